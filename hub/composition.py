@@ -229,7 +229,7 @@ async def build_hub(
     live = LiveStream(
         storage.log,
         hub_url,
-        await storage.log.head(),
+        await storage.log.end(),
         random=random,
         metrics=metrics,
         clock=clock,

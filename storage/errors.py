@@ -8,8 +8,8 @@ StorageError
 ├── WriteFailed              the transaction was rolled back; nothing of it is stored
 │   ├── StorageFull          no space left (or a quota, or a read-only file)
 │   └── DestinationTaken     there is a file where a backup is to go
-├── DocumentWanted           commit again, with the document
-├── QueriesWanted            commit again, held against the queries there are now
+├── BodyRequired           commit again, with the document
+├── StaleQueries            commit again, held against the queries there are now
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
 └── NotFound                 no such feed, subscription or dead range
@@ -69,11 +69,11 @@ class DestinationTaken(WriteFailed):
     """A backup's destination exists, or another backup is about to write it."""
 
 
-class DocumentWanted(StorageError):
+class BodyRequired(StorageError):
     """The commit lacks the document for an as-is subscription that has just begun."""
 
 
-class QueriesWanted(StorageError):
+class StaleQueries(StorageError):
     """Track queries came that the commit's entries were not held against."""
 
 

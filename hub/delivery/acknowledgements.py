@@ -25,8 +25,8 @@ from storage.records import (
     Flushed,
     GivenUp,
     Position,
-    StragglerMoved,
-    StragglerOpened,
+    RetryMoved,
+    RetryOpened,
     SubscriptionId,
 )
 
@@ -43,8 +43,8 @@ class _Batch:
     flushed: asyncio.Future[Flushed]
     since: float  # when the first was gathered, in monotonic seconds
     outcomes: list[ChunkOutcome] = field(default_factory=list)
-    opened: list[StragglerOpened] = field(default_factory=list)
-    moved: list[StragglerMoved] = field(default_factory=list)
+    opened: list[RetryOpened] = field(default_factory=list)
+    moved: list[RetryMoved] = field(default_factory=list)
     given_up: list[GivenUp] = field(default_factory=list)
     ended: list[tuple[SubscriptionId, str]] = field(default_factory=list)
     recovered: list[SubscriptionId] = field(default_factory=list)

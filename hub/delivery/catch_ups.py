@@ -191,7 +191,7 @@ class CatchUps:
             self._write(running, progressed(catch_up, last, reply, at=now, until=until))
             running.catch_up = catch_up.delivered(last)
             return True
-        head = await self._log.head()
+        head = await self._log.end()
         settlement = held_up(
             catch_up,
             last,

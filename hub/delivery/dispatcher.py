@@ -108,7 +108,7 @@ class Dispatcher:
             try:
                 await self._storage.deliveries.void_leases()
                 self._credits.resume(await self._storage.deliveries.notified())
-                return await self._storage.log.head()
+                return await self._storage.log.end()
             except StorageClosed:
                 raise
             except StorageError as error:

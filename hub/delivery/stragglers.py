@@ -20,7 +20,7 @@ from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from storage.contract import DeliveryStore
 from storage.errors import StorageError
-from storage.records import Straggler
+from storage.records import RetryingSubscription
 
 POLL_SECONDS = 0.25
 """How late it may be noticed that a straggler became due."""
@@ -66,21 +66,21 @@ class Stragglers:
                 self._crew.start(self._catch_up(straggler))
             await self._rest(is_full=len(claimed) == room)
 
-    async def _claim(self, room: int) -> list[Straggler]:
+    async def _claim(self, room: int) -> list[RetryingSubscription]:
         try:
             if not await self._are_due():
                 return []
-            return await self._deliveries.claim_stragglers(self._leases.terms(room))
+            return await self._deliveries.claim_retrying(self._leases.terms(room))
         except StorageError as error:
             log.warning("stragglers_not_claimed", error=str(error))
             return []
 
     async def _are_due(self) -> bool:
         """Whether any waits: what is in hand is due when its lease ends."""
-        due = await self._deliveries.next_straggler()
+        due = await self._deliveries.next_retry()
         return due is not None and due <= self._clock.now()
 
-    async def _catch_up(self, straggler: Straggler) -> None:
+    async def _catch_up(self, straggler: RetryingSubscription) -> None:
         place = _Place(self._free)
         try:
             await self._catch_ups.pursue(CatchUp.of(straggler), place.free)

@@ -109,7 +109,7 @@ async def _play(stage: Stage, seconds: float) -> None:
     for topic in topics.values():
         await ask_hub(stage.url, HTTPStatus.ACCEPTED, _subscription(stage, topic))
     await _until(lambda: _all_subscribed(stage), "the subscriptions of the webhook")
-    cursor = str(await stage.storage.log.head())
+    cursor = str(await stage.storage.log.end())
     listeners = DemoListeners(
         stage.url, topics.values(), cursor, stage.arrivals, stage.clock
     )

@@ -24,7 +24,7 @@ from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from protocols.quick import changed
 from storage.contract import LogStore
-from storage.errors import QueriesWanted
+from storage.errors import StaleQueries
 from storage.records import FetchCommit, FetchTarget
 
 EXTRA = "py3langid.langid"
@@ -106,7 +106,7 @@ class Committer:
         if self.tracker is None:
             return await self._store(commit)
         for _ in range(MOST_MATCHINGS - 1):
-            with suppress(QueriesWanted):
+            with suppress(StaleQueries):
                 return await self._store(await self.tracker.match(target, commit))
         return await self._store(await self.tracker.match(target, commit))
 

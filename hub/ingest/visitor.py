@@ -31,7 +31,7 @@ from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.quick import changed
 from storage.contract import FeedStore
-from storage.errors import DocumentWanted
+from storage.errors import BodyRequired
 from storage.records import FetchCommit, FetchTarget
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
@@ -161,7 +161,7 @@ class Visitor:
         decision = await self._with_what_is_known(decision)
         try:
             return await self._commit(decision)
-        except DocumentWanted:  # the first as-is subscription came during the fetch
+        except BodyRequired:  # the first as-is subscription came during the fetch
             target = replace(decision.target, keeps_body=True)
             return await self._commit(changed(decision, target=target))
 

@@ -143,7 +143,7 @@ class LiveStream:
 
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
-        head = await self._log.head()
+        head = await self._log.end()
         beginnings = await find_beginnings(self._pages, interests, head)
         group = [
             self._begin(connection, interest, beginning)

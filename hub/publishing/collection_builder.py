@@ -97,7 +97,7 @@ class CollectionBuilder:
         """Names of collections that may not be served although their files exist:
         they may hold text that was withdrawn since. Raises `StorageError`."""
         sections = await self._storage.pages.sections()
-        epoch = (await self._storage.log.head()).epoch
+        epoch = (await self._storage.log.end()).epoch
         return withdrawn_of(self._store.generation, sections, epoch)
 
     async def withdraw(self) -> bool:
@@ -262,7 +262,7 @@ class CollectionBuilder:
         chains: dict[str, Chain],
     ) -> None:
         now = self._clock.now()
-        epoch = (await self._storage.log.head()).epoch
+        epoch = (await self._storage.log.end()).epoch
         is_due = any(each.expires <= now and each.is_listed for each in before.listed)
         is_gone = any(each.gone <= now for each in before.collections)
         if added or is_due or is_gone or chains != before.chains:
@@ -281,7 +281,7 @@ class CollectionBuilder:
         """What is published and still there, without positions of another database."""
         lost = await asyncio.to_thread(self._store.lost)
         generation = without_lost(self._store.generation, lost)
-        epoch = (await self._storage.log.head()).epoch
+        epoch = (await self._storage.log.end()).epoch
         if generation.epoch == epoch:
             return generation
         return replace(

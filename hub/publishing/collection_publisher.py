@@ -32,7 +32,7 @@ log = structlog.get_logger()
 class PageNewsLog(GrowingLog, Protocol):
     """What is needed of `storage.contract.LogStore`."""
 
-    async def head(self) -> Cursor: ...
+    async def end(self) -> Cursor: ...
 
 
 class CollectionPublisher:
@@ -79,7 +79,7 @@ class CollectionPublisher:
         await self._follower.run()
 
     async def _catch_up(self) -> Position:
-        end = (await self._news.head()).position
+        end = (await self._news.end()).position
         await self._builder.catch_up()
         return end
 

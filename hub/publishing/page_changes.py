@@ -36,7 +36,7 @@ class PageChanges:
 
         Raises `StorageError`.
         """
-        epoch = (await self.storage.log.head()).epoch
+        epoch = (await self.storage.log.end()).epoch
         state = await self.storage.page_list.state()
         after = await self._begin(asked.since, epoch, state)
         changes = await self.storage.page_list.changes(

@@ -51,13 +51,13 @@ from storage.errors import NotFound
 from storage.records import (
     OPERATOR,
     AccountId,
-    AccountWish,
+    AccountRequest,
     Attempt,
     Format,
     NewSubscription,
     NewVerification,
+    RetryingSubscription,
     StoredFeed,
-    Straggler,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -114,7 +114,7 @@ class SubscriptionRequest:
             algorithm=self.algorithm,
             verify_token=self.verify_token,
             asker=f"account {self.account}",
-            wish=AccountWish(
+            wish=AccountRequest(
                 format=self.format,
                 has_digest=self.has_digest,
                 shown=self.shown,
@@ -124,7 +124,7 @@ class SubscriptionRequest:
 
     @classmethod
     def from_verification(cls, stored: Verification) -> Self:
-        wish = stored.wish or AccountWish(format=stored.format)
+        wish = stored.wish or AccountRequest(format=stored.format)
         return cls(
             mode=stored.mode,
             account=stored.account,
@@ -154,7 +154,7 @@ class SubscriptionReport:
 
     subscription: Subscription
     attempts: tuple[Attempt, ...]
-    straggler: Straggler | None
+    straggler: RetryingSubscription | None
 
 
 class Publishers(Protocol):
@@ -280,7 +280,7 @@ class SubscriptionService:
         return SubscriptionReport(
             subscription=found,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
-            straggler=await deliveries.straggler(found.id),
+            straggler=await deliveries.retrying_subscription(found.id),
         )
 
     async def remove(

@@ -41,7 +41,7 @@ from storage.records import (
     FeedId,
     FeedState,
     Format,
-    Listed,
+    ListedSubscription,
     ListingSearch,
     StoredBody,
     StoredEntry,
@@ -244,7 +244,7 @@ class RetrievalService:
 
     async def _subscriptions(
         self, principal: Principal, wanted: RetrievalRequest
-    ) -> Sequence[Listed]:
+    ) -> Sequence[ListedSubscription]:
         """One more than may be, so that too many are noticed."""
         account, viewer = principal.account.id, principal.viewer
         search = wanted.search or ListingSearch(callback=wanted.callback)

@@ -44,7 +44,7 @@ from storage.records import (
     FeedState,
     NewFeed,
     StoredFeed,
-    Subscribers,
+    SubscriberGroup,
 )
 
 ADDED_AT_ONCE = 64
@@ -296,7 +296,7 @@ class FeedService:
             feed = await self._first_fetch(feed, LONGEST_WAIT)
         return EditedFeed(feed=feed, follows=follows, ended=ended + last)
 
-    async def _end_all(self, feed_id: FeedId, whose: Subscribers) -> int:
+    async def _end_all(self, feed_id: FeedId, whose: SubscriberGroup) -> int:
         ended, now = 0, self._clock.now()
         while True:
             page = await self._storage.subscriptions.end_all(
@@ -368,7 +368,7 @@ class FeedService:
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
         self._on_hide()
-        return await self._end_all(feed_id, Subscribers.ALL)
+        return await self._end_all(feed_id, SubscriberGroup.ALL)
 
     async def _change(self, feed_id: FeedId, state: FeedState) -> StoredFeed:
         feed = await existing_feed(self._storage.feeds, feed_id)

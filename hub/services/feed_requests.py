@@ -10,7 +10,7 @@ from typing import Final
 from hub.sites.feed_finder import LookupKind
 from protocols.errors import FeedLink, InvalidValue
 from protocols.websub.requests import LONGEST_SECRET
-from storage.records import Credentials, FeedChange, StoredFeed, Subscribers
+from storage.records import Credentials, FeedChange, StoredFeed, SubscriberGroup
 
 LONGEST_WAIT: Final = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
@@ -113,10 +113,10 @@ def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator
 
 def _shut_out(
     feed: StoredFeed, *, private: bool, is_closed: bool
-) -> Subscribers | None:
+) -> SubscriberGroup | None:
     if is_closed:
-        return Subscribers.OTHERS
-    return Subscribers.STRANGERS if private and not feed.private else None
+        return SubscriberGroup.OTHERS
+    return SubscriberGroup.STRANGERS if private and not feed.private else None
 
 
 def _check_publish_secret(secret: str) -> None:

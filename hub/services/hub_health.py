@@ -67,7 +67,7 @@ class OperationsService:
         free = shutil.disk_usage(self._directory).free
         found = (
             "shutting down" if self._stopping else "",
-            self._storage.trouble() or self._trouble,
+            self._storage.write_error() or self._trouble,
             f"the disk has only {free} bytes left" if free < LEAST_FREE_BYTES else "",
         )
         return tuple(filter(None, found))

@@ -30,8 +30,8 @@ from storage.records import (
     FeedState,
     Format,
     NewVerification,
+    RetryingSubscription,
     StoredFeed,
-    Straggler,
     Subscription,
     SubscriptionState,
     Verification,
@@ -96,7 +96,7 @@ class Diagnosis:
     subscription: Subscription | None = None
     feed: StoredFeed | None = None
     attempts: tuple[Attempt, ...] = ()
-    straggler: Straggler | None = None
+    straggler: RetryingSubscription | None = None
 
 
 class WebSubService:
@@ -151,7 +151,7 @@ class WebSubService:
         Raises `TooManyWaiting`, and `StorageError` while nothing can be stored: then
         nobody is told that anything will be fetched.
         """
-        if self._storage.trouble():
+        if self._storage.write_error():
             await self._storage.check()
         pinged = [await self._ping(topic) for topic in request.topics]
         return pinged + [
@@ -197,7 +197,7 @@ class WebSubService:
             subscription=found,
             feed=await self._storage.feeds.get(found.feed_id) if is_active else None,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
-            straggler=await deliveries.straggler(found.id),
+            straggler=await deliveries.retrying_subscription(found.id),
         )
 
 

@@ -29,7 +29,7 @@ from storage.records import (
     AccountId,
     NewToken,
     Right,
-    Token,
+    StoredToken,
     TokenId,
 )
 
@@ -98,7 +98,7 @@ class CreateToken:
 class CreatedToken:
     """``secret`` is what the holder is given; it cannot be shown a second time."""
 
-    token: Token
+    token: StoredToken
     secret: str
 
 
@@ -110,7 +110,7 @@ class TokenService:
         self._tokens = tokens
         self._on_end = on_end or (lambda: None)
         self._clock = clock
-        self._remembered: OrderedDict[bytes, tuple[float, Token]] = OrderedDict()
+        self._remembered: OrderedDict[bytes, tuple[float, StoredToken]] = OrderedDict()
 
     async def create(self, request: CreateToken) -> CreatedToken:
         """Make a token for an account, which may be a new one. Raises `InvalidValue`.
@@ -140,7 +140,7 @@ class TokenService:
             raise InvalidValue(field, "an account that a token was made for", written)
         return found
 
-    async def revoke(self, token_id: TokenId) -> Token:
+    async def revoke(self, token_id: TokenId) -> StoredToken:
         """From now on it opens nothing. Raises `NotFound`."""
         revoked = await self._tokens.revoke(token_id, self._clock.now())
         self._remembered = OrderedDict(
@@ -165,7 +165,7 @@ class TokenService:
             return None
         return Principal(account=token.account, rights=token.rights, token=token.id)
 
-    async def _find(self, digest: bytes) -> Token | None:
+    async def _find(self, digest: bytes) -> StoredToken | None:
         """By a digest, so that timing tells nothing of the tokens there are."""
         now = self._clock.monotonic()
         until, known = self._remembered.get(digest, (now, None))
@@ -180,7 +180,7 @@ class TokenService:
             await self._note_use(token)
         return token
 
-    async def _note_use(self, token: Token) -> None:
+    async def _note_use(self, token: StoredToken) -> None:
         now = self._clock.now()
         if token.used_at is not None and now - token.used_at < USE_NOTED_EVERY:
             return

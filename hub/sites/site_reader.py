@@ -50,7 +50,7 @@ from protocols.quick import changed
 from protocols.scp.read.unpacking import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.contract import SiteStore, Storage
-from storage.errors import DocumentWanted
+from storage.errors import BodyRequired
 from storage.packing import unpack
 from storage.records import (
     DocumentWrite,
@@ -58,8 +58,8 @@ from storage.records import (
     FetchCommit,
     FetchTarget,
     RecordKind,
-    SitePage,
     StoredFeed,
+    StoredSitePage,
     Validators,
 )
 from storage.subscription_filter import DOCUMENT_KINDS
@@ -349,7 +349,7 @@ class SiteReader:
 
     async def _known(
         self, keys: Sequence[str], reading: SiteReading
-    ) -> Mapping[str, SitePage]:
+    ) -> Mapping[str, StoredSitePage]:
         found = await self.store.known(reading.feed_id, keys)
         return {page.key: page for page in found}
 
@@ -361,7 +361,7 @@ class SiteReader:
             return await apply(target, await self.documents.add(target, commit))
         try:
             return await apply(target, commit)
-        except DocumentWanted:  # the first as-is subscription came meanwhile
+        except BodyRequired:  # the first as-is subscription came meanwhile
             return await apply(target, await self.documents.add(target, commit))
 
     async def _save(self, step: Save, reading: SiteReading, apply: Apply) -> bool:

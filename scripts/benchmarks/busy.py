@@ -43,7 +43,7 @@ from scripts.benchmarks.working_hub import HOSTS, add_polled, serving_hub
 from storage.contract import Storage
 from storage.records import FeedId, Format, NewFeed
 from storage.sqlite import open_database
-from storage.sqlite.connection_threads import Driving, open_for_writing
+from storage.sqlite.connection_threads import ConnectionThreads, open_for_writing
 
 WORDS = 400
 """Of an entry."""
@@ -130,8 +130,8 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         ]
         publishers = await enter(running_peer(directory, loopback_addresses(HOSTS)))
         disk = SlowDisk()
-        driving = Driving(open_for_writing=disk.open)
-        storage = await open_database(directory / "hub.db", driving=driving)
+        threads = ConnectionThreads(open_for_writing=disk.open)
+        storage = await open_database(directory / "hub.db", threads=threads)
         stack.push_async_callback(storage.close)
         feeds = {
             **await _add_crowd(storage, small, scale.small),

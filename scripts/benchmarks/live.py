@@ -149,7 +149,7 @@ async def serving(
     stream = LiveStream(
         storage.log,
         "https://hub.example/hub",
-        await storage.log.head(),
+        await storage.log.end(),
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
         shares=divide(connections, 100),

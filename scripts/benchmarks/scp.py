@@ -219,7 +219,7 @@ async def _published(scene: _Scene) -> _Scene:
         size=0,
     )
     scene.store.path(snapshot.name).touch()
-    epoch = (await scene.storage.log.head()).epoch
+    epoch = (await scene.storage.log.end()).epoch
     chains = {ALL: Chain(position=position, generated=now)}
     scene.store.generation = Generation(
         epoch=epoch, collections=(snapshot,), chains=chains

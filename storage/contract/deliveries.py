@@ -12,10 +12,10 @@ from storage.records import (
     Attempt,
     ClaimedChunk,
     ClaimTerms,
-    DeadRange,
+    DeadLetter,
     DeliveryFlush,
     Flushed,
-    Straggler,
+    RetryingSubscription,
     SubscriptionId,
 )
 
@@ -65,11 +65,11 @@ class DeliveryStore(Protocol):
         """How many requests each account was sent, those never sent any left out."""
         ...
 
-    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
+    async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         """Lease stragglers that are due (``next_try`` <= now and nobody's lease)."""
         ...
 
-    async def next_straggler(self) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         """When the next unleased straggler, or the end of a lease, is due."""
         ...
 
@@ -77,23 +77,23 @@ class DeliveryStore(Protocol):
         """At start, under the file lock: nobody else can be at work."""
         ...
 
-    async def stragglers(
+    async def retrying(
         self, *, after: SubscriptionId, limit: int
-    ) -> list[Straggler]: ...
+    ) -> list[RetryingSubscription]: ...
 
-    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None: ...
+    async def retrying_subscription(
+        self, subscription_id: SubscriptionId
+    ) -> RetryingSubscription | None: ...
 
-    async def dead(
+    async def dead_letters(
         self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
-    ) -> list[DeadRange]: ...
+    ) -> list[DeadLetter]: ...
 
-    async def retry_straggler(
-        self, subscription_id: SubscriptionId, now: datetime
-    ) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         """Make it due now. Raises `NotFound`."""
         ...
 
-    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
         """Turn a dead range into a straggler that replays it, due now.
 
         Raises `NotFound`, or `StorageBusy` while the subscription is in an

@@ -21,11 +21,11 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
-    SitePage,
     SiteTally,
     Standing,
     StandingWrite,
     StoredFeed,
+    StoredSitePage,
     Upstream,
 )
 
@@ -293,13 +293,13 @@ class SiteStore(Protocol):
         """As `SiteWrite.state` was last; b"" before the first step."""
         ...
 
-    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[SitePage]:
+    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[StoredSitePage]:
         """Pages with these keys, in any order; unknown ones are left out."""
         ...
 
     async def unlisted(
         self, feed_id: FeedId, walk: int, *, after: str, limit: int
-    ) -> list[SitePage]:
+    ) -> list[StoredSitePage]:
         """Pages that are not deleted and were last listed before a walk.
 
         In a fixed order; ``after`` is the key of the last one of the page before, or

@@ -37,14 +37,14 @@ class LogStore(Protocol):
         """Apply what a fetch found; the positions of its records.
 
         None, and nothing applied, if the feed was removed meanwhile. Raises
-        `DocumentWanted`, with nothing applied, if there is news without a body and an
-        as-is subscription to send it to; and `QueriesWanted` if track queries came
+        `BodyRequired`, with nothing applied, if there is news without a body and an
+        as-is subscription to send it to; and `StaleQueries` if track queries came
         that its entries were not held against. Matches of queries that are gone are
         left out, and all of them if the feed has become private.
         """
         ...
 
-    async def head(self) -> Cursor: ...
+    async def end(self) -> Cursor: ...
 
     async def wait(self, after: Position, seconds: float) -> Position:
         """Return the head when it is above ``after``, or after so many seconds."""

@@ -66,7 +66,7 @@ class Storage(Protocol):
         """What waits. Feeds ``under_way``, few, are no longer due."""
         ...
 
-    def trouble(self) -> str:
+    def write_error(self) -> str:
         """Why writes currently fail ("" when they do not); for readiness."""
         ...
 

@@ -23,10 +23,10 @@ from storage.records import (
     NewVerification,
     Position,
     StoredFeed,
-    Subscribers,
+    StoredToken,
+    SubscriberGroup,
     Subscription,
     SubscriptionId,
-    Token,
     TokenId,
     TrackMatch,
     TrackQuery,
@@ -92,7 +92,7 @@ class SubscriptionStore(Protocol):
         reason: str,
         now: datetime,
         limit: int,
-        whose: Subscribers = Subscribers.ALL,
+        whose: SubscriberGroup = SubscriberGroup.ALL,
     ) -> int:
         """End up to ``limit`` subscriptions of a feed, each to be told."""
         ...
@@ -264,7 +264,7 @@ class VerificationStore(Protocol):
 class TokenStore(Protocol):
     """What opens the API for which account."""
 
-    async def add(self, new: NewToken, now: datetime) -> Token | None:
+    async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
         """None if there is one with that SHA-256 already, revoked or not."""
         ...
 
@@ -272,11 +272,11 @@ class TokenStore(Protocol):
         """The account of that name, if some token was made for it."""
         ...
 
-    async def find(self, digest: bytes) -> Token | None:
+    async def find(self, digest: bytes) -> StoredToken | None:
         """The token with that SHA-256, unless it was revoked."""
         ...
 
-    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
         """Tokens by id, revoked ones included."""
         ...
 
@@ -288,7 +288,7 @@ class TokenStore(Protocol):
         """It was used."""
         ...
 
-    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+    async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
         """It opens nothing any more; one revoked before stays so. Raises `NotFound`."""
         ...
 

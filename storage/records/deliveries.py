@@ -33,7 +33,7 @@ class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[tuple[int, Subscription], ...]
 
 
-class Straggler(msgspec.Struct, frozen=True, kw_only=True):
+class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """The one open catch-up of a subscription that did not answer in time.
 
     It delivers the records above ``position`` in order, except those in
@@ -56,7 +56,7 @@ class Straggler(msgspec.Struct, frozen=True, kw_only=True):
     tried_to: Position | None = None  # where the request ended that is to be repeated
 
 
-class DeadRange(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """Records ``first``..``last`` that a subscription did not get, and why."""
 
     id: int
@@ -95,7 +95,7 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds: int
 
 
-class StragglerOpened(msgspec.Struct, frozen=True, kw_only=True):
+class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):
     """From chunk delivery to catch-up. With a lease: its attempt is still running.
 
     ``chunk`` and its lease are what it comes from: nothing is opened unless that lease
@@ -110,12 +110,12 @@ class StragglerOpened(msgspec.Struct, frozen=True, kw_only=True):
     last_status: int = 0
     last_error: str = ""
     lease_id: int = 0
-    tried_to: Position | None = None  # see `Straggler`
-    news_from: datetime | None = None  # see `StragglerMoved`
+    tried_to: Position | None = None  # see `RetryingSubscription`
+    news_from: datetime | None = None  # see `RetryMoved`
     chunk: tuple[int, int] | None = None  # its id and the lease
 
 
-class StragglerMoved(msgspec.Struct, frozen=True, kw_only=True):
+class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for a leased straggler; ignored unless the lease is still ours.
 
     ``position`` is where it now stands. ``release`` gives the lease up (next try at
@@ -137,7 +137,7 @@ class StragglerMoved(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     release: bool = False
     finished: bool = False
-    tried_to: Position | None = None  # see `Straggler`
+    tried_to: Position | None = None  # see `RetryingSubscription`
     news_from: datetime | None = None
     due: datetime | None = None
 
@@ -147,7 +147,7 @@ class GivenUp(msgspec.Struct, frozen=True, kw_only=True):
     straggler, if any, is closed with ``from_position`` = ``last``, and the
     subscription is marked exhausted, unless it ``was_untried``: there was nothing that
     it could have been sent. ``lease_id`` 0: from a chunk, no straggler; then ``chunk``
-    is as in `StragglerOpened`."""
+    is as in `RetryOpened`."""
 
     subscription_id: SubscriptionId
     lease_id: int
@@ -164,8 +164,8 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
 
     at: datetime
     outcomes: tuple[ChunkOutcome, ...] = ()
-    opened: tuple[StragglerOpened, ...] = ()
-    moved: tuple[StragglerMoved, ...] = ()
+    opened: tuple[RetryOpened, ...] = ()
+    moved: tuple[RetryMoved, ...] = ()
     given_up: tuple[GivenUp, ...] = ()
     ended: tuple[tuple[SubscriptionId, str], ...] = ()  # 410: not told, it knows
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted

@@ -255,7 +255,7 @@ class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""  # as well
 
 
-class Subscribers(StrEnum):
+class SubscriberGroup(StrEnum):
     """Whose subscriptions to a feed."""
 
     ALL = "all"
@@ -272,7 +272,7 @@ class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     private: bool | None = None
     section: str | None = None
     credentials: Credentials | None = None
-    shuts_out: Subscribers | None = None
+    shuts_out: SubscriberGroup | None = None
 
 
 class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
@@ -367,7 +367,7 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str = ""  # why the last one did not; for people
 
 
-class SitePage(msgspec.Struct, frozen=True, kw_only=True):
+class StoredSitePage(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of one page. Hashes have 63 bits."""
 
     key: str  # of its entry
@@ -388,7 +388,7 @@ class SiteWrite(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     state: bytes
-    pages: tuple[SitePage, ...] = ()
+    pages: tuple[StoredSitePage, ...] = ()
     listed: tuple[str, ...] = ()
     walk: int = 0
 

@@ -221,7 +221,7 @@ class Phrase(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
 
 
-class Place(msgspec.Struct, frozen=True):
+class PlaceTerm(msgspec.Struct, frozen=True):
     name: str
 
 
@@ -237,7 +237,7 @@ class Either(msgspec.Struct, frozen=True):
     members: tuple[Term, ...]
 
 
-Term: TypeAlias = Phrase | Place | Both | Either
+Term: TypeAlias = Phrase | PlaceTerm | Both | Either
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):

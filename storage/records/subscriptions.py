@@ -75,7 +75,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     former_until: datetime | None = None
 
 
-class Comparison(StrEnum):
+class BoundComparison(StrEnum):
     EQUAL = "="
     ABOVE = ">"
     FROM = ">="
@@ -86,7 +86,7 @@ class Comparison(StrEnum):
 class Bound(msgspec.Struct, frozen=True):
     """A number of a feed's status, compared: ``> 0.5``."""
 
-    comparison: Comparison
+    comparison: BoundComparison
     number: float
 
 
@@ -112,7 +112,7 @@ class ListingSearch(msgspec.Struct, frozen=True, kw_only=True):
     porn_rank: Bound | None = None
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListedSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription with its feed."""
 
     subscription: Subscription
@@ -123,7 +123,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """A page, oldest first, of ``total`` that were found."""
 
-    items: tuple[Listed, ...]
+    items: tuple[ListedSubscription, ...]
     total: int
 
 
@@ -141,7 +141,7 @@ class VerificationState(StrEnum):
     NEEDLESS = "needless"  # nothing was subscribed that could be unsubscribed
 
 
-class AccountWish(msgspec.Struct, frozen=True, kw_only=True):
+class AccountRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What an account asks for beside what anybody may.
 
     ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
@@ -170,7 +170,7 @@ class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
     algorithm: str = "sha256"
     format: Format = Format.AS_IS
     verify_token: str = ""
-    wish: AccountWish | None = None
+    wish: AccountRequest | None = None
     asker: str = ""  # an address or an account, known while it is pending; "": nobody
 
 
@@ -201,7 +201,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     due: datetime | None  # the next try; None when it is done
     last: VerificationTry | None
-    wish: AccountWish | None = None
+    wish: AccountRequest | None = None
 
 
 class Right(StrEnum):
@@ -228,7 +228,7 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True):
+class StoredToken(msgspec.Struct, frozen=True, kw_only=True):
     """What opens the API for an account; the token itself is known to its holder."""
 
     id: TokenId

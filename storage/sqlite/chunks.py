@@ -351,7 +351,7 @@ def _pass_by_the_unable(
         acknowledge(chunk_id, claim.lease_id, noted, claim.now, connection)
 
 
-def claim_stragglers(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+def claim_retrying(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
     due = connection.execute(
         "SELECT subscription_id FROM stragglers WHERE due <= ?"
         " ORDER BY due, subscription_id LIMIT ?",

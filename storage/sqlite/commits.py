@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import fields
 
 from protocols.model import Deletion, Entry
-from storage.errors import DocumentWanted, QueriesWanted, WriteFailed
+from storage.errors import BodyRequired, StaleQueries, WriteFailed
 from storage.packing import pack_bytes
 from storage.records import (
     DocumentWrite,
@@ -231,7 +231,7 @@ def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> N
         "SELECT keeps_document FROM feeds WHERE id = ?", (commit.feed_id,)
     ).fetchone()
     if is_kept:
-        raise DocumentWanted(f"feed {commit.feed_id} has as-is subscriptions")
+        raise BodyRequired(f"feed {commit.feed_id} has as-is subscriptions")
 
 
 def put_documents(
@@ -308,7 +308,7 @@ def assign_positions(
         "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
     ).fetchall()
     if matched is not None and matched.version < queries:
-        raise QueriesWanted(f"there are queries of version {queries}")
+        raise StaleQueries(f"there are queries of version {queries}")
     return int(head)
 
 
@@ -410,7 +410,7 @@ def apply_commit(
 ) -> tuple[Position, ...] | None:
     """The positions of its records, those of track queries included.
 
-    None if the feed was removed meanwhile. Raises `DocumentWanted`, `QueriesWanted`.
+    None if the feed was removed meanwhile. Raises `BodyRequired`, `StaleQueries`.
     """
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"

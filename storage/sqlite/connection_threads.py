@@ -137,7 +137,7 @@ class ThreadWorker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driving:
+class ConnectionThreads:
     """How the connections of one opened file are made and driven."""
 
     worker: Callable[[], Worker] = ThreadWorker
@@ -145,4 +145,4 @@ class Driving:
     open_for_reading: Callable[[Path], Awaitable[ReadConnection]] = open_for_reading
 
 
-BY_THREADS = Driving()
+BY_THREADS = ConnectionThreads()

@@ -14,10 +14,10 @@ from storage.records import (
     Attempt,
     ClaimedChunk,
     ClaimTerms,
-    DeadRange,
+    DeadLetter,
     DeliveryFlush,
     Flushed,
-    Straggler,
+    RetryingSubscription,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -27,7 +27,7 @@ from storage.sqlite.chunks import (
     CommitClaims,
     Give,
     claim_chunks,
-    claim_stragglers,
+    claim_retrying,
 )
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.delivery_rows import (
@@ -89,19 +89,21 @@ class SqliteDeliveries:
         )
         return {AccountId(account): notified for account, notified in rows}
 
-    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
-        unit = partial(claim_stragglers, Claim.of(terms))
+    async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
+        unit = partial(claim_retrying, Claim.of(terms))
         rows = await self._writer.submit(unit)
         return [read_straggler(row, self._box) for row in rows]
 
-    async def next_straggler(self) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         row = await self._readers.first("SELECT min(due) FROM stragglers")
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def void_leases(self) -> None:
         await self._writer.submit(_void_leases)
 
-    async def stragglers(self, *, after: SubscriptionId, limit: int) -> list[Straggler]:
+    async def retrying(
+        self, *, after: SubscriptionId, limit: int
+    ) -> list[RetryingSubscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM stragglers g"
             " CROSS JOIN stored_stragglers v ON v.id = g.subscription_id"
@@ -110,15 +112,17 @@ class SqliteDeliveries:
         )
         return [read_straggler(row, self._box) for row in rows]
 
-    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None:
+    async def retrying_subscription(
+        self, subscription_id: SubscriptionId
+    ) -> RetryingSubscription | None:
         row = await self._readers.first(
             "SELECT * FROM stored_stragglers WHERE id = ?", (subscription_id,)
         )
         return None if row is None else read_straggler(row, self._box)
 
-    async def dead(
+    async def dead_letters(
         self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
-    ) -> list[DeadRange]:
+    ) -> list[DeadLetter]:
         if subscription_id is None:
             rows = await self._readers.all(
                 "SELECT * FROM stored_dead WHERE id > ? ORDER BY id LIMIT ?",
@@ -132,14 +136,12 @@ class SqliteDeliveries:
             )
         return [read_dead(row) for row in rows]
 
-    async def retry_straggler(
-        self, subscription_id: SubscriptionId, now: datetime
-    ) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         unit = partial(_make_due, subscription_id, to_milliseconds(now))
         if not await self._writer.submit(unit, is_single=True):
             raise NotFound("straggler of subscription", subscription_id)
 
-    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
         await self._writer.submit(partial(replay, dead_id, to_milliseconds(now)))
 
     async def attempts(

@@ -11,9 +11,9 @@ from storage.records import (
     Attempt,
     ChunkOutcome,
     ClaimedChunk,
-    DeadRange,
+    DeadLetter,
     Position,
-    Straggler,
+    RetryingSubscription,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -66,7 +66,7 @@ def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
     )
 
 
-def read_straggler(row: Row, box: SecretBox) -> Straggler:
+def read_straggler(row: Row, box: SecretBox) -> RetryingSubscription:
     """From the view ``stored_stragglers``."""
     (
         *_subscription,
@@ -83,7 +83,7 @@ def read_straggler(row: Row, box: SecretBox) -> Straggler:
         lease_id,
         tried_to,
     ) = row
-    return Straggler(
+    return RetryingSubscription(
         subscription=read_subscription(row, box),
         position=position,
         attempts=attempts,
@@ -99,9 +99,9 @@ def read_straggler(row: Row, box: SecretBox) -> Straggler:
     )
 
 
-def read_dead(row: Row) -> DeadRange:
+def read_dead(row: Row) -> DeadLetter:
     dead_id, subscription_id, topic, callback, first, last, reason, at = row
-    return DeadRange(
+    return DeadLetter(
         id=dead_id,
         subscription_id=subscription_id,
         topic=topic,

@@ -96,7 +96,7 @@ def _write_owner(descriptor: int) -> None:
         return
 
 
-class Place:
+class FileIdentity:
     """A database's file and its WAL, by the name they were opened with.
 
     Who removes or replaces one of them beneath a running hub leaves it writing to what

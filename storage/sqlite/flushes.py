@@ -22,7 +22,7 @@ from storage.records import (
 from storage.sqlite.chunks import PackedOutcome, acknowledge
 from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_rows import pack_outcome
-from storage.sqlite.retries import Fate, Lease, give_up, move, open_straggler
+from storage.sqlite.retries import Lease, RetryFate, give_up, move, open_straggler
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
@@ -53,7 +53,8 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
     for attempt in flush.attempts:
         _keep_attempt(attempt, connection)
     return Flushed(
-        unfinished=_those(Fate.UNFINISHED, fates), lost=_those(Fate.LOST, fates)
+        unfinished=_those(RetryFate.UNFINISHED, fates),
+        lost=_those(RetryFate.LOST, fates),
     )
 
 
@@ -115,5 +116,7 @@ def _keep_attempt(attempt: Attempt, connection: sqlite3.Connection) -> None:
     )
 
 
-def _those(fate: Fate, fates: dict[SubscriptionId, Fate]) -> frozenset[SubscriptionId]:
+def _those(
+    fate: RetryFate, fates: dict[SubscriptionId, RetryFate]
+) -> frozenset[SubscriptionId]:
     return frozenset(each for each, its_fate in fates.items() if its_fate is fate)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from protocols.urls import normal_url
-from storage.records import AccountId, Bound, Listed, Listing, ListingSearch
+from storage.records import AccountId, Bound, ListedSubscription, Listing, ListingSearch
 from storage.secrets import SecretBox
 from storage.sqlite.feed_rows import read_feed
 from storage.sqlite.log_rows import hash_key
@@ -47,8 +47,8 @@ class SqliteListings:
             total=total[0] if total else 0,
         )
 
-    def _read(self, row: Row) -> Listed:
-        return Listed(
+    def _read(self, row: Row) -> ListedSubscription:
+        return ListedSubscription(
             subscription=read_subscription(row, self._box),
             feed=read_feed(row[_COLUMNS:]),
             standing=read_standing(row[-4:]),

@@ -40,7 +40,7 @@ from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
 from storage.sqlite.readers import Readers
 from storage.sqlite.trimming import encode_limits, trim_log
-from storage.sqlite.watchers import LogHead
+from storage.sqlite.watchers import LogEnd
 from storage.sqlite.writer import Writer
 
 MANY_ENTRIES = 50
@@ -55,7 +55,7 @@ class SqliteLog:
         writer: Writer,
         readers: Readers,
         epoch: str,
-        head: LogHead,
+        head: LogEnd,
         claims: CommitClaims,
     ) -> None:
         self._writer = writer
@@ -76,7 +76,7 @@ class SqliteLog:
             self._claims.follow()
         return await written
 
-    async def head(self) -> Cursor:
+    async def end(self) -> Cursor:
         return Cursor(self._epoch, self._head.position)
 
     async def wait(self, after: Position, seconds: float) -> Position:

@@ -15,7 +15,7 @@ from storage.secrets import SecretBox, create_key, key_path, read_key, write_key
 from storage.sqlite.backup import copy_database, drop_foreign_wal
 from storage.sqlite.connection_threads import (
     BY_THREADS,
-    Driving,
+    ConnectionThreads,
     prepare_for_writing,
     teach_secrets,
 )
@@ -26,16 +26,16 @@ from storage.sqlite.schema import check_version, refuse_strangers, run_pending
 
 
 async def open_database(
-    path: Path, *, migrate: bool = True, driving: Driving = BY_THREADS
+    path: Path, *, migrate: bool = True, threads: ConnectionThreads = BY_THREADS
 ) -> SqliteStorage:
     """Open a file, created if need be. Close what is returned.
 
     Raises `DatabaseUnusable`: `DatabaseLocked` if another process has it,
     `DatabaseTooNew`, and, if not to ``migrate``, `DatabaseOutdated`.
     """
-    opened = await asyncio.to_thread(_open, path, migrate, driving)
+    opened = await asyncio.to_thread(_open, path, migrate, threads)
     try:
-        readers = await Readers.open(opened.path, driving)
+        readers = await Readers.open(opened.path, threads)
     except sqlite3.Error as error:
         opened.close()
         raise DatabaseUnusable(str(path), str(error)) from error
@@ -47,7 +47,7 @@ async def open_database(
         box=opened.box,
         epoch=opened.epoch,
         head=opened.head,
-        worker=driving.worker(),
+        worker=threads.worker(),
     )
 
 
@@ -84,12 +84,12 @@ class _Opened:
         self.lock.release()
 
 
-def _open(path: Path, migrate: bool, driving: Driving) -> _Opened:
+def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
     name, path = path.absolute(), _real(path)
     lock = _take_lock(path)
     try:
         _adopt_key(name, path)
-        connection = _prepare(path, migrate, driving)
+        connection = _prepare(path, migrate, threads)
         try:
             box = _open_box(path, connection)
             teach_secrets(connection, box)
@@ -133,9 +133,11 @@ def _take_lock(path: Path) -> FileLock:
         raise DatabaseUnusable(str(path), reason) from error
 
 
-def _prepare(path: Path, migrate: bool, driving: Driving) -> sqlite3.Connection:
+def _prepare(
+    path: Path, migrate: bool, threads: ConnectionThreads
+) -> sqlite3.Connection:
     drop_foreign_wal(path)
-    connection = driving.open_for_writing(path)
+    connection = threads.open_for_writing(path)
     try:
         check_version(connection, str(path), migrate=migrate)
         path.chmod(0o600)

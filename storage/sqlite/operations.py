@@ -35,7 +35,7 @@ from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.tracking import QueryWatchers, SqliteTracking
 from storage.sqlite.verifications import SqliteVerifications
-from storage.sqlite.watchers import EndedSubscriptions, LogHead
+from storage.sqlite.watchers import EndedSubscriptions, LogEnd
 from storage.sqlite.writer import TOUCH, Writer
 
 
@@ -59,7 +59,7 @@ class SqliteStorage:
         self._lock = lock
         self._readers = readers
         self._epoch = epoch
-        self._head = LogHead(head)
+        self._head = LogEnd(head)
         self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
@@ -128,7 +128,7 @@ class SqliteStorage:
             oldest_undelivered=from_milliseconds_or_none(undelivered),
         )
 
-    def trouble(self) -> str:
+    def write_error(self) -> str:
         return self._writer.trouble
 
     async def check(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from storage.errors import StorageClosed
 from storage.sqlite.connection_threads import (
     BY_THREADS,
-    Driving,
+    ConnectionThreads,
     Parameters,
     ReadConnection,
 )
@@ -34,9 +34,9 @@ class Readers:
             self._idle.put_nowait(connection)
 
     @classmethod
-    async def open(cls, path: Path, driving: Driving = BY_THREADS) -> Readers:
+    async def open(cls, path: Path, threads: ConnectionThreads = BY_THREADS) -> Readers:
         """Raises `sqlite3.Error`."""
-        return cls([await driving.open_for_reading(path) for _ in range(READERS)])
+        return cls([await threads.open_for_reading(path) for _ in range(READERS)])
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Every row of a short page, in one trip to the reading thread."""

@@ -9,7 +9,7 @@ import sqlite3
 from enum import Enum, auto
 
 from storage.errors import NotFound, StorageBusy
-from storage.records import GivenUp, StragglerMoved, StragglerOpened
+from storage.records import GivenUp, RetryMoved, RetryOpened
 from storage.sqlite.columns import to_milliseconds
 
 END = 2**63 - 1
@@ -197,7 +197,7 @@ Lease = tuple[int, int]
 """A subscription and the lease on its straggler."""
 
 
-class Fate(Enum):
+class RetryFate(Enum):
     """What came of an outcome; see `storage.records.Flushed`."""
 
     DONE = auto()
@@ -205,7 +205,7 @@ class Fate(Enum):
     LOST = auto()
 
 
-def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> None:
+def open_straggler(opened: RetryOpened, connection: sqlite3.Connection) -> None:
     """For an active subscription. One that is open stays as it is, except that it
     must not stand above the record that was not delivered."""
     connection.execute(
@@ -233,7 +233,7 @@ def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> N
     )
 
 
-def move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) -> Fate:
+def move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> RetryFate:
     """It never goes back: trimming may have taken it further than the mover knew."""
     found = connection.execute(
         "SELECT max(position, ?), skip_after, skip_to FROM stragglers"
@@ -241,17 +241,17 @@ def move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) -> Fate
         (moved.position, moved.subscription_id, moved.lease_id),
     ).fetchone()
     if found is None:
-        return Fate.LOST
+        return RetryFate.LOST
     position, *skipped = found
     if moved.finished and _is_done(moved, position, skipped, connection):
         _close(moved.subscription_id, max(position, skipped[1] or 0), connection)
-        return Fate.DONE
+        return RetryFate.DONE
     _write_move(moved, at, connection)
-    return Fate.UNFINISHED if moved.finished else Fate.DONE
+    return RetryFate.UNFINISHED if moved.finished else RetryFate.DONE
 
 
 def _is_done(
-    moved: StragglerMoved,
+    moved: RetryMoved,
     position: int,
     skipped: list[int | None],
     connection: sqlite3.Connection,
@@ -261,7 +261,7 @@ def _is_done(
     return newer is None
 
 
-def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) -> None:
+def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> None:
     """What it missed counts as told once a request that was above it succeeded."""
     connection.execute(
         "UPDATE stragglers SET position = max(position, :position),"
@@ -292,7 +292,7 @@ def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) 
 
 def give_up(
     given_up: GivenUp, closed: set[Lease], connection: sqlite3.Connection
-) -> Fate:
+) -> RetryFate:
     """Bury what it did not get, and close it.
 
     ``closed``: stragglers that the same flush has closed; one may give up twice.
@@ -310,7 +310,7 @@ def give_up(
         is_ours = given_up.lease_id == straggler[0] != 0
         standing, skipped = straggler[1], straggler[2:]
     if not is_ours or not _is_active(given_up.subscription_id, connection):
-        return Fate.LOST
+        return RetryFate.LOST
     last = _bury_ungotten(given_up, standing, skipped, connection)
     closed.add(lease)
     _close(given_up.subscription_id, last, connection)
@@ -319,7 +319,7 @@ def give_up(
             "UPDATE subscriptions SET exhausted = 1 WHERE id = ?",
             (given_up.subscription_id,),
         )
-    return Fate.DONE
+    return RetryFate.DONE
 
 
 def _bury_ungotten(

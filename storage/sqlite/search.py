@@ -16,7 +16,7 @@ from storage.records import (
     EntryId,
     Matches,
     Phrase,
-    Place,
+    PlaceTerm,
     Position,
     SearchDocument,
     Term,
@@ -164,7 +164,7 @@ def expression(term: Term) -> str:
     match term:
         case Phrase(words):
             return f"words : {_quoted(' '.join(words))}"
-        case Place(name):
+        case PlaceTerm(name):
             return f"places : {_quoted(name)}"
         case Both(members):
             return f"({' AND '.join(map(expression, members))})"

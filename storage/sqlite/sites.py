@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from storage.records import FeedId, SitePage, SiteTally, SiteWrite
+from storage.records import FeedId, SiteTally, SiteWrite, StoredSitePage
 from storage.sqlite.columns import HASHES, pack_hashes
 from storage.sqlite.log_rows import hash_key
 from storage.sqlite.readers import Readers, Row
@@ -30,7 +30,7 @@ class SqliteSites:
         )
         return row[0] if row else b""
 
-    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[SitePage]:
+    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[StoredSitePage]:
         rows = await self._readers.all(
             f"SELECT {_PAGE} FROM site_pages"
             f" WHERE feed_id = ? AND key_hash IN {HASHES}",
@@ -40,7 +40,7 @@ class SqliteSites:
 
     async def unlisted(
         self, feed_id: FeedId, walk: int, *, after: str, limit: int
-    ) -> list[SitePage]:
+    ) -> list[StoredSitePage]:
         rows = await self._readers.all(
             f"SELECT {_PAGE} FROM site_pages"
             " WHERE feed_id = ? AND key_hash > ? AND walk < ? AND NOT deleted"
@@ -73,7 +73,7 @@ def put_site(feed_id: int, site: SiteWrite, connection: sqlite3.Connection) -> N
     connection.executemany(_PUT, [_page_row(feed_id, page) for page in site.pages])
 
 
-def _page_row(feed_id: int, page: SitePage) -> tuple[object, ...]:
+def _page_row(feed_id: int, page: StoredSitePage) -> tuple[object, ...]:
     return (
         *(feed_id, hash_key(page.key), page.key, page.reference),
         *(page.content, page.stamp, page.walk, page.day, page.changes),
@@ -81,9 +81,9 @@ def _page_row(feed_id: int, page: SitePage) -> tuple[object, ...]:
     )
 
 
-def _read_page(row: Row) -> SitePage:
+def _read_page(row: Row) -> StoredSitePage:
     key, reference, content, stamp, walk, day, changes, deleted = row
-    return SitePage(
+    return StoredSitePage(
         key=key,
         reference=reference,
         content=content,

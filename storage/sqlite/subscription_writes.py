@@ -12,7 +12,7 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     NewSubscription,
-    Subscribers,
+    SubscriberGroup,
     SubscriptionId,
     SubscriptionState,
 )
@@ -34,9 +34,9 @@ _OF_FEED = {
     whose: "SELECT id FROM subscriptions WHERE feed_id = ? AND state = 'active'"
     f"{accounts} ORDER BY id LIMIT ?"
     for whose, accounts in (
-        (Subscribers.ALL, ""),
-        (Subscribers.STRANGERS, f" AND account_id = {ANONYMOUS}"),
-        (Subscribers.OTHERS, f" AND account_id <> {OPERATOR}"),
+        (SubscriberGroup.ALL, ""),
+        (SubscriberGroup.STRANGERS, f" AND account_id = {ANONYMOUS}"),
+        (SubscriberGroup.OTHERS, f" AND account_id <> {OPERATOR}"),
     )
 }
 _EXPIRED = (
@@ -65,7 +65,7 @@ def end_of_feed(
     reason: str,
     now: int,
     limit: int,
-    whose: Subscribers,
+    whose: SubscriberGroup,
     connection: sqlite3.Connection,
 ) -> list[SubscriptionId]:
     """Which ones it ended. ``limit``: see `NO_LIMIT`."""

@@ -14,7 +14,7 @@ from storage.records import (
     AccountId,
     FeedId,
     NewSubscription,
-    Subscribers,
+    SubscriberGroup,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -116,7 +116,7 @@ class SqliteSubscriptions:
         reason: str,
         now: datetime,
         limit: int,
-        whose: Subscribers = Subscribers.ALL,
+        whose: SubscriberGroup = SubscriberGroup.ALL,
     ) -> int:
         at = to_milliseconds(now)
         unit = partial(end_of_feed, feed_id, reason, at, limit, whose)

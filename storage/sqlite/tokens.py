@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from storage.errors import NotFound
-from storage.records import Account, AccountId, NewToken, Right, Token, TokenId
+from storage.records import Account, AccountId, NewToken, Right, StoredToken, TokenId
 from storage.sqlite.columns import (
     from_milliseconds,
     from_milliseconds_or_none,
@@ -29,7 +29,7 @@ class SqliteTokens:
         self._writer = writer
         self._readers = readers
 
-    async def add(self, new: NewToken, now: datetime) -> Token | None:
+    async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
         parameters = {
             "account": new.account,
             "digest": new.digest,
@@ -46,13 +46,13 @@ class SqliteTokens:
         )
         return None if row is None else Account(id=AccountId(row[0]), name=row[1])
 
-    async def find(self, digest: bytes) -> Token | None:
+    async def find(self, digest: bytes) -> StoredToken | None:
         row = await self._readers.first(
             f"{_TOKENS} WHERE t.digest = ? AND t.revoked_at IS NULL", (digest,)
         )
         return None if row is None else _read(row)
 
-    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
         rows = await self._readers.all(
             f"{_TOKENS} WHERE t.id > ? ORDER BY t.id LIMIT ?", (after, limit)
         )
@@ -71,7 +71,7 @@ class SqliteTokens:
         unit = partial(_touch, token_id, to_milliseconds(now))
         await self._writer.submit(unit, is_single=True)
 
-    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+    async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
         unit = partial(_revoke, token_id, to_milliseconds(now))
         row = await self._writer.submit(unit)
         if row is None:
@@ -79,9 +79,9 @@ class SqliteTokens:
         return _read(row)
 
 
-def _read(row: Row) -> Token:
+def _read(row: Row) -> StoredToken:
     token_id, account_id, name, rights, label, created, used, revoked = row
-    return Token(
+    return StoredToken(
         id=token_id,
         account=Account(id=AccountId(account_id), name=name),
         rights=frozenset(Right(right) for right in rights.split()),

@@ -22,7 +22,7 @@ TRIMMED = "trimmed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TrimLimits:
     """Records older than the times (milliseconds) or beyond the counts may go."""
 
     now: int
@@ -32,9 +32,9 @@ class Limits:
     hard_count: int
 
 
-def encode_limits(retention: Retention, now: datetime) -> Limits:
+def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
     at = to_milliseconds(now)
-    return Limits(
+    return TrimLimits(
         now=at,
         soft_before=at - retention.soft_age * 1000,
         soft_count=retention.soft_count,
@@ -43,7 +43,7 @@ def encode_limits(retention: Retention, now: datetime) -> Limits:
     )
 
 
-def trim_log(limits: Limits, limit: int, connection: sqlite3.Connection) -> int:
+def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> int:
     """How many records were dropped, ``limit`` at most."""
     ((head, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
     last = min(tail + limit, _before_undelivered(head, connection))

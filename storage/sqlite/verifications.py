@@ -18,7 +18,7 @@ import msgspec
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
-    AccountWish,
+    AccountRequest,
     Format,
     NewSubscription,
     NewVerification,
@@ -74,13 +74,13 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
     )
 
 
-def write_wish(wish: AccountWish | None, box: SecretBox) -> str:
+def write_wish(wish: AccountRequest | None, box: SecretBox) -> str:
     """Encrypted: who knows what a request's parameters and headers hold."""
     return "" if wish is None else box.encrypt(msgspec.json.encode(wish).decode())
 
 
-def _read_wish(text: str, box: SecretBox) -> AccountWish | None:
-    return msgspec.json.decode(box.decrypt(text), type=AccountWish) if text else None
+def _read_wish(text: str, box: SecretBox) -> AccountRequest | None:
+    return msgspec.json.decode(box.decrypt(text), type=AccountRequest) if text else None
 
 
 def _read_last(

@@ -10,7 +10,7 @@ from storage.errors import StorageClosed
 from storage.records import Position, SubscriptionId
 
 
-class LogHead:
+class LogEnd:
     def __init__(self, position: Position) -> None:
         self._position = position
         self._moved = asyncio.Event()
@@ -51,7 +51,7 @@ Listener = Callable[[Sequence[SubscriptionId], Position], None]
 
 
 class EndedSubscriptions:
-    def __init__(self, head: LogHead) -> None:
+    def __init__(self, head: LogEnd) -> None:
         self._head = head
         self._listeners: list[Listener] = []
 

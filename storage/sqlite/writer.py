@@ -25,7 +25,7 @@ import msgspec
 from storage.errors import StorageBusy, StorageClosed, WriteFailed
 from storage.sqlite.connection_threads import ThreadWorker, Worker
 from storage.sqlite.driver_errors import is_trouble, is_unflushed, write_failure
-from storage.sqlite.file_identity import Place
+from storage.sqlite.file_identity import FileIdentity
 
 Result = TypeVar("Result")
 Unit = Callable[[sqlite3.Connection], Result]
@@ -128,7 +128,7 @@ class GroupCommits:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._place = Place(connection)
+        self._place = FileIdentity(connection)
         self._place.check()
         self.trouble = ""
 

@@ -389,8 +389,8 @@ async def test_every_subscription_gets_every_record_in_order(scene: Scene) -> No
 
 async def test_nobody_has_anything_to_claim_in_an_empty_storage(scene: Scene) -> None:
     assert await scene.claim() == []
-    assert await scene.claim_stragglers(START) == []
-    assert await scene.storage.deliveries.next_straggler() is None
+    assert await scene.claim_retrying(START) == []
+    assert await scene.storage.deliveries.next_retry() is None
 
 
 async def test_what_accounts_were_sent_is_counted_and_never_less(scene: Scene) -> None:

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from storage.errors import NotFound, StorageBusy
 from storage.records import (
-    DeadRange,
+    DeadLetter,
     GivenUp,
     Position,
     RecordKind,
     Retention,
+    RetryingSubscription,
+    RetryMoved,
     StoredFeed,
-    Straggler,
-    StragglerMoved,
     Subscription,
     Updates,
 )
@@ -38,17 +38,17 @@ def given_up(
     )
 
 
-async def give_up(scene: Scene, late: Subscription, last: int) -> Straggler:
+async def give_up(scene: Scene, late: Subscription, last: int) -> RetryingSubscription:
     """Claim its straggler and give up all above where it stands."""
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     lost = given_up(late, claimed.position + 1, last, claimed.lease_id)
     flushed = await scene.flush(given_up=(lost,))
     assert not flushed.lost
     return claimed
 
 
-async def dead(scene: Scene) -> list[DeadRange]:
-    return await scene.storage.deliveries.dead(after=0, limit=9)
+async def dead(scene: Scene) -> list[DeadLetter]:
+    return await scene.storage.deliveries.dead_letters(after=0, limit=9)
 
 
 async def bounds(scene: Scene) -> list[tuple[int, int]]:
@@ -58,7 +58,7 @@ async def bounds(scene: Scene) -> list[tuple[int, int]]:
 async def kill(scene: Scene, feed: StoredFeed) -> Subscription:
     """A subscription with the record at the head in a dead range."""
     late = await scene.straggle(feed)
-    await give_up(scene, late, (await scene.storage.log.head()).position)
+    await give_up(scene, late, (await scene.storage.log.end()).position)
     return late
 
 
@@ -91,9 +91,11 @@ async def test_what_was_given_up_lies_in_a_dead_range_with_the_reason(
     assert (range_.subscription_id, range_.at) == (late.id, at(9))
     assert (range_.topic, range_.callback) == (late.topic, late.callback)
     deliveries = scene.storage.deliveries
-    assert await deliveries.dead(after=0, limit=9, subscription_id=late.id) == [range_]
-    assert await deliveries.dead(after=0, limit=9, subscription_id=99) == []
-    assert await deliveries.dead(after=range_.id, limit=9) == []
+    assert await deliveries.dead_letters(after=0, limit=9, subscription_id=late.id) == [
+        range_
+    ]
+    assert await deliveries.dead_letters(after=0, limit=9, subscription_id=99) == []
+    assert await deliveries.dead_letters(after=range_.id, limit=9) == []
 
 
 async def test_giving_up_closes_the_straggler_and_marks_the_subscription(
@@ -105,14 +107,14 @@ async def test_giving_up_closes_the_straggler_and_marks_the_subscription(
 
     assert subscription is not None
     assert (subscription.exhausted, subscription.from_position) == (True, 1)
-    assert await scene.storage.deliveries.straggler(late.id) is None
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
 
 
 async def test_what_could_not_be_tried_leaves_the_subscription_its_tries(
     scene: Scene,
 ) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     lost = replace(given_up(late, 1, 1, claimed.lease_id), was_untried=True)
     await scene.flush(given_up=(lost,))
     subscription = await scene.storage.subscriptions.get(late.id)
@@ -204,14 +206,14 @@ async def test_what_the_fanout_passed_by_meanwhile_is_given_up_too(
 
 async def test_giving_up_under_a_lost_lease_changes_nothing(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
-    await scene.claim_stragglers(at(5), lease_id=2)
+    await scene.claim_retrying(at(5), lease_id=2)
 
     stale = await scene.flush(given_up=(given_up(late, 1, 1, lease_id=1),))
     from_chunk = await scene.flush(given_up=(given_up(late, 1, 1),))
 
     assert stale.lost == from_chunk.lost == {late.id}
     assert await dead(scene) == []
-    assert await scene.storage.deliveries.straggler(late.id) is not None
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is not None
 
 
 async def test_an_ended_subscription_gives_nothing_up(scene: Scene) -> None:
@@ -234,7 +236,7 @@ async def test_a_straggler_may_give_up_two_ranges_at_once(scene: Scene) -> None:
     late = await scene.straggle(feed)
     for _ in range(2):
         await scene.publish(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
 
     flushed = await scene.flush(
         given_up=(
@@ -257,10 +259,10 @@ async def test_a_dead_range_is_replayed_by_a_straggler_that_is_due_now(
     late = await kill(scene, feed)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.retry_dead(range_.id, at(10))
+    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
 
     assert await dead(scene) == []
-    (straggler,) = await scene.claim_stragglers(at(10))
+    (straggler,) = await scene.claim_retrying(at(10))
     assert straggler.subscription.id == late.id
     assert (straggler.position, straggler.attempts) == (0, 0)
     assert (straggler.skip_after, straggler.skip_to) == (None, None)
@@ -274,9 +276,9 @@ async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
     await scene.publish(feed)  # not split yet: the straggler has to deliver it
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.retry_dead(range_.id, at(10))
+    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
 
-    straggler = await scene.storage.deliveries.straggler(late.id)
+    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
     assert straggler is not None
     assert (straggler.position, straggler.skip_after, straggler.skip_to) == (0, 1, 2)
     assert await scene.claim() == []
@@ -290,10 +292,10 @@ async def test_a_replay_that_is_done_leaves_what_was_delivered_since_alone(
     await scene.publish(feed)
     await scene.deliver()
     (range_,) = await dead(scene)
-    await scene.storage.deliveries.retry_dead(range_.id, at(10))
-    (straggler,) = await scene.claim_stragglers(at(10))
+    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
+    (straggler,) = await scene.claim_retrying(at(10))
 
-    done = StragglerMoved(
+    done = RetryMoved(
         subscription_id=late.id,
         lease_id=straggler.lease_id,
         position=Position(1),
@@ -318,7 +320,7 @@ async def test_a_replay_that_fails_is_buried_without_what_was_delivered_since(
     await scene.publish(feed)
     await scene.deliver()
     (range_,) = await dead(scene)
-    await scene.storage.deliveries.retry_dead(range_.id, START)
+    await scene.storage.deliveries.replay_dead_letter(range_.id, START)
     await scene.publish(feed)
 
     await give_up(scene, late, 3)
@@ -335,7 +337,7 @@ async def test_an_unknown_range_and_one_of_an_ended_subscription_are_not_replaye
 
     for dead_id in (range_.id, 99):
         with pytest.raises(NotFound):
-            await scene.storage.deliveries.retry_dead(dead_id, START)
+            await scene.storage.deliveries.replay_dead_letter(dead_id, START)
 
     assert await dead(scene) == [range_]
 
@@ -348,7 +350,7 @@ async def test_a_range_whose_records_were_trimmed_is_kept_but_not_replayed(
     (range_,) = await dead(scene)
 
     with pytest.raises(NotFound):
-        await scene.storage.deliveries.retry_dead(range_.id, START)
+        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 
@@ -363,10 +365,10 @@ async def test_what_is_left_of_a_range_is_replayed(scene: Scene) -> None:
     await scene.storage.log.trim(one, START, 9)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.retry_dead(range_.id, START)
+    await scene.storage.deliveries.replay_dead_letter(range_.id, START)
 
     assert await bounds(scene) == [(1, 1)]
-    straggler = await scene.storage.deliveries.straggler(late.id)
+    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
     assert straggler is not None
     assert straggler.position == 1
 
@@ -381,7 +383,7 @@ async def test_a_subscription_in_an_unfinished_chunk_is_not_set_back(
     (range_,) = await dead(scene)
 
     with pytest.raises(StorageBusy):
-        await scene.storage.deliveries.retry_dead(range_.id, START)
+        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 
@@ -395,9 +397,9 @@ async def test_a_straggler_right_behind_the_range_is_set_back(scene: Scene) -> N
     await scene.fail(chunk, late)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.retry_dead(range_.id, at(20))
+    await scene.storage.deliveries.replay_dead_letter(range_.id, at(20))
 
-    straggler = await scene.storage.deliveries.straggler(late.id)
+    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
     assert straggler is not None
     assert (straggler.position, straggler.next_try) == (0, at(20))
     assert straggler.skip_to is None
@@ -418,7 +420,7 @@ async def test_a_straggler_that_stands_elsewhere_or_is_at_work_is_not_set_back(
     (range_,) = await dead(scene)
 
     with pytest.raises(StorageBusy):
-        await scene.storage.deliveries.retry_dead(range_.id, START)
+        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 

@@ -26,7 +26,7 @@ from storage.records import (
     Polling,
     Posting,
     Redirect,
-    Subscribers,
+    SubscriberGroup,
     SubscriptionState,
     Validators,
     pace_of,
@@ -134,13 +134,13 @@ async def test_credentials_make_a_feed_private_until_it_is_made_public_without_t
     ("shuts_out", "kept"),
     [
         (None, {ANONYMOUS, OPERATOR, 3}),
-        (Subscribers.STRANGERS, {OPERATOR, 3}),
-        (Subscribers.OTHERS, {OPERATOR}),
-        (Subscribers.ALL, set()),
+        (SubscriberGroup.STRANGERS, {OPERATOR, 3}),
+        (SubscriberGroup.OTHERS, {OPERATOR}),
+        (SubscriberGroup.ALL, set()),
     ],
 )
 async def test_editing_ends_the_subscriptions_of_whom_it_shuts_out(
-    scene: Scene, shuts_out: Subscribers | None, kept: set[int]
+    scene: Scene, shuts_out: SubscriberGroup | None, kept: set[int]
 ) -> None:
     feed = await scene.add_feed()
     made = [
@@ -602,7 +602,7 @@ async def test_a_purged_feed_takes_all_that_is_its_own_and_nothing_else(
     assert (too_early, purged) == (0, 1)
     assert await scene.storage.feeds.find(gone.url) is None
     assert await scene.storage.subscriptions.get(lost.id) is None
-    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == []
+    assert await scene.storage.deliveries.retrying(after=0, limit=9) == []
     assert await scene.storage.deliveries.attempts(lost.id, 9) == []
     assert await scene.storage.subscriptions.get(other.id) == other
     (record,) = await scene.storage.log.records(after=0, limit=9)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from protocols.model import Entry, Feed, Status
-from storage.errors import DocumentWanted, WriteFailed
+from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes, unpack
 from storage.records import (
     DocumentWrite,
@@ -53,7 +53,7 @@ async def test_positions_are_dense_over_all_feeds(scene: Scene) -> None:
     second = await scene.storage.log.commit(fetch(b, records=(record(),)))
 
     assert (first, nothing, second) == ((1, 2), (), (3,))
-    head = await scene.storage.log.head()
+    head = await scene.storage.log.end()
     assert head.position == 3
     assert str(head) == f"{head.epoch}-3"
     assert head.epoch.isalnum()
@@ -196,7 +196,7 @@ async def test_a_removed_or_unknown_feed_takes_no_commit(scene: Scene) -> None:
 
     assert await scene.storage.log.commit(commit) is None
     assert await scene.storage.log.commit(unknown) is None
-    assert (await scene.storage.log.head()).position == 0
+    assert (await scene.storage.log.end()).position == 0
 
 
 async def test_commits_without_news_at_once_are_stored_each_for_its_own_feed(
@@ -234,7 +234,7 @@ async def test_a_commit_that_fails_changes_nothing(scene: Scene) -> None:
         await scene.storage.log.commit(naming_nothing)
 
     assert await scene.storage.feeds.get(feed.id) == feed
-    assert (await scene.storage.log.head()).position == 0
+    assert (await scene.storage.log.end()).position == 0
     assert await scene.publish(feed) == 1
 
 
@@ -467,10 +467,10 @@ async def test_the_hard_limit_passes_a_straggler_by_and_it_is_told(
 
     assert await scene.storage.log.trim(keep(hard=1), at(9), 9) == 2
 
-    straggler = await scene.storage.deliveries.straggler(late.id)
+    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
     assert straggler is not None
     assert (straggler.position, straggler.missed) == (2, (1, 2))
-    (dead,) = await scene.storage.deliveries.dead(after=0, limit=9)
+    (dead,) = await scene.storage.deliveries.dead_letters(after=0, limit=9)
     assert (dead.first, dead.last, dead.reason) == (1, 2, "trimmed")
 
 
@@ -479,7 +479,7 @@ async def test_a_straggler_that_wants_nothing_of_what_goes_misses_nothing(
 ) -> None:
     feed = await scene.add_feed()
     late = await scene.straggle(feed)
-    await scene.storage.deliveries.retry_straggler(late.id, START)
+    await scene.storage.deliveries.retry_now(late.id, START)
     for _ in range(2):
         await scene.publish(feed, kind=RecordKind.DELETED)
     await scene.deliver()
@@ -487,7 +487,7 @@ async def test_a_straggler_that_wants_nothing_of_what_goes_misses_nothing(
 
     await scene.storage.log.trim(keep(hard=1), START, 9)
 
-    (dead,) = await scene.storage.deliveries.dead(after=0, limit=9)
+    (dead,) = await scene.storage.deliveries.dead_letters(after=0, limit=9)
     assert (dead.first, dead.last) == (1, 1)
 
 
@@ -515,12 +515,12 @@ async def test_news_is_not_committed_without_the_document_that_as_is_wants(
     feed = await scene.add_feed()
     await scene.subscribe(feed, "as-is", format=Format.AS_IS)
 
-    with pytest.raises(DocumentWanted):
+    with pytest.raises(BodyRequired):
         await scene.storage.log.commit(
             fetch(feed, **written("k"), records=(record("k"),))
         )
 
-    assert (await scene.storage.log.head()).position == 0
+    assert (await scene.storage.log.end()).position == 0
     await scene.storage.log.commit(
         fetch(feed, records=(record(kind=RecordKind.ERROR),))
     )

@@ -37,10 +37,10 @@ from storage.records import (
     Position,
     RecordKind,
     Retention,
-    Straggler,
-    StragglerMoved,
-    StragglerOpened,
-    Subscribers,
+    RetryingSubscription,
+    RetryMoved,
+    RetryOpened,
+    SubscriberGroup,
     Updates,
 )
 from tests.support.memory.storage import MemoryStorage
@@ -72,7 +72,7 @@ class Comparison(RuleBasedStateMachine):
         self._now = START
         self._leases = 0
         self._chunks: list[ClaimedChunk] = []
-        self._stragglers: list[Straggler] = []
+        self._stragglers: list[RetryingSubscription] = []
 
     @initialize()
     def begin(self) -> None:
@@ -112,14 +112,14 @@ class Comparison(RuleBasedStateMachine):
         feed=FEEDS,
         private=st.sampled_from([None, True, False]),
         login=st.sampled_from([None, Credentials(), Credentials(username="u")]),
-        shuts_out=st.sampled_from([None, *Subscribers]),
+        shuts_out=st.sampled_from([None, *SubscriberGroup]),
     )
     def edit(
         self,
         feed: int,
         private: bool | None,
         login: Credentials | None,
-        shuts_out: Subscribers | None,
+        shuts_out: SubscriberGroup | None,
     ) -> None:
         change = FeedChange(private=private, credentials=login, shuts_out=shuts_out)
         self._do(lambda it: it.feeds.edit(feed, change, "shut out", self._now))
@@ -257,8 +257,8 @@ class Comparison(RuleBasedStateMachine):
         self._chunks += self._claim("claim_chunks", limit)
 
     @rule(limit=LIMITS)
-    def claim_stragglers(self, limit: int) -> None:
-        self._stragglers += self._claim("claim_stragglers", limit)
+    def claim_retrying(self, limit: int) -> None:
+        self._stragglers += self._claim("claim_retrying", limit)
 
     def _claim(self, method: str, limit: int) -> list:
         self._leases += 1
@@ -296,7 +296,7 @@ class Comparison(RuleBasedStateMachine):
         )
         flush = replace(flush, outcomes=(*flush.outcomes, outcome))
         if fate == "late":
-            opened = StragglerOpened(
+            opened = RetryOpened(
                 subscription_id=of,
                 position=Position(position - 1),
                 attempts=1,
@@ -347,7 +347,7 @@ class Comparison(RuleBasedStateMachine):
         if not self._stragglers:
             return
         straggler = data.draw(st.sampled_from(self._stragglers))
-        moved = StragglerMoved(
+        moved = RetryMoved(
             subscription_id=straggler.subscription.id,
             lease_id=straggler.lease_id,
             position=Position(straggler.position + step),
@@ -387,14 +387,14 @@ class Comparison(RuleBasedStateMachine):
         )
 
     @rule(data=st.data())
-    def retry_dead(self, data: st.DataObject) -> None:
-        dead = self._runner.run(self._model.deliveries.dead(after=0, limit=9))
+    def replay_dead_letter(self, data: st.DataObject) -> None:
+        dead = self._runner.run(self._model.deliveries.dead_letters(after=0, limit=9))
         each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
-        self._do(lambda storage: storage.deliveries.retry_dead(each, self._now))
+        self._do(lambda storage: storage.deliveries.replay_dead_letter(each, self._now))
 
     @rule(each=SUBSCRIPTIONS)
-    def retry_straggler(self, each: int) -> None:
-        self._do(lambda storage: storage.deliveries.retry_straggler(each, self._now))
+    def retry_now(self, each: int) -> None:
+        self._do(lambda storage: storage.deliveries.retry_now(each, self._now))
 
     @rule()
     def void_leases(self) -> None:
@@ -444,9 +444,9 @@ class Comparison(RuleBasedStateMachine):
     @invariant()
     def deliveries_agree(self) -> None:
         self._agree(
-            lambda storage: storage.deliveries.stragglers(after=0, limit=99),
-            lambda storage: storage.deliveries.next_straggler(),
-            lambda storage: storage.deliveries.dead(after=0, limit=99),
+            lambda storage: storage.deliveries.retrying(after=0, limit=99),
+            lambda storage: storage.deliveries.next_retry(),
+            lambda storage: storage.deliveries.dead_letters(after=0, limit=99),
             lambda storage: storage.backlog(),
         )
 

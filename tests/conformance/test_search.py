@@ -14,7 +14,7 @@ from storage.records import (
     EntryId,
     FeedState,
     Phrase,
-    Place,
+    PlaceTerm,
     Position,
     Retention,
     SearchDocument,
@@ -58,8 +58,11 @@ async def found(
         (Phrase(("laurel",)), ["both", "first"]),
         (Phrase(("laurel", "hardy")), ["first"]),
         (Both((Phrase(("laurel",)), Phrase(("hardy",)))), ["both", "first"]),
-        (Either((Phrase(("stan",)), Place("x1"))), ["places", "both"]),
-        (Both((Place("any"), Either((Place("x2"), Place("x3"))))), ["places"]),
+        (Either((Phrase(("stan",)), PlaceTerm("x1"))), ["places", "both"]),
+        (
+            Both((PlaceTerm("any"), Either((PlaceTerm("x2"), PlaceTerm("x3"))))),
+            ["places"],
+        ),
         (Phrase(("élan_1", "日", "本")), ["places"]),
         (Phrase(("laur",)), []),
         (Phrase(("x1",)), []),
@@ -120,7 +123,7 @@ async def test_what_is_indexed_again_is_found_by_its_new_words_only(
 
     assert await found(scene, Phrase(("new",))) == ["a"]
     assert await found(scene, Phrase(("old",))) == ["b"]
-    assert await found(scene, Place("x1")) == []
+    assert await found(scene, PlaceTerm("x1")) == []
 
     await scene.storage.search.index([entry, other], [])
     assert await found(scene, Either((Phrase(("new",)), Phrase(("old",))))) == []

@@ -7,19 +7,19 @@ from msgspec.structs import replace
 from storage.records import (
     FeedState,
     FetchCommit,
-    SitePage,
     SiteTally,
     SiteWrite,
     StoredFeed,
+    StoredSitePage,
 )
 from tests.support.storage_scene import START, Scene, at, fetch
 
 
-def a_page(key: str, **more: int) -> SitePage:
-    return SitePage(key=key, reference=f"/{key}", content=2**63 - 1, **more)
+def a_page(key: str, **more: int) -> StoredSitePage:
+    return StoredSitePage(key=key, reference=f"/{key}", content=2**63 - 1, **more)
 
 
-def step(feed: StoredFeed, *pages: SitePage, **more: object) -> FetchCommit:
+def step(feed: StoredFeed, *pages: StoredSitePage, **more: object) -> FetchCommit:
     write = replace(SiteWrite(state=b"state", pages=pages), **more)
     return replace(fetch(feed), site=write)
 
@@ -67,7 +67,7 @@ async def test_pages_are_listed_anew_by_their_keys_and_found_where_they_are_not(
     await scene.storage.log.commit(step(feed, listed=listed, walk=2))
 
     assert await sites.tally(feed.id, 2) == SiteTally(pages=9, unlisted=7)
-    found: list[SitePage] = []
+    found: list[StoredSitePage] = []
     after = ""
     while part := await sites.unlisted(feed.id, 2, after=after, limit=3):
         assert len(part) <= 3

@@ -12,9 +12,9 @@ from storage.records import (
     GivenUp,
     Position,
     RecordKind,
-    Straggler,
-    StragglerMoved,
-    StragglerOpened,
+    RetryingSubscription,
+    RetryMoved,
+    RetryOpened,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -23,14 +23,18 @@ from tests.support.storage_scene import START, Scene, all_of, at
 
 
 def moved(
-    straggler: Straggler, position: int, *, when: datetime = START, **more: object
-) -> StragglerMoved:
+    straggler: RetryingSubscription,
+    position: int,
+    *,
+    when: datetime = START,
+    **more: object,
+) -> RetryMoved:
     outcome = {
         "attempts": 0,
         "next_try": when + timedelta(seconds=60),
         "last_status": 200,
     }
-    return StragglerMoved(
+    return RetryMoved(
         subscription_id=straggler.subscription.id,
         lease_id=straggler.lease_id,
         position=Position(position),
@@ -38,19 +42,17 @@ def moved(
     )
 
 
-def opened(
-    subscription: Subscription, position: int, **more: object
-) -> StragglerOpened:
+def opened(subscription: Subscription, position: int, **more: object) -> RetryOpened:
     terms = {"attempts": 1, "next_try": at(5), "failing_since": START}
-    return StragglerOpened(
+    return RetryOpened(
         subscription_id=subscription.id,
         position=Position(position),
         **{**terms, **more},
     )
 
 
-async def open_one(scene: Scene, subscription: Subscription) -> Straggler:
-    found = await scene.storage.deliveries.straggler(subscription.id)
+async def open_one(scene: Scene, subscription: Subscription) -> RetryingSubscription:
+    found = await scene.storage.deliveries.retrying_subscription(subscription.id)
     assert found is not None
     return found
 
@@ -66,8 +68,8 @@ async def test_a_straggler_stands_before_the_record_it_did_not_take(
     assert (straggler.attempts, straggler.next_try) == (1, at(5))
     assert (straggler.last_status, straggler.last_error) == (500, "answered 500")
     assert (straggler.failing_since, straggler.lease_id) == (START, 0)
-    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == [straggler]
-    assert await scene.storage.deliveries.stragglers(after=late.id, limit=9) == []
+    assert await scene.storage.deliveries.retrying(after=0, limit=9) == [straggler]
+    assert await scene.storage.deliveries.retrying(after=late.id, limit=9) == []
 
 
 async def test_a_straggler_that_is_open_is_never_moved_forward_by_opening(
@@ -85,14 +87,14 @@ async def test_how_far_the_request_went_that_is_to_be_repeated_is_kept(
     scene: Scene,
 ) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     tried = moved(claimed, 0, last_status=500, tried_to=Position(3), release=True)
 
     await scene.flush(moved=(tried,))
     await scene.flush(opened=(opened(late, 0, tried_to=Position(1)),))
 
     assert (await open_one(scene, late)).tried_to == 3
-    (claimed,) = await scene.claim_stragglers(at(99))
+    (claimed,) = await scene.claim_retrying(at(99))
     await scene.flush(moved=(moved(claimed, 3, release=True),))
     assert (await open_one(scene, late)).tried_to is None
     await scene.flush(opened=(opened(late, 1, tried_to=Position(2)),))
@@ -104,18 +106,18 @@ async def test_news_makes_a_straggler_due_and_leaves_its_next_try(
 ) -> None:
     feed = await scene.add_feed()
     late = await scene.straggle(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     failed = {"attempts": 2, "next_try": at(99), "last_status": 500, "release": True}
     await scene.flush(moved=(moved(claimed, 0, news_from=at(15), **failed),))
 
     await scene.publish(feed, "too soon", when=at(14))
     await scene.deliver(at(14))
-    assert await scene.claim_stragglers(at(14)) == []
+    assert await scene.claim_retrying(at(14)) == []
 
     await scene.publish(feed, "news", when=at(15))
     await scene.deliver(at(15))
-    assert await scene.storage.deliveries.next_straggler() == at(15)
-    (claimed,) = await scene.claim_stragglers(at(15))
+    assert await scene.storage.deliveries.next_retry() == at(15)
+    (claimed,) = await scene.claim_retrying(at(15))
     assert (claimed.subscription.id, claimed.next_try) == (late.id, at(99))
 
 
@@ -125,7 +127,7 @@ async def test_news_makes_a_straggler_due_and_leaves_its_next_try(
 async def test_news_leaves_a_straggler_alone_that_is(scene: Scene, what: str) -> None:
     feed = await scene.add_feed()
     await scene.straggle(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     failed = {"next_try": at(99), "news_from": at(15), "release": what != "under way"}
     if what == "put off":
         failed |= {"due": at(50), "news_from": at(50)}
@@ -138,7 +140,7 @@ async def test_news_leaves_a_straggler_alone_that_is(scene: Scene, what: str) ->
     await scene.deliver(at(20))
 
     due = at(50) if what == "put off" else at(99)
-    assert await scene.storage.deliveries.next_straggler() == due
+    assert await scene.storage.deliveries.next_retry() == due
 
 
 async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
@@ -155,7 +157,7 @@ async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
     await scene.publish(feed, "news", when=at(60))
     await scene.deliver(at(60))
 
-    claimed = await scene.claim_stragglers(at(60), limit=2_000)
+    claimed = await scene.claim_retrying(at(60), limit=2_000)
     hurried = {each.subscription.id for each in claimed}
     assert hurried == {each.id for each in all_late[2:]}
 
@@ -163,7 +165,7 @@ async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
 async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) -> None:
     ended = await scene.subscribe(await scene.add_feed())
     await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)
-    unknown = StragglerOpened(
+    unknown = RetryOpened(
         subscription_id=SubscriptionId(99),
         position=Position(0),
         attempts=1,
@@ -173,7 +175,7 @@ async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) 
 
     await scene.flush(opened=(opened(ended, 0), unknown))
 
-    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == []
+    assert await scene.storage.deliveries.retrying(after=0, limit=9) == []
 
 
 async def test_stragglers_are_claimed_when_they_are_due_and_nobodys(
@@ -182,12 +184,12 @@ async def test_stragglers_are_claimed_when_they_are_due_and_nobodys(
     late = await scene.straggle(await scene.add_feed())
     deliveries = scene.storage.deliveries
 
-    too_early = await scene.claim_stragglers(at(4))
-    next_try = await deliveries.next_straggler()
-    (claimed,) = await scene.claim_stragglers(at(5), lease_id=7)
-    taken = await scene.claim_stragglers(at(6), lease_id=8)
-    lease_end = await deliveries.next_straggler()
-    (after_lease,) = await scene.claim_stragglers(at(65), lease_id=8)
+    too_early = await scene.claim_retrying(at(4))
+    next_try = await deliveries.next_retry()
+    (claimed,) = await scene.claim_retrying(at(5), lease_id=7)
+    taken = await scene.claim_retrying(at(6), lease_id=8)
+    lease_end = await deliveries.next_retry()
+    (after_lease,) = await scene.claim_retrying(at(65), lease_id=8)
 
     assert (too_early, taken) == ([], [])
     assert (next_try, lease_end) == (at(5), at(65))
@@ -209,7 +211,7 @@ async def test_the_longest_due_are_claimed_first(scene: Scene) -> None:
         ),
     )
 
-    claimed = await scene.claim_stragglers(at(20), limit=2)
+    claimed = await scene.claim_retrying(at(20), limit=2)
 
     assert [each.subscription.id for each in claimed] == [late[2].id, late[1].id]
 
@@ -223,18 +225,18 @@ async def test_a_first_delivery_that_still_runs_keeps_its_straggler(
     (chunk,) = await scene.claim()
     await scene.fail(chunk, subscription, lease_id=55, retry_after=60)
 
-    assert await scene.claim_stragglers(at(59)) == []
+    assert await scene.claim_retrying(at(59)) == []
     lost = await scene.flush(
         moved=(moved(await open_one(scene, subscription), 1, finished=True),)
     )
 
     assert lost.lost == frozenset()
-    assert await scene.storage.deliveries.straggler(subscription.id) is None
+    assert await scene.storage.deliveries.retrying_subscription(subscription.id) is None
 
 
 async def test_a_success_moves_it_on_under_its_lease(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
 
     flushed = await scene.flush(when=at(6), moved=(moved(claimed, 1, when=at(6)),))
 
@@ -243,12 +245,12 @@ async def test_a_success_moves_it_on_under_its_lease(scene: Scene) -> None:
     assert (straggler.position, straggler.attempts) == (1, 0)
     assert straggler.lease_id == claimed.lease_id
     assert straggler.failing_since == at(6), "it stands at its next record since then"
-    assert await scene.claim_stragglers(at(65)) == [], "the lease goes on"
+    assert await scene.claim_retrying(at(65)) == [], "the lease goes on"
 
 
 async def test_a_failure_gives_it_back_until_its_next_try(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     failed = moved(
         claimed,
         0,
@@ -265,13 +267,13 @@ async def test_a_failure_gives_it_back_until_its_next_try(scene: Scene) -> None:
     assert (straggler.attempts, straggler.lease_id) == (2, 0)
     assert (straggler.last_status, straggler.last_error) == (503, "answered 503")
     assert straggler.failing_since == START
-    assert await scene.storage.deliveries.next_straggler() == at(300)
+    assert await scene.storage.deliveries.next_retry() == at(300)
 
 
 async def test_an_outcome_under_a_lost_lease_changes_nothing(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (stale,) = await scene.claim_stragglers(at(5), lease_id=1)
-    await scene.claim_stragglers(at(65), lease_id=2)
+    (stale,) = await scene.claim_retrying(at(5), lease_id=1)
+    await scene.claim_retrying(at(65), lease_id=2)
     before = await open_one(scene, late)
 
     flushed = await scene.flush(moved=(moved(stale, 1, finished=True),))
@@ -305,24 +307,24 @@ async def test_nothing_is_opened_or_given_up_of_a_chunk_that_somebody_else_deliv
     )
 
     deliveries = scene.storage.deliveries
-    assert await deliveries.straggler(failed.id) is None
-    assert await deliveries.dead(after=0, limit=9) == []
+    assert await deliveries.retrying_subscription(failed.id) is None
+    assert await deliveries.dead_letters(after=0, limit=9) == []
     await scene.flush(
         outcomes=all_of(ours), opened=(opened(failed, 0, chunk=(ours.id, 2)),)
     )
-    assert await deliveries.straggler(failed.id) is not None
+    assert await deliveries.retrying_subscription(failed.id) is not None
 
 
 async def test_it_is_closed_when_nothing_it_wants_is_left(scene: Scene) -> None:
     feed = await scene.add_feed()
     late = await scene.straggle(feed)
     await scene.publish(feed, "k", kind=RecordKind.DELETED)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
 
     flushed = await scene.flush(moved=(moved(claimed, 1, finished=True),))
 
     assert flushed.unfinished == frozenset()
-    assert await scene.storage.deliveries.straggler(late.id) is None
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
     closed = await scene.storage.subscriptions.get(late.id)
     assert closed is not None
     assert closed.from_position == 1
@@ -333,7 +335,7 @@ async def test_it_stays_open_under_its_lease_while_it_wants_something_newer(
 ) -> None:
     feed = await scene.add_feed()
     late = await scene.straggle(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     await scene.publish(feed)
 
     flushed = await scene.flush(moved=(moved(claimed, 1, finished=True, release=True),))
@@ -349,7 +351,7 @@ async def test_what_it_caught_up_with_is_not_sent_again_by_the_fanout(
     feed = await scene.add_feed()
     await scene.straggle(feed)
     position = await scene.publish(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     await scene.flush(moved=(moved(claimed, position, finished=True),))
 
     assert await scene.claim() == [], "its fan-out was not split yet"
@@ -363,7 +365,7 @@ async def test_a_straggler_never_goes_back(scene: Scene) -> None:
     late = await scene.straggle(feed)
     await scene.publish(feed)
     await scene.publish(feed)
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     await scene.flush(moved=(moved(claimed, 2),))
 
     await scene.flush(moved=(moved(claimed, 1),))
@@ -373,12 +375,12 @@ async def test_a_straggler_never_goes_back(scene: Scene) -> None:
 
 async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
-    (stale,) = await scene.claim_stragglers(at(5))
+    (stale,) = await scene.claim_retrying(at(5))
 
     await scene.storage.deliveries.void_leases()
 
     assert (await open_one(scene, late)).lease_id == 0
-    (again,) = await scene.claim_stragglers(at(6), lease_id=2)
+    (again,) = await scene.claim_retrying(at(6), lease_id=2)
     assert again.subscription.id == late.id
     flushed = await scene.flush(moved=(moved(stale, 1),))
     assert flushed.lost == {late.id}
@@ -387,13 +389,13 @@ async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
 async def test_retrying_makes_it_due_now(scene: Scene) -> None:
     late = await scene.straggle(await scene.add_feed())
 
-    await scene.storage.deliveries.retry_straggler(late.id, at(1))
+    await scene.storage.deliveries.retry_now(late.id, at(1))
 
-    assert len(await scene.claim_stragglers(at(1))) == 1
-    await scene.storage.deliveries.retry_straggler(late.id, at(2))
-    assert await scene.claim_stragglers(at(2)) == [], "it is being tried already"
+    assert len(await scene.claim_retrying(at(1))) == 1
+    await scene.storage.deliveries.retry_now(late.id, at(2))
+    assert await scene.claim_retrying(at(2)) == [], "it is being tried already"
     with pytest.raises(NotFound):
-        await scene.storage.deliveries.retry_straggler(SubscriptionId(99), START)
+        await scene.storage.deliveries.retry_now(SubscriptionId(99), START)
 
 
 async def test_a_callback_that_is_gone_ends_its_subscription_untold(
@@ -407,7 +409,7 @@ async def test_a_callback_that_is_gone_ends_its_subscription_untold(
     assert ended is not None
     assert ended.state is SubscriptionState.ENDED
     assert ended.ended_reason == "the callback answered 410 Gone"
-    assert await scene.storage.deliveries.straggler(late.id) is None
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
     assert await scene.storage.subscriptions.ending(9) == []
 
 

@@ -15,7 +15,7 @@ from storage.records import (
     Format,
     Polling,
     RecordKind,
-    StragglerMoved,
+    RetryMoved,
     SubscriptionId,
     SubscriptionState,
     Updates,
@@ -37,13 +37,13 @@ async def test_a_new_subscription_to_a_feed_in_error_gets_that_record_once(
     await scene.deliver()
 
     made = await scene.subscribe(feed)
-    (straggler,) = await scene.claim_stragglers(START)
+    (straggler,) = await scene.claim_retrying(START)
 
     assert straggler.subscription == made
     assert straggler.position == error - 1
     skipped = (error, error + 1) if later else (None, None)
     assert (straggler.skip_after, straggler.skip_to) == skipped
-    done = StragglerMoved(
+    done = RetryMoved(
         subscription_id=made.id,
         lease_id=straggler.lease_id,
         position=error,
@@ -53,9 +53,9 @@ async def test_a_new_subscription_to_a_feed_in_error_gets_that_record_once(
         finished=True,
     )
     await scene.flush(moved=(done,))
-    assert await scene.storage.deliveries.next_straggler() is None
+    assert await scene.storage.deliveries.next_retry() is None
     await scene.subscribe(feed)  # a renewal
-    assert await scene.storage.deliveries.next_straggler() is None
+    assert await scene.storage.deliveries.next_retry() is None
 
 
 async def test_when_the_log_has_that_record_no_more_the_next_error_is_awaited(
@@ -77,7 +77,7 @@ async def test_when_the_log_has_that_record_no_more_the_next_error_is_awaited(
 
     await scene.subscribe(feed, "while the log says nothing of it")
     assert await is_awaited()
-    assert await scene.storage.deliveries.next_straggler() is None
+    assert await scene.storage.deliveries.next_retry() is None
 
     await scene.publish(feed, kind=RecordKind.ERROR)
     assert not await is_awaited()
@@ -100,7 +100,7 @@ async def test_a_new_subscription_is_told_of_no_error(
         await scene.publish(feed, kind=kind)
     await scene.publish(other, kind=RecordKind.ERROR)
     await scene.subscribe(feed, **terms)
-    assert await scene.storage.deliveries.next_straggler() is None
+    assert await scene.storage.deliveries.next_retry() is None
 
 
 async def test_a_new_subscription_is_active_and_stands_at_the_head(
@@ -335,7 +335,7 @@ async def test_ending_takes_the_straggler_along(scene: Scene) -> None:
 
     await scene.storage.subscriptions.end(late.id, "enough", START, tell=False)
 
-    assert await scene.storage.deliveries.straggler(late.id) is None
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
 
 
 async def test_whoever_watches_is_told_of_endings_however_they_came(

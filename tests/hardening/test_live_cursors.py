@@ -42,7 +42,7 @@ class Scene:
         return f"entry {number}"
 
     async def cursor(self, name: str) -> str:
-        head = await self.hub.hub.storage.log.head()
+        head = await self.hub.hub.storage.log.end()
         return {
             "the last": str(head),
             "the last, in turn": f"{head}~{'f' * 16}",

@@ -263,14 +263,14 @@ async def nobody_is_at_work(scene: DeliveryScene) -> bool:
     """Nothing is leased, so all that came of it is written."""
     backlog = await scene.storage.backlog()
     first = SubscriptionId(0)
-    held = await scene.storage.deliveries.stragglers(after=first, limit=100)
+    held = await scene.storage.deliveries.retrying(after=first, limit=100)
     return not backlog.chunks and not any(each.lease_id for each in held)
 
 
 async def recorded(scene: DeliveryScene, subscription: Subscription) -> Recorded:
     [attempt] = await scene.storage.deliveries.attempts(subscription.id, 10)
     now = await scene.storage.subscriptions.get(subscription.id)
-    straggler = await scene.storage.deliveries.straggler(subscription.id)
+    straggler = await scene.storage.deliveries.retrying_subscription(subscription.id)
     assert now is not None
     wait = None
     if straggler is not None:

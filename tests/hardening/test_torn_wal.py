@@ -72,12 +72,12 @@ async def test_what_was_refused_since_it_could_not_be_flushed_does_not_come_back
             await storage.log.commit(
                 fetch(feed, entries=entries, records=(record("refused"),))
             )
-        assert storage.trouble()
+        assert storage.write_error()
         for name in ("hub.db", "hub.db-wal", "hub.db.key"):
             copyfile(path.with_name(name), path.with_name(f"crashed-{name}"))
         disk.unflushed = 0
         await storage.log.commit(fetch(feed, records=(record(),)))
-        assert storage.trouble() == ""
+        assert storage.write_error() == ""
         await storage.close()
 
     wal = path.with_name("crashed-hub.db-wal").stat().st_size

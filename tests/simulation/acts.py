@@ -55,8 +55,8 @@ class Acts:
         """The operator has stragglers tried again now."""
         process = self._stage.process
         deliveries = process.storage.deliveries
-        for each in await deliveries.stragglers(after=SubscriptionId(0), limit=10):
-            await deliveries.retry_straggler(each.subscription.id, process.clock.now())
+        for each in await deliveries.retrying(after=SubscriptionId(0), limit=10):
+            await deliveries.retry_now(each.subscription.id, process.clock.now())
 
     async def _fetch(self) -> None:
         url = self._stage.random.choice(list(self._stage.feed_ids))

@@ -53,7 +53,7 @@ class Court:
     async def evidence(self) -> Evidence:
         """Of the branch of time that is now."""
         deliveries = self._stage.process.storage.deliveries
-        dead = await deliveries.dead(after=0, limit=1_000)
+        dead = await deliveries.dead_letters(after=0, limit=1_000)
         return self._evidence(
             self._stage.branch, frozenset(each.callback for each in dead)
         )

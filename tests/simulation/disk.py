@@ -18,7 +18,7 @@ from shutil import copyfile
 from typing import Any
 
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.connection_threads import Driving, read_only
+from storage.sqlite.connection_threads import ConnectionThreads, read_only
 from tests.simulation.loop import VirtualLoop
 
 PAGES_AT_ALL = 1 << 30
@@ -76,7 +76,7 @@ class Disk:
     async def open(self) -> SqliteStorage:
         return await open_database(
             self.database,
-            driving=Driving(
+            threads=ConnectionThreads(
                 worker=lambda: _LoopWorker(self),
                 open_for_writing=self._open_for_writing,
                 open_for_reading=self._open_for_reading,

@@ -155,7 +155,7 @@ class Story:
             feed=feed.number,
             first=2,
             random=Random(f"{stage.seed}/listener/{index}"),
-            cursor=str(await stage.process.storage.log.head()),
+            cursor=str(await stage.process.storage.log.end()),
             is_there=lambda: stage.world.has_been_there(url),
             newest=lambda: feed.count,
         )

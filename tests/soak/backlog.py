@@ -22,7 +22,7 @@ from storage.records import (
     Polling,
     RecordKind,
     RecordWrite,
-    StragglerOpened,
+    RetryOpened,
     SubscriptionId,
 )
 from storage.sqlite import open_database
@@ -172,8 +172,8 @@ async def fall_behind(
     storage = await open_database(database)
     try:
         now = datetime.now(UTC)  # noqa: TID251 - no hub is running
-        head = await storage.log.head()
-        opened = StragglerOpened(
+        head = await storage.log.end()
+        opened = RetryOpened(
             subscription_id=SubscriptionId(subscription),
             position=head.position,
             attempts=1,

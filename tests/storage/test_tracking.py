@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from protocols.model import Entry, Feed
 from storage.contract import Storage
-from storage.errors import QueriesWanted
+from storage.errors import StaleQueries
 from storage.packing import pack, unpack
 from storage.records import (
     NOBODY,
@@ -284,7 +284,7 @@ async def test_matches_are_records_of_the_query_behind_those_of_the_feed(
     assert (found.kind, found.status) == (RecordKind.ENTRIES, own.status)
     assert found.entries == own.entries[:1]
     assert await keys_of(storage, query.id) == [["a"]]
-    assert (await storage.log.head()).position == 2
+    assert (await storage.log.end()).position == 2
 
 
 async def test_a_match_goes_to_the_subscribers_of_the_query_alone(
@@ -318,7 +318,7 @@ async def test_a_match_that_cannot_be_written_takes_the_whole_commit_with_it(
         )
 
     assert await storage.log.latest_entries(feed.id, 10) == []
-    assert (await storage.log.head()).position == 0
+    assert (await storage.log.end()).position == 0
 
 
 @pytest.mark.parametrize(("minutes", "retired"), [(59, 1), (61, 0)])
@@ -339,10 +339,10 @@ async def test_entries_not_held_against_the_newest_query_are_not_committed(
     late = await news_of(storage, feed, "a")
     await storage.tracking.add("laurel", "laurel", START)
 
-    with pytest.raises(QueriesWanted):
+    with pytest.raises(StaleQueries):
         await storage.log.commit(late)
 
-    assert (await storage.log.head()).position == 0
+    assert (await storage.log.end()).position == 0
     assert await storage.log.commit(await news_of(storage, feed, "a")) == (1,)
 
 

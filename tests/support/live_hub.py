@@ -138,7 +138,7 @@ class LiveHub:
             await self.hub.storage.deliveries.claim_chunks(terms)
 
     async def cursor(self, position: int) -> str:
-        head = await self.hub.storage.log.head()
+        head = await self.hub.storage.log.end()
         return str(replace(head, position=Position(position)))
 
 

@@ -73,7 +73,7 @@ class FakeLog:
             body=pack(entry),
         )
 
-    async def head(self) -> Cursor:
+    async def end(self) -> Cursor:
         last = self.all[-1].position if self.all else Position(0)
         return Cursor("epoch", last)
 
@@ -150,7 +150,7 @@ class LiveLog(FakeLog):
         return [each for each in found if feed_id in (None, each.feed_id)][:limit]
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        if (await self.head()).position <= after:
+        if (await self.end()).position <= after:
             await asyncio.Event().wait()
         return after
 

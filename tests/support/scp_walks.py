@@ -34,7 +34,7 @@ from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.scp.read.collections import CollectionReader
 from protocols.scp.read.entries import entry_of_page
-from storage.records import SitePage, SiteTally
+from storage.records import SiteTally, StoredSitePage
 from tests.support.scp_site import SITEMAP, ScpSite
 
 BATCH = 3
@@ -66,7 +66,7 @@ class Walks:
     site: PagesAtHand = field(default_factory=PagesAtHand)
     told: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    known: dict[str, SitePage] = field(default_factory=dict)
+    known: dict[str, StoredSitePage] = field(default_factory=dict)
     state: bytes = b""
     is_read: bool = False
     title: str = ""
@@ -219,7 +219,7 @@ class Walks:
         self.swept.append(want.after)
         return [page for page in there if page.key > want.after][: want.limit]
 
-    def _unlisted(self, walk: int) -> list[SitePage]:
+    def _unlisted(self, walk: int) -> list[StoredSitePage]:
         return [p for p in self.known.values() if p.walk < walk and not p.is_deleted]
 
     def _save(self, step: Save) -> Reply:

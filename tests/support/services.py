@@ -297,7 +297,7 @@ async def open_hub(
         live = LiveStream(
             storage.log,
             "http://hub.example/hub",
-            await storage.log.head(),
+            await storage.log.end(),
             random=Random(1),
             metrics=metrics,
             clock=clock,

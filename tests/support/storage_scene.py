@@ -26,9 +26,9 @@ from storage.records import (
     Position,
     RecordKind,
     RecordWrite,
+    RetryingSubscription,
+    RetryOpened,
     StoredFeed,
-    Straggler,
-    StragglerOpened,
     Subscription,
 )
 from storage.subscription_filter import DOCUMENT_KINDS
@@ -95,10 +95,10 @@ class Scene:
             ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
         )
 
-    async def claim_stragglers(
+    async def claim_retrying(
         self, now: datetime, *, lease_id: int = LEASE, limit: int = 10
-    ) -> list[Straggler]:
-        return await self.storage.deliveries.claim_stragglers(
+    ) -> list[RetryingSubscription]:
+        return await self.storage.deliveries.claim_retrying(
             ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
         )
 
@@ -124,7 +124,7 @@ class Scene:
         retry_after: float = 5,
     ) -> None:
         """All members of the chunk get it but one, which becomes a straggler."""
-        opened = StragglerOpened(
+        opened = RetryOpened(
             subscription_id=subscription.id,
             position=Position(chunk.record.position - 1),
             attempts=1,

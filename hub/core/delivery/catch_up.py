@@ -20,8 +20,8 @@ from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry
 from storage.records import (
     GivenUp,
     Position,
-    Straggler,
-    StragglerMoved,
+    RetryingSubscription,
+    RetryMoved,
     Subscription,
 )
 
@@ -53,7 +53,7 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: datetime | None = None
 
     @classmethod
-    def of(cls, straggler: Straggler) -> CatchUp:
+    def of(cls, straggler: RetryingSubscription) -> CatchUp:
         return cls(
             subscription=straggler.subscription,
             lease_id=straggler.lease_id,
@@ -101,9 +101,9 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
             scheduled=None,
         )
 
-    def moved(self, next_try: datetime) -> StragglerMoved:
+    def moved(self, next_try: datetime) -> RetryMoved:
         """As it stands, with the lease going on until then."""
-        return StragglerMoved(
+        return RetryMoved(
             subscription_id=self.subscription.id,
             lease_id=self.lease_id,
             position=self.position,

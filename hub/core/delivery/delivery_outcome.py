@@ -12,8 +12,8 @@ from storage.records import (
     ChunkOutcome,
     GivenUp,
     Position,
-    StragglerMoved,
-    StragglerOpened,
+    RetryMoved,
+    RetryOpened,
     SubscriptionId,
 )
 
@@ -57,8 +57,8 @@ class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Written in one transaction or not at all."""
 
     outcome: ChunkOutcome | None = None
-    opened: StragglerOpened | None = None
-    moved: StragglerMoved | None = None
+    opened: RetryOpened | None = None
+    moved: RetryMoved | None = None
     given_up: GivenUp | None = None
     ended: tuple[SubscriptionId, str] | None = None
     recovered: SubscriptionId | None = None

@@ -24,7 +24,7 @@ from storage.records import (
     ClaimedChunk,
     GivenUp,
     Position,
-    StragglerOpened,
+    RetryOpened,
     Subscription,
 )
 
@@ -119,7 +119,7 @@ def refused(
             at=at,
         )
         return DeliveryOutcome(outcome=outcome, given_up=lost, attempt=attempt)
-    opened = StragglerOpened(
+    opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=subscription.id,
         position=first.before,
@@ -138,7 +138,7 @@ def not_started(
     first: FirstDelivery, *, at: datetime, due: datetime
 ) -> DeliveryOutcome:
     """The hub's own limits held it back: that is no try, and none is counted."""
-    opened = StragglerOpened(
+    opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=first.subscription.id,
         position=first.before,
@@ -154,7 +154,7 @@ def set_aside(
     first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
 ) -> DeliveryOutcome:
     """Its request goes on, but as a straggler's, under that lease."""
-    opened = StragglerOpened(
+    opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=first.subscription.id,
         position=first.before,

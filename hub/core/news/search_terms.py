@@ -28,14 +28,14 @@ from storage.records import (
     Either,
     EntryId,
     Phrase,
-    Place,
+    PlaceTerm,
     SearchDocument,
     Standing,
     StoredFeed,
     Term,
 )
 
-EVERYWHERE = Place("any")
+EVERYWHERE = PlaceTerm("any")
 """A place that all entries have."""
 
 
@@ -96,6 +96,6 @@ def _joined(kind: type[Both | Either], terms: list[Term]) -> Term | None:
     return kind(tuple(terms))
 
 
-def _place(key: str) -> Place:
+def _place(key: str) -> PlaceTerm:
     """A name without blanks, however the key is written."""
-    return Place("x" + blake2b(key.encode(), digest_size=8).hexdigest())
+    return PlaceTerm("x" + blake2b(key.encode(), digest_size=8).hexdigest())

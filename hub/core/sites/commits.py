@@ -26,7 +26,7 @@ from hub.core.sites.steps import Ended, Save
 from hub.core.status.feed_status import success_line
 from protocols.model import Entry
 from protocols.quick import changed
-from storage.records import FetchCommit, Polling, Posting, SitePage, SiteWrite
+from storage.records import FetchCommit, Polling, Posting, SiteWrite, StoredSitePage
 
 SOON = timedelta(seconds=10)
 """After this a reading goes on that was interrupted, or has used up one visit."""
@@ -35,7 +35,7 @@ SOON = timedelta(seconds=10)
 def step_commit(
     decision: Decision,
     step: Save,
-    known: Mapping[str, SitePage],
+    known: Mapping[str, StoredSitePage],
     state: SiteState,
     at: datetime,
     is_news: Callable[[Entry], bool] = lambda entry: False,

@@ -22,7 +22,7 @@ from hub.core.sites.steps import ReadPage, Save
 from protocols.identity import content_hash, fingerprint
 from protocols.model import Deletion, Entry
 from protocols.quick import changed
-from storage.records import SitePage
+from storage.records import StoredSitePage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,13 @@ class Compared:
 
     news: News
     baseline: tuple[Entry, ...]
-    pages: tuple[SitePage, ...]
+    pages: tuple[StoredSitePage, ...]
     growth: int
 
 
 def compare(
     step: Save,
-    known: Mapping[str, SitePage],
+    known: Mapping[str, StoredSitePage],
     *,
     at: datetime,
     is_read: bool,
@@ -78,7 +78,7 @@ def compare(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Comparison:
     entry: Entry
-    page: SitePage
+    page: StoredSitePage
     is_new: bool = False
     is_back: bool = False  # after it was deleted
     is_update: bool = False
@@ -87,10 +87,10 @@ class _Comparison:
 
 
 def _compare(
-    read: ReadPage, before: SitePage | None, walk: int, day: int
+    read: ReadPage, before: StoredSitePage | None, walk: int, day: int
 ) -> _Comparison:
     entry = read.entry
-    page = SitePage(
+    page = StoredSitePage(
         key=entry.key,
         reference=read.reference,
         content=read.content or content_of(entry),
@@ -138,7 +138,7 @@ def _update(
 
 
 def _deleted(
-    step: Save, known: Mapping[str, SitePage], read: Mapping[str, ReadPage]
+    step: Save, known: Mapping[str, StoredSitePage], read: Mapping[str, ReadPage]
 ) -> tuple[Deletion, ...]:
     """Each once; present beats gone."""
     wanted = {each.key: each for each in step.deletions if each.key not in read}

@@ -18,7 +18,7 @@ from hub.core.news.seen_set import (
 )
 from protocols.identity import fingerprint, key_of_link
 from protocols.model import Entry, ParsedFeed
-from storage.records import SitePage
+from storage.records import StoredSitePage
 
 
 def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
@@ -56,7 +56,9 @@ def page_keys(document: ParsedFeed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, keys)))
 
 
-def seen_as_pages(seen: bytes, pages: Collection[SitePage], at: datetime) -> bytes:
+def seen_as_pages(
+    seen: bytes, pages: Collection[StoredSitePage], at: datetime
+) -> bytes:
     """The seen-set of a feed that was a site of these pages, among others.
 
     What they said is not compared with what the feed says of them.

@@ -18,7 +18,7 @@ from protocols.errors import FeedError
 from protocols.model import Deletion, Entry, Feed, ParsedFeed
 from protocols.scp.read.heads import HeadRules, SiteHead
 from protocols.scp.read.unpacking import ChecksumRule
-from storage.records import SitePage, SiteTally
+from storage.records import SiteTally, StoredSitePage
 
 Value = TypeVar("Value")
 
@@ -149,8 +149,8 @@ Reply: TypeAlias = (
     | Unrolled
     | ParsedFeed
     | FeedError
-    | Mapping[str, SitePage]
-    | Sequence[SitePage]
+    | Mapping[str, StoredSitePage]
+    | Sequence[StoredSitePage]
     | SiteTally
     | bool
 )
@@ -246,13 +246,15 @@ def parse(fetched: Fetched) -> Part[ParsedFeed | FeedError]:
     return reply
 
 
-def recall(keys: Sequence[str]) -> Part[Mapping[str, SitePage]]:
+def recall(keys: Sequence[str]) -> Part[Mapping[str, StoredSitePage]]:
     reply = yield Recall(keys)
     assert isinstance(reply, Mapping)  # noqa: S101 - what `Recall` is answered with
     return reply
 
 
-def find_unlisted(walk: int, *, after: str, limit: int) -> Part[Sequence[SitePage]]:
+def find_unlisted(
+    walk: int, *, after: str, limit: int
+) -> Part[Sequence[StoredSitePage]]:
     reply = yield FindUnlisted(walk=walk, after=after, limit=limit)
     assert isinstance(reply, Sequence)  # noqa: S101 - as above
     return reply

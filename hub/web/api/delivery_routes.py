@@ -24,7 +24,7 @@ from hub.web.request_input import (
 from protocols.errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
-from storage.records import Right, Straggler, SubscriptionId
+from storage.records import RetryingSubscription, Right, SubscriptionId
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
@@ -51,7 +51,7 @@ class StragglerJson(JsonObject):
     last_error: str
 
     @classmethod
-    def of_straggler(cls, straggler: Straggler) -> Self:
+    def of_straggler(cls, straggler: RetryingSubscription) -> Self:
         subscription = straggler.subscription
         return cls.of(
             straggler,
@@ -111,10 +111,10 @@ class DeliveryRoutes(Routes):
         after = query_number(request, "stragglers_after", 0, LARGEST_ID)
         dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
         limit = query_limit(request)
-        stragglers = await self._deliveries.stragglers(
+        stragglers = await self._deliveries.retrying(
             after=SubscriptionId(after), limit=limit
         )
-        dead = await self._deliveries.dead(after=dead_after, limit=limit)
+        dead = await self._deliveries.dead_letters(after=dead_after, limit=limit)
         return json_response(
             DeliveriesJson(
                 stragglers=[StragglerJson.of_straggler(each) for each in stragglers],
@@ -139,7 +139,7 @@ class DeliveryRoutes(Routes):
         body = await read_body(request, Retry)
         match body:
             case Retry(subscription=int(subscription), dead=None):
-                await self._deliveries.retry_straggler(
+                await self._deliveries.retry_now(
                     SubscriptionId(subscription), self._clock.now()
                 )
             case Retry(subscription=None, dead=int(dead)):
@@ -150,7 +150,7 @@ class DeliveryRoutes(Routes):
 
     async def _retry_dead(self, dead_id: int) -> None:
         try:
-            await self._deliveries.retry_dead(dead_id, self._clock.now())
+            await self._deliveries.replay_dead_letter(dead_id, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
                 "the subscription has another delivery under way; try again later"

@@ -13,7 +13,7 @@ from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from storage.contract import TokenStore
-from storage.records import Right, Token, TokenId
+from storage.records import Right, StoredToken, TokenId
 
 
 class TokenToAdd(RequestBody):
@@ -37,7 +37,7 @@ class TokenJson(JsonObject):
     revoked_at: Time | None
 
     @classmethod
-    def of_token(cls, token: Token, /, **more: str) -> Self:
+    def of_token(cls, token: StoredToken, /, **more: str) -> Self:
         rights = sorted(token.rights)
         return cls.of(token, account=token.account.name, rights=rights, **more)
 

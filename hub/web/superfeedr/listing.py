@@ -21,9 +21,9 @@ from protocols.superfeedr.parameters import Parameters
 from storage.contract import ListingStore
 from storage.records import (
     Bound,
-    Comparison,
+    BoundComparison,
     Format,
-    Listed,
+    ListedSubscription,
     Listing,
     ListingSearch,
     Right,
@@ -102,7 +102,7 @@ def _bound(pairs: Mapping[str, str], name: str, key: str) -> Bound | None:
     if found is None:
         expected = "a number, or one after >, >=, < or <="
         raise InvalidValue(f"{name}[{key}]", expected, pairs[key])
-    return Bound(Comparison(found[1] or "="), float(found[2]))
+    return Bound(BoundComparison(found[1] or "="), float(found[2]))
 
 
 _KNOWN = ", ".join(KEYS)
@@ -167,7 +167,7 @@ def _with_callback(search: ListingSearch, given: Parameters) -> ListingSearch:
     return replace(search, callback=callback)
 
 
-def _listed(listed: Listed, is_detailed: bool) -> Members:
+def _listed(listed: ListedSubscription, is_detailed: bool) -> Members:
     subscription, feed = listed.subscription, listed.feed
     members: Members = {
         "title": feed.title,

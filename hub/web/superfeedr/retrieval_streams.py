@@ -69,7 +69,7 @@ class Streaming:
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
         refuse_without_room(self._live.stream, self._guest(call))
-        cursor = str(await self._log.head())
+        cursor = str(await self._log.end())
         collected = await self._retrieval.collect(selection, page)
         first = await render(collected, format)
         return LiveAnswer(
@@ -92,7 +92,7 @@ class Streaming:
         refuse_without_room(self._live.stream, self._guest(call))
         first, cursor = b"", _last_event(call)
         if not cursor:
-            cursor = str(await self._log.head())
+            cursor = str(await self._log.end())
             collected = await self._retrieval.collect(selection, page)
             if collected.entries:
                 stored = await render(collected, BodyFormat.JSON)
@@ -114,7 +114,7 @@ class Streaming:
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        cursor = str(await self._log.head())
+        cursor = str(await self._log.end())
         collected = await self._retrieval.collect(selection, page)
         if collected.entries:
             return await render(collected, format)

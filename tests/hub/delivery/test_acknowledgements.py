@@ -18,7 +18,7 @@ from storage.records import (
     DeliveryFlush,
     Flushed,
     Position,
-    StragglerMoved,
+    RetryMoved,
     SubscriptionId,
 )
 from tests.support.clock import ManualClock
@@ -63,7 +63,7 @@ def outcome(index: int) -> DeliveryOutcome:
     )
 
 
-MOVED = StragglerMoved(
+MOVED = RetryMoved(
     subscription_id=SubscriptionId(1),
     lease_id=2,
     position=Position(10),

@@ -133,6 +133,6 @@ async def _retry_until(scene: DeliveryScene, wanted: int) -> bool:
 async def _retry_all(scene: DeliveryScene) -> None:
     """As somebody would who cannot wait for the schedule."""
     store, now = scene.storage.deliveries, scene.clock.now()
-    for each in await store.stragglers(after=SubscriptionId(0), limit=100):
+    for each in await store.retrying(after=SubscriptionId(0), limit=100):
         with suppress(NotFound):
-            await store.retry_straggler(each.subscription.id, now)
+            await store.retry_now(each.subscription.id, now)

@@ -55,7 +55,9 @@ async def until_waiting(scene: DeliveryScene, subscription: Subscription) -> Non
     """Until its straggler is nobody's: its last failure is written."""
 
     async def is_waiting() -> bool:
-        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        straggler = await scene.storage.deliveries.retrying_subscription(
+            subscription.id
+        )
         return straggler is not None and straggler.lease_id == 0
 
     await eventually(is_waiting)
@@ -136,7 +138,9 @@ async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
         store = scene.storage.deliveries
 
         async def attempts() -> list[int]:
-            both = [await store.straggler(each.id) for each in subscriptions]
+            both = [
+                await store.retrying_subscription(each.id) for each in subscriptions
+            ]
             return sorted(each.attempts for each in both if each is not None)
 
         async def one_failed() -> bool:
@@ -187,7 +191,7 @@ async def test_a_batch_is_the_same_notification_after_a_crash(tmp_path: Path) ->
             await until_waiting(scene, subscription)
             await scene.publish(feed, "2")
             await scene.publish(feed, "3")
-            await scene.storage.deliveries.retry_straggler(subscription.id, clock.now())
+            await scene.storage.deliveries.retry_now(subscription.id, clock.now())
             await scene.receiver.until_count("/a", 3)  # 2 and 3, and is cut off
         scene.receiver.script("/a", Script())
         await scene.publish(feed, "4")
@@ -241,7 +245,9 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
         scene.receiver.script("/a", Script(status=503, headers={"Retry-After": "90"}))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        straggler = await scene.storage.deliveries.retrying_subscription(
+            subscription.id
+        )
         assert straggler is not None
         assert straggler.next_try == clock.now() + timedelta(seconds=90)
 
@@ -267,7 +273,9 @@ async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
         scene.receiver.script("/a", Script(reset=True))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        straggler = await scene.storage.deliveries.retrying_subscription(
+            subscription.id
+        )
         assert straggler is not None
         assert straggler.last_status == 0
         assert straggler.last_error
@@ -297,7 +305,7 @@ async def exhaust(
     for number in range(1, 11):
         await scene.receiver.until_count("/a", number)
         await until_waiting(scene, subscription)
-        straggler = await store.straggler(subscription.id)
+        straggler = await store.retrying_subscription(subscription.id)
         assert straggler is not None
         assert straggler.attempts == number
         clock.advance((straggler.next_try - clock.now()).total_seconds())
@@ -318,14 +326,14 @@ async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe
         await until_waiting(scene, subscription)
         second = await scene.publish(feed, "Second")
         await exhaust(scene, clock, subscription)
-        (dead,) = await store.dead(after=0, limit=10)
+        (dead,) = await store.dead_letters(after=0, limit=10)
         assert (dead.first, dead.last) == (first, second)
         assert dead.reason == "answered 500 (after 11 tries)"
 
         third = await scene.publish(feed, "Third")
         await scene.receiver.until_count("/a", 12)
         await settled(scene)
-        ranges = await store.dead(after=0, limit=10)
+        ranges = await store.dead_letters(after=0, limit=10)
         assert ranges[-1].last == third
 
         scene.receiver.script("/a", Script())
@@ -351,7 +359,7 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         for number in range(1, 6):
             await scene.receiver.until_count("/a", number)
             await until_waiting(scene, subscription)
-            straggler = await store.straggler(subscription.id)
+            straggler = await store.retrying_subscription(subscription.id)
             assert straggler is not None
             if number < 5:
                 clock.advance((straggler.next_try - clock.now()).total_seconds())
@@ -359,14 +367,14 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         clock.advance(9.0)  # of five minutes
         await scene.publish(feed, "Second")
         await eventually(lambda: is_split(scene))
-        assert await store.straggler(subscription.id) == straggler
+        assert await store.retrying_subscription(subscription.id) == straggler
         assert scene.receiver.counts["/a"] == 5
 
         clock.advance(1.0)
         await scene.publish(feed, "Third")
         await scene.receiver.until_count("/a", 6)
         await until_waiting(scene, subscription)
-        assert await store.straggler(subscription.id) == straggler
+        assert await store.retrying_subscription(subscription.id) == straggler
 
         clock.advance(10.0)
         scene.receiver.script("/a", Script())
@@ -390,12 +398,12 @@ async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) ->
         await scene.publish(feed, "Third")
         await scene.receiver.until_count("/a", 12)
         await settled(scene)
-        (dead,) = await store.dead(after=0, limit=10)
-        await store.retry_dead(dead.id, clock.now())
+        (dead,) = await store.dead_letters(after=0, limit=10)
+        await store.replay_dead_letter(dead.id, clock.now())
         await scene.receiver.until_count("/a", 14)
         await settled(scene)
         assert titles(scene, "/a")[-3:] == ["Third", "First", "Second"]
-        assert await store.dead(after=0, limit=10) == []
+        assert await store.dead_letters(after=0, limit=10) == []
 
 
 async def test_batch_subscribers_catch_up_in_one_request_after_the_repeated_one(
@@ -534,7 +542,7 @@ async def test_a_document_that_is_not_kept_is_given_up_and_not_skipped(
         await scene.subscribe(feed, "/a", format=Format.AS_IS)
         clock.advance(10)
         await settled(scene)
-        [dead] = await scene.storage.deliveries.dead(after=0, limit=10)
+        [dead] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
     assert (dead.first, dead.last) == (position, position)
     assert dead.reason == "the document is not kept"
 
@@ -552,17 +560,17 @@ async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_bla
         await scene.subscribe(feed, "/a", format=Format.AS_IS)
         clock.advance(10)
         await settled(scene)
-        [lost] = await scene.storage.deliveries.dead(after=0, limit=10)
+        [lost] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
         raw = ("text/plain", b"the next one")
         await scene.commit(feed, RecordKind.ENTRIES, [], document=raw)
         await until_waiting(scene, subscription)  # as after the first try of a good one
         clock.advance(10)
         await scene.receiver.until_count("/a", 3)
         await settled(scene)
-        await scene.storage.deliveries.retry_dead(lost.id, clock.now())
+        await scene.storage.deliveries.replay_dead_letter(lost.id, clock.now())
         await scene.receiver.until_count("/a", 4)
         await settled(scene)
-        assert await scene.storage.deliveries.dead(after=0, limit=10) == []
+        assert await scene.storage.deliveries.dead_letters(after=0, limit=10) == []
     assert [each.body for each in scene.receiver.to("/a")[1:]] == [raw[1]] * 3
 
 
@@ -574,7 +582,9 @@ async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
         async with scene.dispatching():
             subscription = await fall_behind(scene, clock, records=12)
             await scene.receiver.until_count("/a", 4)
-        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        straggler = await scene.storage.deliveries.retrying_subscription(
+            subscription.id
+        )
         assert straggler is not None
         assert straggler.lease_id == 0
         async with scene.dispatching():
@@ -632,7 +642,7 @@ async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
                 await settled(scene)
                 await scene.publish(odd, "after")
                 await settled(scene)
-        [dead] = await scene.storage.deliveries.dead(after=0, limit=10)
+        [dead] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
     assert (dead.first, dead.last) == (before + 1, broken)
     assert dead.reason == "the hub failed to make the notification"
     assert titles(scene, "/odd") == ["before", "after"]

@@ -30,8 +30,8 @@ from storage.records import (
     Format,
     Position,
     RecordKind,
+    RetryingSubscription,
     StoredFeed,
-    Straggler,
     SubscriptionId,
     Updates,
 )
@@ -106,7 +106,7 @@ class Course:
                 for chunk in await self.scene.claim(at(self._now)):
                     await self._deliver(chunk)
             case "stragglers":
-                for each in await self.scene.claim_stragglers(at(self._now)):
+                for each in await self.scene.claim_retrying(at(self._now)):
                     await self._catch_up(each)
             case "restart":
                 await self.storage.deliveries.void_leases()
@@ -146,14 +146,14 @@ class Course:
                 now = at(self._now)
                 await self._write(refused(first, reply, at=now, jitter=0.5))
 
-    async def _catch_up(self, straggler: Straggler) -> None:
+    async def _catch_up(self, straggler: RetryingSubscription) -> None:
         here, now, until = CatchUp.of(straggler), at(self._now), at(self._now + 60)
         subscription = here.subscription
         while (request := await self._requests.next(here)).document is not None:
             body = request.document.body
             reply = self._reply(subscription.id, request.last, body)
             if reply is REFUSED:
-                head = (await self.storage.log.head()).position
+                head = (await self.storage.log.end()).position
                 refusal = held_up(
                     here, request.last, reply, at=now, jitter=0.5, head=head
                 )

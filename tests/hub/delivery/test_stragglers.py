@@ -15,7 +15,7 @@ from hub.delivery.stragglers import Stragglers
 from hub.runtime.background import DrainingTaskGroup
 from storage.contract import DeliveryStore
 from storage.errors import StorageError, StorageFull
-from storage.records import ClaimTerms, Position, Straggler, SubscriptionId
+from storage.records import ClaimTerms, Position, RetryingSubscription, SubscriptionId
 from tests.support.clock import ManualClock
 from tests.support.subscriptions import START, a_subscription
 from tests.support.waiting import eventually
@@ -24,7 +24,7 @@ from tests.support.waiting import eventually
 class DueStragglers:
     def __init__(self, count: int) -> None:
         self.waiting = [
-            Straggler(
+            RetryingSubscription(
                 subscription=a_subscription(id=SubscriptionId(number)),
                 position=Position(1),
                 attempts=1,
@@ -38,12 +38,12 @@ class DueStragglers:
         self.failures = 0
         self.read_failures: list[StorageError] = []
 
-    async def next_straggler(self) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         if self.read_failures:
             raise self.read_failures.pop()
         return self.waiting[0].next_try if self.waiting else None
 
-    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
+    async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         if self.failures:
             self.failures -= 1
             raise StorageFull("disk full")

@@ -18,7 +18,7 @@ from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, pack_
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
-from storage.errors import DocumentWanted, NotFound, StorageFull
+from storage.errors import BodyRequired, NotFound, StorageFull
 from storage.records import (
     FeedId,
     FeedState,
@@ -223,7 +223,7 @@ async def test_an_as_is_subscription_that_begins_during_a_fetch_gets_its_documen
     class Insisting(PolledStorage):
         async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
             if self.commits and fetch.body is None:
-                raise DocumentWanted
+                raise BodyRequired
             return await super().commit(fetch)
 
     stage = Stage(storage=Insisting())

@@ -19,7 +19,7 @@ from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics, Tally
 from protocols.model import Entry, Feed, Link, Status
 from storage.contract import FeedStore, LogStore, Storage, TrackStore
-from storage.errors import QueriesWanted
+from storage.errors import StaleQueries
 from storage.packing import pack
 from storage.records import (
     FeedId,
@@ -276,7 +276,7 @@ class LateQueries:
         self.tries.append(fetch.matched)
         self._left -= 1
         if self._left >= 0:
-            raise QueriesWanted("there is another")
+            raise StaleQueries("there is another")
         return await self._log.commit(replace(fetch, matched=None))
 
 
@@ -297,7 +297,7 @@ async def test_a_commit_that_queries_keep_from_is_given_up(tmp_path: Path) -> No
         log = LateQueries(storage.log, float("inf"))
         commits = visitor(storage.feeds, cast("LogStore", log), tracker)
 
-        with pytest.raises(QueriesWanted):
+        with pytest.raises(StaleQueries):
             await commits.visit(a_target(), Occasion.RING)
 
         assert len(log.tries) == MOST_MATCHINGS

@@ -62,7 +62,7 @@ class FakeNews:
         self.position += 1
         return Position(self.position)
 
-    async def head(self) -> Cursor:
+    async def end(self) -> Cursor:
         return Cursor("e", Position(self.position))
 
     async def records(self, *, after: Position, limit: int) -> list[Record]:

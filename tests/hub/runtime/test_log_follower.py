@@ -30,15 +30,15 @@ class ScriptedLog:
 
     growth: list[int]
     kind: RecordKind = RecordKind.BASELINE
-    head: int = 0
+    end: int = 0
     slept: list[float] = field(default_factory=list)
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.head += self.growth.pop(0) if self.growth else 0
+        self.end += self.growth.pop(0) if self.growth else 0
 
     async def records(self, *, after: Position, limit: int) -> list[Record]:
-        positions = range(after + 1, min(self.head, after + limit) + 1)
+        positions = range(after + 1, min(self.end, after + limit) + 1)
         return [
             Record(
                 position=Position(each),
@@ -55,8 +55,8 @@ class ScriptedLog:
         """Grows by what is left of the script, then closes."""
         if not self.growth:
             raise StorageClosed("the test is over")
-        self.head += self.growth.pop(0)
-        return Position(self.head)
+        self.end += self.growth.pop(0)
+        return Position(self.end)
 
     async def gather(self) -> float:
         """Seconds that it took."""
@@ -105,8 +105,8 @@ class Handler:
     async def handle(self) -> Position:
         if self.failures:
             raise self.failures.pop(0)
-        self.reached.append(self.log.head)
-        return Position(self.log.head)
+        self.reached.append(self.log.end)
+        return Position(self.log.end)
 
     async def follow(self, gather_seconds: float | None = None) -> list[str]:
         """Until the log is closed; what was logged."""

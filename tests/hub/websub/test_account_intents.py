@@ -9,7 +9,7 @@ import pytest
 from hub.http.network_errors import Unreachable
 from storage.records import (
     OPERATOR,
-    AccountWish,
+    AccountRequest,
     Format,
     NewSubscription,
     NewVerification,
@@ -20,7 +20,7 @@ from storage.records import (
 from tests.support.open_hub import CALLBACK, TOPIC, OpenHubScene
 from tests.support.waiting import eventually
 
-WISH = AccountWish(format=Format.JSON, has_digest=True, shown=(("my", "own"),))
+WISH = AccountRequest(format=Format.JSON, has_digest=True, shown=(("my", "own"),))
 
 
 async def put_off(

@@ -29,7 +29,7 @@ def copy(tmp_path: Path) -> Path:
 
 async def epoch_of(path: Path) -> str:
     storage = await open_database(path)
-    cursor = await storage.log.head()
+    cursor = await storage.log.end()
     await storage.close()
     return cursor.epoch
 
@@ -46,7 +46,7 @@ async def test_a_copy_holds_all_that_was_committed_with_its_secrets(
 
     restored = await open_database(copy)
     assert await restored.subscriptions.get(added.id) == added
-    assert (await restored.log.head()).position == 1
+    assert (await restored.log.end()).position == 1
     await restored.close()
     for each in (copy, copy.with_name("copy.db.key")):
         assert each.stat().st_mode & 0o777 == 0o600
@@ -59,7 +59,7 @@ async def test_the_first_opening_of_a_copy_starts_a_new_epoch(
 
     first, second = await epoch_of(copy), await epoch_of(copy)
 
-    assert first != (await storage.log.head()).epoch
+    assert first != (await storage.log.end()).epoch
     assert first == second
     assert first.isalnum()
 
@@ -82,7 +82,7 @@ async def test_a_copy_is_consistent_while_the_hub_writes(
         is_done = True
 
     restored = await open_database(copy)
-    head = (await restored.log.head()).position
+    head = (await restored.log.end()).position
     kept = await restored.log.records(after=0, limit=100_000)
     await restored.close()
     assert head >= 10
@@ -183,7 +183,7 @@ async def test_a_copy_takes_the_place_of_a_crashed_hubs_database(
 
     restored = await open_database(place)
 
-    assert (await restored.log.head()).position == 0, "the old WAL is not played in"
+    assert (await restored.log.end()).position == 0, "the old WAL is not played in"
     assert await restored.feeds.get(feed.id) == feed
     await restored.close()
 

@@ -13,7 +13,7 @@ import pytest
 from storage.contract import Storage
 from storage.records import ClaimedChunk, ClaimTerms
 from storage.sqlite import open_database
-from storage.sqlite.connection_threads import Driving, open_for_writing
+from storage.sqlite.connection_threads import ConnectionThreads, open_for_writing
 from tests.support.storage_scene import START, Scene, at
 from tests.support.waiting import eventually
 
@@ -42,8 +42,8 @@ def disk() -> CountingDisk:
 
 @pytest.fixture
 async def scene(tmp_path: Path, disk: CountingDisk) -> AsyncIterator[Scene]:
-    driving = Driving(open_for_writing=disk.open)
-    storage = await open_database(tmp_path / "hub.db", driving=driving)
+    threads = ConnectionThreads(open_for_writing=disk.open)
+    storage = await open_database(tmp_path / "hub.db", threads=threads)
     try:
         yield Scene(cast("Storage", storage))
     finally:
@@ -82,7 +82,7 @@ async def test_a_claim_that_fails_takes_no_commit_with_it(
         await eventually(lambda: bool(given))
 
     assert given == [None]
-    assert (await scene.storage.log.head()).position == position
+    assert (await scene.storage.log.end()).position == position
     assert (await scene.storage.backlog()).fanouts == 1
 
 

@@ -85,12 +85,12 @@ async def test_everything_is_there_when_it_is_opened_again(path: Path) -> None:
     feed = await Scene(first).add_feed(credentials=Credentials(username="ann"))
     added = await Scene(first).subscribe(feed, secret="shared", account=OPERATOR)
     await Scene(first).publish(feed, "k")
-    cursor = await first.log.head()
+    cursor = await first.log.end()
     await first.close()
 
     again = await open_database(path)
 
-    assert await again.log.head() == cursor
+    assert await again.log.end() == cursor
     assert await again.subscriptions.get(added.id) == added
     (target,) = await again.feeds.targets([feed.id])
     assert target.credentials == Credentials(username="ann")
@@ -384,7 +384,7 @@ async def test_a_closed_storage_answers_nothing_any_more(path: Path) -> None:
     with pytest.raises(StorageClosed):
         await storage.feeds.add(NewFeed(url="https://a.example/"), START)
     with pytest.raises(StorageClosed):
-        await storage.log.wait((await storage.log.head()).position, 30)
+        await storage.log.wait((await storage.log.end()).position, 30)
     with pytest.raises(StorageClosed):
         await storage.backup(path.with_name("copy.db"))
 

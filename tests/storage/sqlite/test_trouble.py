@@ -50,12 +50,12 @@ async def test_a_full_disk_is_trouble_until_space_returns(
     with pytest.raises(StorageFull):
         await storage.log.commit(large)
 
-    assert "full" in storage.trouble()
+    assert "full" in storage.write_error()
     assert await storage.feeds.get(feed.id) == feed, "nothing of it is stored"
-    assert (await storage.log.head()).position == 0
+    assert (await storage.log.end()).position == 0
     await limit_pages(storage, 1_000_000)
     assert await storage.log.commit(large) == (1,)
-    assert storage.trouble() == ""
+    assert storage.write_error() == ""
 
 
 @pytest.mark.parametrize("name", ["hub.db", "hub.db-wal"])
@@ -72,21 +72,21 @@ async def test_a_file_that_is_removed_or_replaced_beneath_takes_no_writes(
     with pytest.raises(WriteFailed, match="removed or replaced"):
         await storage.log.commit(fetch(feed, records=(record(),)))
 
-    assert f": {name} was removed or replaced" in storage.trouble()
+    assert f": {name} was removed or replaced" in storage.write_error()
     assert await storage.log.records(after=0, limit=9) == []
     aside.rename(file)
     assert await storage.log.commit(fetch(feed, records=(record(),))) == (1,)
-    assert storage.trouble() == ""
+    assert storage.write_error() == ""
 
 
 async def test_a_check_is_a_write_of_its_own(storage: SqliteStorage) -> None:
     await storage.check()
 
-    assert storage.trouble() == ""
+    assert storage.write_error() == ""
     await storage._writer.submit(lambda disk: disk.execute("PRAGMA query_only = ON"))
     with pytest.raises(StorageFull):
         await storage.check()
-    assert storage.trouble()
+    assert storage.write_error()
 
 
 async def test_a_reader_that_waits_at_the_end_is_let_go_when_a_commit_came(
@@ -135,8 +135,8 @@ async def test_whoever_reads_for_long_makes_the_wal_grow_until_the_end_of_it(
         reader.execute("SELECT count(*) FROM entries").fetchall()
         held_up = await write(16)
         assert held_up > undisturbed + 10_000_000
-        assert (await storage.log.head()).position == 0
-        assert storage.trouble() == "", "slower to open after a crash, and no more"
+        assert (await storage.log.end()).position == 0
+        assert storage.write_error() == "", "slower to open after a crash, and no more"
     most = held_up + 2_000_000
     assert await write(16) < most, "written from its beginning again"
 

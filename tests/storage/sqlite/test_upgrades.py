@@ -149,9 +149,9 @@ async def check_content(storage: Storage) -> None:
     refs = [ref.entry_id for each in records for ref in each.entries]
     entries = await storage.log.entries(refs)
     assert sorted(each.key for each in entries) == ["key 1", "key 2", "key 3"]
-    [straggler] = await storage.deliveries.stragglers(after=SubscriptionId(0), limit=9)
+    [straggler] = await storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
     assert (straggler.position, straggler.attempts) == (2, 3)
-    [dead] = await storage.deliveries.dead(after=0, limit=9)
+    [dead] = await storage.deliveries.dead_letters(after=0, limit=9)
     assert (dead.first, dead.last, dead.reason) == (1, 1, "given up")
     [attempt] = await storage.deliveries.attempts(SubscriptionId(2), 9)
     assert attempt.status == 503

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from storage.records import (
     OPERATOR,
-    AccountWish,
+    AccountRequest,
     Format,
     NewVerification,
     VerificationMode,
@@ -20,7 +20,7 @@ from tests.support.new_database import open_new
 async def test_parameters_and_headers_of_a_request_are_encrypted(
     tmp_path: Path,
 ) -> None:
-    wish = AccountWish(shown=(("own", "planted"),), headers=(("x-own", "planted"),))
+    wish = AccountRequest(shown=(("own", "planted"),), headers=(("x-own", "planted"),))
     storage = await open_new(tmp_path / "hub.db")
     await storage.verifications.add(
         NewVerification(

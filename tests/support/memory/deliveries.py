@@ -14,12 +14,12 @@ from storage.records import (
     Attempt,
     ClaimedChunk,
     ClaimTerms,
-    DeadRange,
+    DeadLetter,
     DeliveryFlush,
     Flushed,
     Position,
     Record,
-    Straggler,
+    RetryingSubscription,
     Subscription,
     SubscriptionId,
 )
@@ -166,7 +166,7 @@ class MemoryDeliveries:
     async def notified(self) -> dict[AccountId, int]:
         return dict(self._state.notified)
 
-    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
+    async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         due = sorted(
             (each.due, subscription_id)
             for subscription_id, each in self._state.stragglers.items()
@@ -178,11 +178,11 @@ class MemoryDeliveries:
             straggler.stored = replace(straggler.stored, lease_id=terms.lease_id)
         return [self._straggler(each) for _, each in due]
 
-    def _straggler(self, subscription_id: SubscriptionId) -> Straggler:
+    def _straggler(self, subscription_id: SubscriptionId) -> RetryingSubscription:
         stored = self._state.stragglers[subscription_id].stored
         return replace(stored, subscription=self._state.subscriptions[subscription_id])
 
-    async def next_straggler(self) -> datetime | None:
+    async def next_retry(self) -> datetime | None:
         return min((each.due for each in self._state.stragglers.values()), default=None)
 
     async def void_leases(self) -> None:
@@ -194,26 +194,28 @@ class MemoryDeliveries:
                 each.due = at_once
                 each.stored = replace(each.stored, lease_id=0, next_try=at_once)
 
-    async def stragglers(self, *, after: SubscriptionId, limit: int) -> list[Straggler]:
+    async def retrying(
+        self, *, after: SubscriptionId, limit: int
+    ) -> list[RetryingSubscription]:
         ids = sorted(each for each in self._state.stragglers if each > after)
         return [self._straggler(each) for each in ids[:limit]]
 
-    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None:
+    async def retrying_subscription(
+        self, subscription_id: SubscriptionId
+    ) -> RetryingSubscription | None:
         is_open = subscription_id in self._state.stragglers
         return self._straggler(subscription_id) if is_open else None
 
-    async def dead(
+    async def dead_letters(
         self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
-    ) -> list[DeadRange]:
+    ) -> list[DeadLetter]:
         return [
             each
             for _, each in sorted(self._state.dead.items())
             if each.id > after and subscription_id in (None, each.subscription_id)
         ][:limit]
 
-    async def retry_straggler(
-        self, subscription_id: SubscriptionId, now: datetime
-    ) -> None:
+    async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         found = self._state.stragglers.get(subscription_id)
         if found is None:
             raise NotFound("straggler", subscription_id)
@@ -221,7 +223,7 @@ class MemoryDeliveries:
             found.due = milliseconds(now)
             found.stored = replace(found.stored, next_try=found.due)
 
-    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
         state = self._state
         dead = state.dead.get(dead_id)
         if dead is None or dead.last <= state.tail:
@@ -255,7 +257,7 @@ class MemoryDeliveries:
             )
             return
         passed = state.last_passed(subscription.id)
-        straggler = Straggler(
+        straggler = RetryingSubscription(
             subscription=subscription,
             position=position,
             attempts=0,

@@ -13,9 +13,9 @@ from storage.records import (
     Flushed,
     GivenUp,
     Position,
-    Straggler,
-    StragglerMoved,
-    StragglerOpened,
+    RetryingSubscription,
+    RetryMoved,
+    RetryOpened,
     SubscriptionId,
     SubscriptionState,
 )
@@ -92,7 +92,7 @@ class Flushing:
         chunk.outcomes[outcome.index] = (outcome.status, milliseconds_kept)
         finish_if_done(chunk, self._state)
 
-    def _open(self, opened: StragglerOpened) -> None:
+    def _open(self, opened: RetryOpened) -> None:
         subscription = self._state.active_or_none(opened.subscription_id)
         if subscription is None:
             return
@@ -104,7 +104,7 @@ class Flushing:
                 )
             return
         next_try = milliseconds(opened.next_try)
-        straggler = Straggler(
+        straggler = RetryingSubscription(
             subscription=subscription,
             position=opened.position,
             attempts=opened.attempts,
@@ -119,7 +119,7 @@ class Flushing:
             straggler, next_try, milliseconds(opened.news_from or opened.next_try)
         )
 
-    def _move(self, moved: StragglerMoved) -> None:
+    def _move(self, moved: RetryMoved) -> None:
         found = self._state.stragglers.get(moved.subscription_id)
         if found is None or found.stored.lease_id != moved.lease_id:
             self._lost.add(moved.subscription_id)
@@ -172,7 +172,7 @@ class Flushing:
         if not given_up.was_untried:
             self._change(subscription_id, exhausted=True)
 
-    def _bury(self, given_up: GivenUp, known: Straggler | None) -> None:
+    def _bury(self, given_up: GivenUp, known: RetryingSubscription | None) -> None:
         """All it did not get, as far as fan-out has passed it, without what it got
         before it was set back."""
         state, subscription_id = self._state, given_up.subscription_id

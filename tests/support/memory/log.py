@@ -10,7 +10,7 @@ from math import inf
 from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry
-from storage.errors import DocumentWanted, WriteFailed
+from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes
 from storage.records import (
     BEFORE_ALL,
@@ -100,7 +100,7 @@ class MemoryLog:
         format = fetch.format or self._state.feeds[fetch.feed_id].stored.format
         is_wanted = any(keeps_document(each.format, format) for each in subscribers)
         if is_news and is_wanted and fetch.body is None:
-            raise DocumentWanted(f"feed {fetch.feed_id}")
+            raise BodyRequired(f"feed {fetch.feed_id}")
 
     def _refuse_unknown(self, fetch: FetchCommit) -> None:
         written = {each.key for each in fetch.entries}
@@ -179,7 +179,7 @@ class MemoryLog:
         moved.set()
         return position
 
-    async def head(self) -> Cursor:
+    async def end(self) -> Cursor:
         return Cursor(self._state.epoch, Position(self._state.head))
 
     async def wait(self, after: Position, seconds: float) -> Position:

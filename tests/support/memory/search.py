@@ -11,7 +11,7 @@ from storage.records import (
     EntryId,
     Matches,
     Phrase,
-    Place,
+    PlaceTerm,
     Position,
     SearchDocument,
     StoredEntry,
@@ -94,7 +94,7 @@ def _is_in(term: Term, document: SearchDocument) -> bool:
         case Phrase(words):
             text = " ".join(document.words.split())
             return f" {' '.join(words)} " in f" {text} "
-        case Place(name):
+        case PlaceTerm(name):
             return name in document.places
         case Both(members):
             return all(_is_in(each, document) for each in members)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from storage.records import FeedId, SitePage, SiteTally, SiteWrite
+from storage.records import FeedId, SiteTally, SiteWrite, StoredSitePage
 from storage.sqlite.log_rows import hash_key
 
 from .state import ModelFeed, State
@@ -20,13 +20,13 @@ class MemorySites:
         feed = self._state.feeds.get(feed_id)
         return feed.site if feed else b""
 
-    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[SitePage]:
+    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[StoredSitePage]:
         pages = self._pages(feed_id)
         return [pages[key] for key in {*keys} if key in pages]
 
     async def unlisted(
         self, feed_id: FeedId, walk: int, *, after: str, limit: int
-    ) -> list[SitePage]:
+    ) -> list[StoredSitePage]:
         start = hash_key(after) if after else b""
         found = sorted(
             (hash_key(each.key), each)
@@ -41,7 +41,7 @@ class MemorySites:
             pages=len(there), unlisted=sum(each.walk < walk for each in there)
         )
 
-    def _pages(self, feed_id: FeedId) -> dict[str, SitePage]:
+    def _pages(self, feed_id: FeedId) -> dict[str, StoredSitePage]:
         feed = self._state.feeds.get(feed_id)
         return feed.site_pages if feed else {}
 

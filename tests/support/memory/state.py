@@ -12,17 +12,17 @@ from storage.records import (
     AccountId,
     Attempt,
     Credentials,
-    DeadRange,
+    DeadLetter,
     EntryId,
     FeedId,
     FeedState,
     Position,
     Record,
-    SitePage,
+    RetryingSubscription,
     StoredBody,
     StoredEntry,
     StoredFeed,
-    Straggler,
+    StoredSitePage,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -48,7 +48,7 @@ class ModelFeed:
     body: StoredBody | None = None
     site: bytes = b""
     is_error_awaited: bool = False
-    site_pages: dict[str, SitePage] = field(default_factory=dict)
+    site_pages: dict[str, StoredSitePage] = field(default_factory=dict)
 
 
 @dataclass
@@ -76,7 +76,7 @@ class ModelChunk:
 
 @dataclass
 class ModelStraggler:
-    stored: Straggler  # its subscription is as it was when it was opened
+    stored: RetryingSubscription  # its subscription is as it was when it was opened
     due: datetime
     news_from: datetime
 
@@ -99,7 +99,7 @@ class State:
     chunks: dict[int, ModelChunk] = field(default_factory=dict)
     finished: list[ModelChunk] = field(default_factory=list)
     stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
-    dead: dict[int, DeadRange] = field(default_factory=dict)
+    dead: dict[int, DeadLetter] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     notified: dict[AccountId, int] = field(default_factory=dict)
     watching: list[Callable] = field(default_factory=list)
@@ -210,7 +210,7 @@ class State:
             self.last_ids["dead"] -= 1
             dead_id, start = previous.id, previous.first
             end = max(previous.last, last)
-        self.dead[dead_id] = DeadRange(
+        self.dead[dead_id] = DeadLetter(
             id=dead_id,
             subscription_id=subscription_id,
             topic=subscription.topic,
@@ -221,7 +221,7 @@ class State:
             at=milliseconds(at),
         )
 
-    def _adjoins(self, previous: DeadRange, first: int, reason: str) -> bool:
+    def _adjoins(self, previous: DeadLetter, first: int, reason: str) -> bool:
         between = self.wanted(previous.subscription_id, previous.last, first - 1)
         return (
             (previous.reason == "trimmed") == (reason == "trimmed")

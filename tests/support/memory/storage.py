@@ -67,7 +67,7 @@ class MemoryStorage:
         record = position and self._state.records.get(position)
         return record.at if record else None
 
-    def trouble(self) -> str:
+    def write_error(self) -> str:
         return ""
 
     async def check(self) -> None:

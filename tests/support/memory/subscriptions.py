@@ -19,8 +19,8 @@ from storage.records import (
     NewSubscription,
     Position,
     RecordKind,
-    Straggler,
-    Subscribers,
+    RetryingSubscription,
+    SubscriberGroup,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -99,7 +99,7 @@ class MemorySubscriptions:
         if made.from_position == NEVER or not state.is_wanted(made, last):
             return
         is_ahead = state.head > last.position
-        straggler = Straggler(
+        straggler = RetryingSubscription(
             subscription=made,
             position=Position(last.position - 1),
             attempts=0,
@@ -170,7 +170,7 @@ class MemorySubscriptions:
         reason: str,
         now: datetime,
         limit: int,
-        whose: Subscribers = Subscribers.ALL,
+        whose: SubscriberGroup = SubscriberGroup.ALL,
     ) -> int:
         meant = (each for each in self._state.active(feed_id) if _is_of(whose, each))
         ids = [each.id for each in meant][:limit]
@@ -263,10 +263,10 @@ class MemorySubscriptions:
         return len(self._state.active(feed_id))
 
 
-def _is_of(whose: Subscribers, subscription: Subscription) -> bool:
-    if whose is Subscribers.STRANGERS:
+def _is_of(whose: SubscriberGroup, subscription: Subscription) -> bool:
+    if whose is SubscriberGroup.STRANGERS:
         return subscription.account == ANONYMOUS
-    return whose is Subscribers.ALL or subscription.account != OPERATOR
+    return whose is SubscriberGroup.ALL or subscription.account != OPERATOR
 
 
 def _former(known: Subscription, new: NewSubscription, now: datetime) -> Former:

@@ -14,7 +14,7 @@ from storage.records import (
     Account,
     AccountId,
     NewToken,
-    Token,
+    StoredToken,
     TokenId,
 )
 
@@ -22,14 +22,14 @@ from storage.records import (
 class MemoryTokens:
     def __init__(self) -> None:
         self._accounts = {"anonymous": ANONYMOUS, "operator": OPERATOR}
-        self._tokens: dict[TokenId, tuple[bytes, Token]] = {}
+        self._tokens: dict[TokenId, tuple[bytes, StoredToken]] = {}
 
-    async def add(self, new: NewToken, now: datetime) -> Token | None:
+    async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
         if any(digest == new.digest for digest, _ in self._tokens.values()):
             return None
         next_id = AccountId(len(self._accounts) + 1)
         account = self._accounts.setdefault(new.account, next_id)
-        token = Token(
+        token = StoredToken(
             id=TokenId(len(self._tokens) + 1),
             account=Account(id=account, name=new.account),
             rights=new.rights,
@@ -45,13 +45,13 @@ class MemoryTokens:
         known = self._accounts.get(name)
         return None if known is None else Account(id=known, name=name)
 
-    async def find(self, digest: bytes) -> Token | None:
+    async def find(self, digest: bytes) -> StoredToken | None:
         for known, token in self._tokens.values():
             if known == digest and token.revoked_at is None:
                 return token
         return None
 
-    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
         return [token for _, token in self._tokens.values() if token.id > after][:limit]
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
@@ -65,7 +65,7 @@ class MemoryTokens:
             digest, token = self._tokens[token_id]
             self._tokens[token_id] = digest, replace(token, used_at=now)
 
-    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+    async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
         if token_id not in self._tokens:
             raise NotFound("token", token_id)
         digest, token = self._tokens[token_id]

@@ -11,7 +11,7 @@ from protocols.model import Deletion
 from protocols.openfeeder.read.documents import Listed
 from protocols.openfeeder.read.entries import is_of
 from protocols.urls import resolve
-from storage.records import SitePage
+from storage.records import StoredSitePage
 
 MOST_GONE: Final = 0.5
 """The share of a site that may be missing at once without being looked for again."""
@@ -49,7 +49,7 @@ def _is_suspicious(session: Session) -> Part[bool]:
     return False
 
 
-def _confirm(session: Session, missing: Sequence[SitePage]) -> Part[None]:
+def _confirm(session: Session, missing: Sequence[StoredSitePage]) -> Part[None]:
     for each in missing:
         url = resolve(each.reference, session.state.site_url)
         item = Listed(reference=each.reference, url=url, digest=each.stamp)

@@ -16,7 +16,7 @@ from protocols.dates import parse_date
 from protocols.openfeeder.read.documents import Index, Listed, time_of
 from protocols.openfeeder.read.entries import key_of
 from protocols.openfeeder.read.places import index_url
-from storage.records import SitePage
+from storage.records import StoredSitePage
 
 MOST_PAGES: Final = 2_000
 """Of an index that are walked: 100,000 items."""
@@ -128,14 +128,14 @@ def _take(
     yield from session.save(listed=listed)
 
 
-def _is_wanted(session: Session, item: Listed, before: SitePage | None) -> bool:
+def _is_wanted(session: Session, item: Listed, before: StoredSitePage | None) -> bool:
     """Whether a page is to be read: it is new, or its index entry has changed."""
     if before is None or before.is_deleted or session.state.is_thorough:
         return True
     return before.stamp != item.digest
 
 
-def _was_deleted(item: Listed, known: Mapping[str, SitePage]) -> bool:
+def _was_deleted(item: Listed, known: Mapping[str, StoredSitePage]) -> bool:
     """Whether it is listed just as it was when it was told to be gone: by an index that
     is older than that, unless the page itself is there."""
     before = known.get(key_of(item.url))

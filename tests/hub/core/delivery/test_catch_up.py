@@ -15,7 +15,7 @@ from hub.core.delivery.catch_up import (
 )
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.core.delivery.first_delivery import FirstDelivery
-from storage.records import Position, Straggler, StragglerMoved
+from storage.records import Position, RetryingSubscription, RetryMoved
 from tests.support.subscriptions import START, a_subscription
 
 UNTIL = START + timedelta(seconds=60)
@@ -32,7 +32,7 @@ HERE = CatchUp(
 
 
 def test_it_starts_where_the_row_says() -> None:
-    straggler = Straggler(
+    straggler = RetryingSubscription(
         subscription=a_subscription(exhausted=True),
         position=Position(10),
         attempts=2,
@@ -59,7 +59,7 @@ def test_it_starts_where_the_row_says() -> None:
 
 
 def test_a_2xx_before_is_not_taken_for_one_of_now() -> None:
-    straggler = Straggler(
+    straggler = RetryingSubscription(
         subscription=a_subscription(),
         position=Position(10),
         attempts=0,
@@ -100,7 +100,7 @@ def test_what_was_delivered_before_is_skipped(position: int, skipped: bool) -> N
 
 def test_a_2xx_moves_it_on_and_keeps_the_lease() -> None:
     settlement = progressed(HERE, Position(14), OK, at=START, until=UNTIL)
-    assert settlement.moved == StragglerMoved(
+    assert settlement.moved == RetryMoved(
         subscription_id=HERE.subscription.id,
         lease_id=5,
         position=Position(14),
@@ -151,7 +151,7 @@ def test_giving_it_back_counts_no_try() -> None:
     assert (moved.last_status, moved.last_error) == (500, "answered 500")
 
 
-def hold_up(here: CatchUp, reply: CallbackResponse = FAILURE) -> StragglerMoved | None:
+def hold_up(here: CatchUp, reply: CallbackResponse = FAILURE) -> RetryMoved | None:
     return held_up(
         here, Position(11), reply, at=START, jitter=0.5, head=Position(99)
     ).moved

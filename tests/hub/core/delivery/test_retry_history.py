@@ -25,9 +25,9 @@ from hub.core.delivery.retry_schedule import (
 from storage.records import (
     GivenUp,
     Position,
-    Straggler,
-    StragglerMoved,
-    StragglerOpened,
+    RetryingSubscription,
+    RetryMoved,
+    RetryOpened,
 )
 from tests.support.subscriptions import START, a_subscription
 
@@ -68,7 +68,7 @@ HISTORIES = st.lists(
 )
 
 
-def opened_by(failure: Failure, at: datetime, before: list[float]) -> StragglerOpened:
+def opened_by(failure: Failure, at: datetime, before: list[float]) -> RetryOpened:
     """By the first delivery, or by a catch-up that hung or was held back first."""
     first = FirstDelivery(
         subscription=SUBSCRIPTION, position=RECORD, chunk_id=3, lease_id=7, index=0
@@ -84,9 +84,9 @@ def opened_by(failure: Failure, at: datetime, before: list[float]) -> StragglerO
     return opened
 
 
-def standing(row: StragglerOpened | StragglerMoved) -> CatchUp:
+def standing(row: RetryOpened | RetryMoved) -> CatchUp:
     return CatchUp.of(
-        Straggler(
+        RetryingSubscription(
             subscription=SUBSCRIPTION,
             position=row.position,
             attempts=row.attempts,
@@ -107,7 +107,7 @@ def test_eleven_tries_are_made_at_their_times_whatever_the_hub_holds_back(
 ) -> None:
     at, tries, waits = START, 0, []
     before, failure = history[0]
-    row: StragglerOpened | StragglerMoved = opened_by(failure, at, before)
+    row: RetryOpened | RetryMoved = opened_by(failure, at, before)
     given_up: GivenUp | None = None
     steps = iter(history)
     if row.attempts:

@@ -21,7 +21,7 @@ from storage.records import (
     Either,
     FeedState,
     Phrase,
-    Place,
+    PlaceTerm,
     Polling,
     SearchDocument,
     Standing,
@@ -50,7 +50,7 @@ def found(document: SearchDocument, term: Term) -> bool:
     match term:
         case Phrase(words):
             return f" {' '.join(words)} " in f" {document.words} "
-        case Place(name):
+        case PlaceTerm(name):
             return name in document.places
         case Both(members):
             return all(found(document, each) for each in members)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hub.core.sites.comparing import compare, content_of
 from hub.core.sites.steps import ReadPage, Save
 from protocols.model import Deletion, Entry
-from storage.records import SitePage
+from storage.records import StoredSitePage
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ def a_page(key: str, title: str = "", updated: datetime | None = None) -> ReadPa
     return ReadPage(entry=entry, reference=f"/{key}", stamp=1)
 
 
-def known(*pages: ReadPage) -> dict[str, SitePage]:
+def known(*pages: ReadPage) -> dict[str, StoredSitePage]:
     step = Save(state=b"", pages=pages)
     compared = compare(step, {}, at=NOW, is_read=True)
     return {page.key: page for page in compared.pages}

@@ -303,7 +303,7 @@ async def test_late_and_dead_deliveries_are_as_described(
 ) -> None:
     scene = Scene(hub.storage)
     dead = await scene.straggle(await scene.add_feed("a"))
-    (claimed,) = await scene.claim_stragglers(at(5))
+    (claimed,) = await scene.claim_retrying(at(5))
     first = Position(claimed.position + 1)
     await scene.flush(
         given_up=(

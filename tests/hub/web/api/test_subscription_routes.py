@@ -16,7 +16,7 @@ from storage.records import (
     DeliveryFlush,
     FeedState,
     Position,
-    StragglerOpened,
+    RetryOpened,
     SubscriptionId,
 )
 from tests.support.services import Hub
@@ -100,7 +100,7 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
         DeliveryFlush(
             at=now,
             opened=(
-                StragglerOpened(
+                RetryOpened(
                     subscription_id=number,
                     position=Position(0),
                     attempts=1,
