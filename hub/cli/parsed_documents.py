@@ -16,7 +16,7 @@ from hub.cli import say
 from hub.cli.hub_client import read_settings
 from hub.cli.wording import Failure, plural, print_facts, print_table, printable
 from hub.core.fetched import Fetched
-from hub.http import HttpNetwork, Limits
+from hub.http import HttpNetwork, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
@@ -77,7 +77,7 @@ async def parse_source(source: str) -> ParsedSource:
 
 def _read(path: Path) -> tuple[str, bytes]:
     """No more than a hub would take. Raises `ParseFailed` and `OSError`."""
-    largest = Limits().body_bytes
+    largest = ResponseLimits().body_bytes
     with path.open("rb") as file:
         body = file.read(largest + 1)
     if len(body) > largest:
@@ -95,7 +95,7 @@ async def _fetch(url: str, clock: SystemClock) -> Fetched:
         credentials_origin="",
     )
     async with HttpNetwork(allow_topics=settings.topic_networks) as network:
-        fetched = await Fetcher(network, clock, Limits()).fetch(request)
+        fetched = await Fetcher(network, clock, ResponseLimits()).fetch(request)
     if fetched.error:
         raise ParseFailed(f"{url}: {fetched.error}")
     return fetched

@@ -7,13 +7,13 @@ from typing import Final
 
 from hub.delivery.notification_counter import lease_end
 from hub.delivery.notifications import Document
-from hub.http import Limits, Purpose, Request
+from hub.http import Purpose, Request, ResponseLimits
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.quick import maker
 from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Position, Subscription
 
-LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
 _new_request = maker(Request)
 
 

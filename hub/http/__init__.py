@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from hub.http.client import HttpNetwork
-from hub.http.messages import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.http.exchange import (
+    Answer,
+    BodyAllowance,
+    BodySink,
+    Network,
+    Purpose,
+    Request,
+    ResponseLimits,
+)
 
 __all__ = [
-    "Allowance",
     "Answer",
+    "BodyAllowance",
+    "BodySink",
     "HttpNetwork",
-    "Limits",
     "Network",
     "Purpose",
     "Request",
-    "Sink",
+    "ResponseLimits",
 ]

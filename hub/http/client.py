@@ -8,11 +8,16 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from hub.http.connections import Connection, ConnectionPool, ConnectionStale, idle_limit
+from hub.http.client_connections import (
+    ClientConnection,
+    ConnectionPool,
+    ConnectionStale,
+    idle_limit,
+)
 from hub.http.dialling import Dialler, system_tls
+from hub.http.exchange import Answer, Purpose, Request
 from hub.http.guard import DENIED_PORTS, AddressRange, Guard, parse_literal
-from hub.http.messages import Answer, Purpose, Request
-from hub.http.request_head import Server, request_head, target_of
+from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
 from hub.http.response_parser import ResponseParser
 from hub.limits.fifo_semaphore import FifoSemaphore
@@ -72,7 +77,7 @@ class PurposeClient:
         self._pool.close()
 
     async def _exchange(
-        self, request: Request, head: bytes, server: Server, deadline: float
+        self, request: Request, head: bytes, server: ServerAddress, deadline: float
     ) -> ResponseParser:
         """The answer; the connection that brought it is kept if it can be.
 
@@ -95,7 +100,9 @@ class PurposeClient:
         await new.exchange(request, head, deadline)
         return self._released(new, server)
 
-    def _released(self, connection: Connection, server: Server) -> ResponseParser:
+    def _released(
+        self, connection: ClientConnection, server: ServerAddress
+    ) -> ResponseParser:
         if connection.can_be_kept:
             self._pool.keep(server, connection)
         return connection.reception

@@ -5,15 +5,14 @@ taken as it came.
 """
 
 from __future__ import annotations
-
+import brotli
 import zlib
 from collections.abc import Iterator
+from hub.http.exchange import BodyAllowance
+from hub.http.network_errors import BadAnswer
+from hub.http.network_errors import TooLarge
 from typing import Protocol
 
-import brotli
-
-from hub.http.messages import Allowance
-from hub.http.network_errors import BadAnswer, TooLarge
 
 _GZIP_BEGINNING = b"\x1f"
 _UNKNOWN_CODINGS = frozenset({"zstd", "compress", "dcb", "dcz"})
@@ -99,7 +98,7 @@ class Decompressor:
     """
 
     def __init__(
-        self, coding: str, limit: int, allowance: Allowance | None = None
+        self, coding: str, limit: int, allowance: BodyAllowance | None = None
     ) -> None:
         self._allowance = allowance
         self._coding = coding.strip().lower().removeprefix("x-")

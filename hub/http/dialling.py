@@ -1,19 +1,22 @@
 """Connections are opened here and nowhere else, where the guard permits it."""
 
 from __future__ import annotations
-
 import asyncio
 import re
 import ssl
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain, zip_longest
-
-from hub.http.connections import Connection, not_connected
-from hub.http.guard import Guard, parse_literal
+from hub.http.client_connections import ClientConnection
+from hub.http.client_connections import not_connected
+from hub.http.guard import Guard
+from hub.http.guard import parse_literal
 from hub.http.network_errors import TimedOut
-from hub.http.request_head import Server
-from hub.http.resolver import AddressBlocked, GuardedResolver
+from hub.http.request_head import ServerAddress
+from hub.http.resolver import AddressBlocked
+from hub.http.resolver import GuardedResolver
+from itertools import chain
+from itertools import zip_longest
+
 
 NEXT_ADDRESS_SECONDS = 0.25
 """RFC 8305, 8: how long to wait for one address before the next is tried as well."""
@@ -40,8 +43,8 @@ class Dialler:
         self._tls = tls
 
     async def dial(
-        self, server: Server, *, deadline: float, idle: float | None
-    ) -> Connection:
+        self, server: ServerAddress, *, deadline: float, idle: float | None
+    ) -> ClientConnection:
         """A connection to the server, TLS agreed on where it is asked for.
 
         Several addresses are tried one after the other, IPv6 and IPv4 in turn: the next
@@ -58,7 +61,7 @@ class Dialler:
         except (OSError, UnicodeError) as failure:
             raise not_connected(failure) from failure
 
-    async def _look_up(self, server: Server, deadline: float) -> Sequence[str]:
+    async def _look_up(self, server: ServerAddress, deadline: float) -> Sequence[str]:
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._resolver.resolve(server.host, server.port)
@@ -66,8 +69,8 @@ class Dialler:
             raise TimedOut("no answer in time") from None
 
     async def _connect(
-        self, server: Server, address: str, deadline: float, idle: float | None
-    ) -> Connection:
+        self, server: ServerAddress, address: str, deadline: float, idle: float | None
+    ) -> ClientConnection:
         # the last word, on the very text that is dialled: a literal, or it is refused
         if not self._guard.permits(address, server.port):
             raise AddressBlocked
@@ -76,7 +79,7 @@ class Dialler:
         try:
             async with asyncio.timeout_at(min(deadline, patience)):
                 _, connection = await loop.create_connection(
-                    lambda: Connection(loop),
+                    lambda: ClientConnection(loop),
                     address,
                     server.port,
                     ssl=self._tls if server.is_tls else None,
@@ -90,14 +93,14 @@ class Dialler:
 
     async def _race(
         self,
-        server: Server,
+        server: ServerAddress,
         addresses: Sequence[str],
         deadline: float,
         idle: float | None,
-    ) -> Connection:
+    ) -> ClientConnection:
         """The first connection that comes about; the last failure if none does."""
         waiting = list(reversed(addresses))
-        tries: set[asyncio.Task[Connection]] = set()
+        tries: set[asyncio.Task[ClientConnection]] = set()
         try:
             while True:
                 if waiting:
@@ -119,11 +122,11 @@ class Dialler:
             await _call_off(tries)
 
 
-async def _call_off(tries: set[asyncio.Task[Connection]]) -> None:
+async def _call_off(tries: set[asyncio.Task[ClientConnection]]) -> None:
     for each in tries:
         each.cancel()
     for late in await asyncio.gather(*tries, return_exceptions=True):
-        if isinstance(late, Connection):
+        if isinstance(late, ClientConnection):
             late.close()
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from hub.http.messages import Request
+from hub.http.exchange import Request
 from hub.http.network_errors import Unreachable
 
 _LONGEST = 8_000  # characters; many servers take no longer request line
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """What a connection leads to. ``host`` is a name in punycode or a literal address
     without brackets."""
 
@@ -29,7 +29,7 @@ class Target:
     """Where a request goes and what it asks for there: ``path`` with the query, and
     ``authority`` as the Host header has it."""
 
-    server: Server
+    server: ServerAddress
     authority: str
     path: str
 
@@ -53,7 +53,7 @@ def target_of(url: str) -> Target:
         raise Unreachable("the URL is not valid") from None
     if parsed.scheme not in ("http", "https") or not host or not port:
         raise Unreachable("the URL is not an http or https URL")
-    server = Server(parsed.scheme == "https", host, port)
+    server = ServerAddress(parsed.scheme == "https", host, port)
     return Target(server, authority or host, parsed.raw_path_qs)
 
 

@@ -6,14 +6,19 @@ chunk's size. How long a body is it never guesses (RFC 9112, 6.3).
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from httptools import HttpParserError
+from httptools import HttpParserUpgrade
+from httptools import HttpResponseParser
 from hub.http.decompression import Decompressor
-from hub.http.messages import Allowance, Sink
-from hub.http.network_errors import BadAnswer, NetworkError, TooLarge
+from hub.http.exchange import BodyAllowance
+from hub.http.exchange import BodySink
+from hub.http.network_errors import BadAnswer
+from hub.http.network_errors import NetworkError
+from hub.http.network_errors import TooLarge
+
 
 Field = tuple[bytes, bytes]
 """A name in lower case, and a value without white space around it."""
@@ -70,7 +75,7 @@ class AnswerHeaders(Mapping[str, str]):
 class SinkWriter:
     """As `hub.http.decompression.Inflation`; more than ``limit`` bytes are TooLarge."""
 
-    def __init__(self, sink: Sink, limit: int) -> None:
+    def __init__(self, sink: BodySink, limit: int) -> None:
         self._sink = sink
         self._limit = limit
         self._bytes = 0
@@ -141,8 +146,8 @@ class ResponseParser:
         *,
         cut: int,
         limit: int | None,
-        sink: Sink | None = None,
-        allowance: Allowance | None = None,
+        sink: BodySink | None = None,
+        allowance: BodyAllowance | None = None,
     ) -> None:
         """Begin an answer of which the first ``cut`` bytes of body are wanted, and what
         is wrong with the rest is no failure.

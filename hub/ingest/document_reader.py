@@ -21,7 +21,7 @@ from hub.core.news.fetch_commit import is_known_body
 from hub.core.news.known_slices import READER_BYTES, known_slices
 from hub.ingest.document_parser import Parser
 from hub.runtime.clock import Clock
-from hub.runtime.metrics import Metrics, Reading
+from hub.runtime.metrics import DocumentReading, Metrics
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
@@ -71,7 +71,7 @@ class DocumentReader:
         if fetched.error or fetched.status != 200:
             return NOT_PARSED
         if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
-            self._count(Reading.UNCHANGED)
+            self._count(DocumentReading.UNCHANGED)
             return NOT_PARSED
         context = ParseContext(
             url=fetched.url,
@@ -83,9 +83,11 @@ class DocumentReader:
         try:
             feed = await self.parser.parse(fetched.body, context)
         except FeedError as error:
-            self._count(Reading.UNREADABLE)
+            self._count(DocumentReading.UNREADABLE)
             return Understood(error=error)
-        self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
+        self._count(
+            DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL
+        )
         return Understood(feed=feed)
 
     async def _known(self, target: FetchTarget) -> bytes:
@@ -93,7 +95,7 @@ class DocumentReader:
         is_large = len(target.slices) > _LARGE_SLICES
         return await run_in_thread(known) if is_large else known()
 
-    def _count(self, reading: Reading) -> None:
+    def _count(self, reading: DocumentReading) -> None:
         self.metrics.documents.add(reading.value)
 
 

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from hub.core.fetched import Fetched
-from hub.http.messages import MEBIBYTE
+from hub.http.exchange import MEBIBYTE
 from hub.ingest.due_queue import Due
 from hub.limits.host_limiter import host_of
 from hub.limits.memory_budget import MemoryBudget

@@ -52,7 +52,7 @@ class Reservation:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """See `hub.http.Allowance`."""
+        """See `hub.http.BodyAllowance`."""
         self.taken += count
         self._budget.taken += count
         if self._budget.is_short and self.taken > self._budget.fair_share:

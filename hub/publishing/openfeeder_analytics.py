@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.http import Limits, Network, Purpose, Request
+from hub.http import Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from hub.settings import Settings
 from protocols.openfeeder.write.analytics import (
@@ -69,7 +69,7 @@ class HttpSink:
                 purpose=Purpose.CALLBACK,
                 headers=headers,
                 body=self.body(event),
-                limits=Limits(seconds=SECONDS, idle_seconds=SECONDS),
+                limits=ResponseLimits(seconds=SECONDS, idle_seconds=SECONDS),
                 cuts_body=True,
                 cut=1_024,
             )

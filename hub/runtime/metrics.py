@@ -18,7 +18,7 @@ LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
 
-class Reading(StrEnum):
+class DocumentReading(StrEnum):
     """How a document was read."""
 
     FULL = "full"
@@ -122,7 +122,7 @@ class Metrics:
             "fanfare_documents_total",
             "Documents fetched, by how they were read.",
             "reading",
-            [reading.value for reading in Reading],
+            [reading.value for reading in DocumentReading],
         )
         self.entries = Tally(
             "fanfare_entries_total",

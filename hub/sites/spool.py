@@ -19,7 +19,7 @@ from typing import IO, Final
 from hub.core.fetched import Fetched
 from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
 from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
-from hub.http import Limits
+from hub.http import ResponseLimits
 from hub.http.network_errors import BadAnswer
 from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
@@ -60,7 +60,7 @@ class Spool:
         self.has_unrolled = False
 
     def write(self, piece: bytes) -> None:
-        """See `hub.http.Sink`."""
+        """See `hub.http.BodySink`."""
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
@@ -159,7 +159,7 @@ class Spool:
 
 
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
-    limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
+    limits = ResponseLimits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
     return changed(request, sink=spool, limits=limits)
 
 

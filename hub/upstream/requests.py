@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hub.core.push.hub_subscription import LEASE
-from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError, OptedOut
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
@@ -27,7 +27,7 @@ from protocols.websub.callbacks import read_web_url
 from protocols.websub.subscriber import subscription_form
 from storage.records import NewPushCallback, PushCallback, PushCount, PushWay
 
-LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
 MOST_READ: Final = 4_096
 """Bytes of an answer; only a cloud's says anything."""
 MOST_REDIRECTS: Final = 3

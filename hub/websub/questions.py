@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.websub.verification import denial_url, is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry
 
-LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
+LIMITS = ResponseLimits(seconds=20.0, idle_seconds=20.0)
 MOST_READ = 1_024
 """Bytes of an answer; a challenge is far shorter."""
 EXCERPT = 200

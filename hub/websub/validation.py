@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from hub.core.push.hub_offers import validator_of_feed
-from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.websub.questions import excerpt_of
@@ -27,7 +27,7 @@ from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import StoredFeed
 
-LIMITS: Final = Limits(seconds=10.0, idle_seconds=10.0)
+LIMITS: Final = ResponseLimits(seconds=10.0, idle_seconds=10.0)
 ASKED_SECONDS: Final = 20.0
 """In all, with the wait for the turn of the publisher's host."""
 MOST_READ: Final = 1_024

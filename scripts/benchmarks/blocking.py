@@ -23,7 +23,7 @@ from random import Random
 
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.http import HttpNetwork, Limits, Purpose
+from hub.http import HttpNetwork, Purpose, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller, PollerOptions
@@ -180,7 +180,7 @@ async def _hub(home: Path, publish: Publish) -> AsyncIterator[_Hub]:
             HttpNetwork(allow_topics=_LOOPBACK, allow_callbacks=_LOOPBACK)
         )
         parser = await stack.enter_async_context(WorkerParser())
-        fetcher = Fetcher(network, clock, Limits())
+        fetcher = Fetcher(network, clock, ResponseLimits())
         for number in range(QUERIES):
             query = f"{_WORD} word{number}"
             await storage.tracking.add(query, query, clock.now())

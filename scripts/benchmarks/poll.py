@@ -18,7 +18,7 @@ from pathlib import Path
 import aiohttp
 
 from hub.core.schedule.poll_period import PollingRules
-from hub.http import HttpNetwork, Limits, Purpose
+from hub.http import HttpNetwork, Purpose, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller
@@ -72,7 +72,7 @@ def _poller(storage: Storage, network: HttpNetwork, parser: WorkerParser) -> Pol
     clock = SystemClock()
     return Poller(
         storage,
-        Fetcher(network, clock, Limits()),
+        Fetcher(network, clock, ResponseLimits()),
         parser,
         HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC)),
         clock,

@@ -14,7 +14,7 @@ from typing import Final
 from hub.composition import build_hub
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import Dispatcher
-from hub.http import HttpNetwork, Limits, Purpose
+from hub.http import HttpNetwork, Purpose, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller
@@ -87,7 +87,7 @@ class Working:
         parser = await enter(WorkerParser())
         poller = Poller(
             self._storage,
-            Fetcher(network, clock, Limits()),
+            Fetcher(network, clock, ResponseLimits()),
             parser,
             HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC)),
             clock,

@@ -24,7 +24,7 @@ from pathlib import Path
 from hub.core.fetched import Fetched
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import PollingRules
-from hub.http import HttpNetwork, Limits
+from hub.http import HttpNetwork, ResponseLimits
 from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from hub.limits.host_limiter import HostLimiter
@@ -410,7 +410,7 @@ class Month:
             storage = await open_database(self._database)
             limiter = HostLimiter(self._clock)
             fetcher = WatchedFetcher(
-                Fetcher(guarded, self._clock, Limits(), limiter=limiter)
+                Fetcher(guarded, self._clock, ResponseLimits(), limiter=limiter)
             )
             poller = Poller(
                 storage,

@@ -66,7 +66,7 @@ ASKING = {
 OPENING = {
     "hub.http.dialling": "the one way out, behind the guard",
     "hub.http.client": "takes the settings of TLS",
-    "hub.http.connections": "tells what went wrong with TLS",
+    "hub.http.client_connections": "tells what went wrong with TLS",
     "hub.http.resolver": "looks names up",
     "hub.web.server.http_server": "listens",
     "hub.main": "listens",
@@ -180,7 +180,7 @@ def test_the_doors_that_are_named_are_there(name: str) -> None:
     "source",
     [
         "from hub.http import Request\nRequest()",
-        "from hub.http.messages import Request\ndef ask(): return Request(url='')",
+        "from hub.http.exchange import Request\ndef ask(): return Request(url='')",
         "from hub.ingest.fetcher import FetchRequest\nFetchRequest()",
     ],
 )

@@ -5,28 +5,34 @@ requests have two seconds instead of twenty.
 """
 
 from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from dataclasses import replace
+from datetime import UTC
+from datetime import datetime
+from datetime import timedelta
 from email.utils import format_datetime
 from functools import partial
-from pathlib import Path
-
 from hub.core.delivery.retry_schedule import LONGEST_RETRY_AFTER
-from hub.http import Answer, Limits, Network, Purpose, Request
-from storage.records import (
-    OPERATOR,
-    NewSubscription,
-    Subscription,
-    SubscriptionId,
-    SubscriptionState,
-)
+from hub.http import Answer
+from hub.http import Network
+from hub.http import Purpose
+from hub.http import Request
+from hub.http import ResponseLimits
+from pathlib import Path
+from storage.records import NewSubscription
+from storage.records import OPERATOR
+from storage.records import Subscription
+from storage.records import SubscriptionId
+from storage.records import SubscriptionState
 from tests.support.broken_networks import black_hole
-from tests.support.delivery_scene import DeliveryScene, delivery_scene
-from tests.support.http_server import Origin, ServerAnswer
+from tests.support.delivery_scene import DeliveryScene
+from tests.support.delivery_scene import delivery_scene
+from tests.support.http_server import Origin
+from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
+
 
 SECONDS = 2.0
 LONGEST_BODY = 64 * 1024
@@ -202,7 +208,7 @@ class HastyNetwork:
         self._network = network
 
     async def send(self, request: Request) -> Answer:
-        limits = Limits(seconds=SECONDS, idle_seconds=SECONDS)
+        limits = ResponseLimits(seconds=SECONDS, idle_seconds=SECONDS)
         answer = await self._network.send(replace(request, limits=limits))
         self.longest_body = max(self.longest_body, len(answer.body))
         return answer

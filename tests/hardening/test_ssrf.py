@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.http import HttpNetwork, Limits, Purpose, Request
+from hub.http import HttpNetwork, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
 from hub.limits.host_limiter import HostLimiter
@@ -34,7 +34,7 @@ from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, redirect
 from tests.support.new_database import open_new
 
-LIMITS = Limits(seconds=3, idle_seconds=1)
+LIMITS = ResponseLimits(seconds=3, idle_seconds=1)
 
 
 @pytest.fixture

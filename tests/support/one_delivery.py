@@ -9,9 +9,9 @@ import asyncio
 import sys
 
 import uvloop
+from hub.http.client_connections import ClientConnection
+from hub.http.exchange import Purpose, Request, ResponseLimits
 
-from hub.http.connections import Connection
-from hub.http.messages import Limits, Purpose, Request
 from hub.http.network_errors import NetworkError
 
 HEAD = b"POST /hook HTTP/1.1\r\nHost: you.example\r\n\r\n"
@@ -19,15 +19,15 @@ REQUEST = Request(
     method="POST",
     url="http://you.example/hook",
     purpose=Purpose.CALLBACK,
-    limits=Limits(seconds=60, idle_seconds=60),
+    limits=ResponseLimits(seconds=60, idle_seconds=60),
     cuts_body=True,
 )
 
 
-async def open_to(port: int) -> Connection:
+async def open_to(port: int) -> ClientConnection:
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(
-        lambda: Connection(loop), "127.0.0.1", port
+        lambda: ClientConnection(loop), "127.0.0.1", port
     )
     return connection
 

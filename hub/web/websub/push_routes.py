@@ -11,7 +11,7 @@ from http import HTTPStatus
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
-from hub.http.messages import MEBIBYTE
+from hub.http.exchange import MEBIBYTE
 from hub.services.push_callbacks import BodyRoom, UpstreamService
 from hub.services.service_errors import ServiceError
 from hub.web.operation import Operation, Parameter, Routes

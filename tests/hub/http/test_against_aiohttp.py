@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.http import HttpNetwork, Limits, Network, Purpose, Request
+from hub.http import HttpNetwork, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from tests.support.aiohttp_network import AiohttpNetwork
 
-LIMITS = Limits(seconds=60, idle_seconds=50, body_bytes=5_000)
+LIMITS = ResponseLimits(seconds=60, idle_seconds=50, body_bytes=5_000)
 CUT = 1_000
 SHOWN = ("Content-Type", "ETag", "Retry-After", "Location", "X-Odd")
 

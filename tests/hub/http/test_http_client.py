@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
+from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
 from hub.http.network_errors import (
     BadAnswer,
     Blocked,
@@ -23,7 +23,7 @@ from tests.support.certificates import server_context, trusting_context
 from tests.support.http_server import Origin, ServerAnswer, redirect
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-QUICK = Limits(seconds=1.0, idle_seconds=0.3, body_bytes=100_000)
+QUICK = ResponseLimits(seconds=1.0, idle_seconds=0.3, body_bytes=100_000)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def origin() -> AsyncIterator[Origin]:
         yield origin
 
 
-async def get(network: HttpNetwork, url: str, limits: Limits = QUICK) -> Answer:
+async def get(network: HttpNetwork, url: str, limits: ResponseLimits = QUICK) -> Answer:
     return await network.send(
         Request(method="GET", url=url, purpose=Purpose.TOPIC, limits=limits)
     )
@@ -379,7 +379,7 @@ async def test_a_server_that_lets_nobody_in_is_given_up_long_before_the_rest(
     network: HttpNetwork,
 ) -> None:
     """Its queue of connections is full, so that it does not answer another."""
-    limits = Limits(seconds=600, idle_seconds=0.3)
+    limits = ResponseLimits(seconds=600, idle_seconds=0.3)
     with (
         socket.create_server(("127.0.0.1", 0), backlog=0) as listener,
         ExitStack() as stack,
@@ -520,7 +520,7 @@ async def test_a_cancelled_request_closes_its_connection(
     network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", ServerAnswer(body=b"x", piece=1, endless=True, drip=0.01))
-    limits = Limits(seconds=30)
+    limits = ResponseLimits(seconds=30)
     task = asyncio.create_task(get(network, origin.url("/"), limits))
     await origin.wait_for_requests()
     task.cancel()

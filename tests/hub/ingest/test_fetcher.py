@@ -10,7 +10,7 @@ import brotli
 import pytest
 
 from hub.core.fetched import Hop
-from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
+from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError, OptedOut
 from hub.ingest.fetcher import (
     BlockedHosts,
@@ -26,7 +26,7 @@ from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
-LIMITS = Limits(seconds=2.0, idle_seconds=0.5, body_bytes=1_000_000)
+LIMITS = ResponseLimits(seconds=2.0, idle_seconds=0.5, body_bytes=1_000_000)
 AGENT = "Fanfare/1 (+https://hub.example/; 3 subscribers; feed-id=7)"
 FEED = b"<rss version='2.0'><channel/></rss>"
 
@@ -378,7 +378,9 @@ async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
         milliseconds=0,
     )
     network = ScriptedNetwork(moved)
-    fetcher = Fetcher(network, ManualClock(), Limits(), BlockedHosts(["quiet.example"]))
+    fetcher = Fetcher(
+        network, ManualClock(), ResponseLimits(), BlockedHosts(["quiet.example"])
+    )
     for url in (f"http://{host}/feed", "http://host.example/feed"):
         fetched = await fetcher.fetch(asking(url))
         assert (fetched.status, fetched.error) == (0, str(OptedOut()))
@@ -404,7 +406,7 @@ async def test_all_redirects_together_have_the_time_of_one_fetch() -> None:
         )
 
     network = SlowNetwork(to("/1"), to("/2"), to("/3"), Blocked())
-    limits = Limits(seconds=20.0)
+    limits = ResponseLimits(seconds=20.0)
     await Fetcher(network, clock, limits).fetch(asking("http://host.example/"))
     assert [request.limits.seconds for request in network.requests] == [20, 12, 4, 1]
 

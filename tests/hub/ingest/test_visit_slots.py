@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from hub.http.exchange import MEBIBYTE
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
-from hub.http.messages import MEBIBYTE
 from hub.http.network_errors import NoRoom
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
@@ -93,7 +93,7 @@ async def test_a_site_that_is_new_takes_a_slot_once_it_shows_to_be_one() -> None
 
 
 DEADLINE = 20.0
-"""Seconds of a fetch (`hub.http.Limits`)."""
+"""Seconds of a fetch (`hub.http.ResponseLimits`)."""
 SLOTS = 64
 LARGE = 30 * MEBIBYTE
 """As a few small slots have room for one of."""

@@ -5,25 +5,25 @@ What goes wrong with one is told in the hub's own words, as a
 """
 
 from __future__ import annotations
-
 import asyncio
 import errno
 import ssl
 from collections import OrderedDict
+from hub.http.exchange import Request
+from hub.http.exchange import ResponseLimits
+from hub.http.network_errors import BadAnswer
+from hub.http.network_errors import Blocked
+from hub.http.network_errors import NetworkError
+from hub.http.network_errors import TimedOut
+from hub.http.network_errors import Unreachable
+from hub.http.network_errors import Untrusted
+from hub.http.request_head import ServerAddress
+from hub.http.resolver import AddressBlocked
+from hub.http.resolver import LookupFailed
+from hub.http.response_parser import NOT_WHOLE
+from hub.http.response_parser import ResponseParser
 from typing import cast
 
-from hub.http.messages import Limits, Request
-from hub.http.network_errors import (
-    BadAnswer,
-    Blocked,
-    NetworkError,
-    TimedOut,
-    Unreachable,
-    Untrusted,
-)
-from hub.http.request_head import Server
-from hub.http.resolver import AddressBlocked, LookupFailed
-from hub.http.response_parser import NOT_WHOLE, ResponseParser
 
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused",
@@ -75,7 +75,7 @@ class ConnectionStale(Exception):
     """
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """Made for a transport by ``loop.create_connection``; `exchange` does the rest."""
 
     __slots__ = (
@@ -263,7 +263,7 @@ class Connection(asyncio.Protocol):
             over.set_exception(error)
 
 
-def idle_limit(limits: Limits) -> float | None:
+def idle_limit(limits: ResponseLimits) -> float | None:
     """The longest pause, in seconds; one that adds nothing to the deadline is none."""
     return limits.idle_seconds if limits.idle_seconds < limits.seconds else None
 
@@ -280,14 +280,16 @@ class ConnectionPool:
 
     def __init__(self, *, seconds: float = KEPT_SECONDS) -> None:
         self._seconds = seconds
-        self._by_server: dict[Server, list[Connection]] = {}
-        self._since: OrderedDict[Connection, tuple[float, Server]] = OrderedDict()
+        self._by_server: dict[ServerAddress, list[ClientConnection]] = {}
+        self._since: OrderedDict[ClientConnection, tuple[float, ServerAddress]] = (
+            OrderedDict()
+        )
         self._sweep: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def take(self, server: Server) -> Connection | None:
+    def take(self, server: ServerAddress) -> ClientConnection | None:
         """One that was open a moment ago, if there is any; it is the caller's now."""
         latest = asyncio.get_running_loop().time() - self._seconds
         while kept := self._by_server.get(server):
@@ -300,7 +302,7 @@ class ConnectionPool:
             connection.close()
         return None
 
-    def keep(self, server: Server, connection: Connection) -> None:
+    def keep(self, server: ServerAddress, connection: ClientConnection) -> None:
         loop = asyncio.get_running_loop()
         self._by_server.setdefault(server, []).append(connection)
         self._since[connection] = loop.time(), server
@@ -332,7 +334,7 @@ class ConnectionPool:
                 return
             self.drop_oldest()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ClientConnection) -> None:
         _, server = self._since.pop(connection)
         kept = self._by_server[server]
         kept.remove(connection)

@@ -14,7 +14,7 @@ CUT = 64 * 1024
 """Bytes of an answer that are read where only its status matters."""
 
 
-class Sink(Protocol):
+class BodySink(Protocol):
     """Takes in the body of an answer in pieces, as it comes over the wire."""
 
     def write(self, piece: bytes) -> None:
@@ -22,7 +22,7 @@ class Sink(Protocol):
         ...
 
 
-class Allowance(Protocol):
+class BodyAllowance(Protocol):
     """What one answer may hold of a memory that it shares with others."""
 
     def take(self, count: int) -> None:
@@ -39,7 +39,7 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ResponseLimits:
     """Bounds of one request; ``body_bytes`` holds on the wire and decompressed."""
 
     seconds: float = 20.0  # all of it, from the lookup of the name to the last byte
@@ -47,7 +47,7 @@ class Limits:
     body_bytes: int = 10 * MEBIBYTE
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ResponseLimits()
 
 
 @quick_init
@@ -66,11 +66,11 @@ class Request:
     purpose: Purpose
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: ResponseLimits = DEFAULT_LIMITS
     cuts_body: bool = False
     cut: int = CUT
-    sink: Sink | None = None
-    allowance: Allowance | None = None
+    sink: BodySink | None = None
+    allowance: BodyAllowance | None = None
 
 
 @quick_init

@@ -1,26 +1,36 @@
 """Connections: how many, how long they are kept, when a request is sent again."""
 
 from __future__ import annotations
-
 import asyncio
+import pytest
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from hub.http import Answer
+from hub.http import HttpNetwork
+from hub.http import Purpose
+from hub.http import Request
+from hub.http import ResponseLimits
+from hub.http.client_connections import ClientConnection
+from hub.http.client_connections import ConnectionPool
+from hub.http.network_errors import BadAnswer
+from hub.http.network_errors import NetworkError
+from hub.http.network_errors import TimedOut
+from hub.http.network_errors import Unreachable
+from hub.http.request_head import ServerAddress
+from hub.http.request_head import target_of
 from ipaddress import ip_network
 from pathlib import Path
-
-import pytest
-
-from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
-from hub.http.connections import Connection, ConnectionPool
-from hub.http.network_errors import BadAnswer, NetworkError, TimedOut, Unreachable
-from hub.http.request_head import Server, target_of
-from tests.support.certificates import server_context, trusting_context
-from tests.support.http_server import Origin, ServerAnswer
+from tests.support.certificates import server_context
+from tests.support.certificates import trusting_context
+from tests.support.http_server import Origin
+from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
 
+
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-PATIENT = Limits(seconds=60, idle_seconds=60)
+PATIENT = ResponseLimits(seconds=60, idle_seconds=60)
 DEAF = ServerAnswer(raw=b"", closes=True)
 """The request is read, and the connection closed."""
 
@@ -38,7 +48,10 @@ async def origin() -> AsyncIterator[Origin]:
 
 
 async def post(
-    network: HttpNetwork, url: str, limits: Limits = PATIENT, body: bytes = b"news"
+    network: HttpNetwork,
+    url: str,
+    limits: ResponseLimits = PATIENT,
+    body: bytes = b"news",
 ) -> Answer:
     return await network.send(
         Request(
@@ -192,14 +205,14 @@ class FakeTransport(asyncio.Transport):
         self.is_closed = True
 
 
-def connect() -> tuple[Connection, FakeTransport]:
-    connection = Connection(asyncio.get_running_loop())
+def connect() -> tuple[ClientConnection, FakeTransport]:
+    connection = ClientConnection(asyncio.get_running_loop())
     transport = FakeTransport()
     connection.connection_made(transport)
     return connection, transport
 
 
-ONE, OTHER = Server(False, "127.0.0.1", 80), Server(True, "127.0.0.1", 80)
+ONE, OTHER = ServerAddress(False, "127.0.0.1", 80), ServerAddress(True, "127.0.0.1", 80)
 
 
 async def test_a_pool_gives_back_what_was_used_last_for_that_server() -> None:
@@ -282,7 +295,7 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(origin: Origin) ->
         first = asyncio.create_task(post(network, origin.url()))
         await origin.wait_for_requests()
         with pytest.raises(TimedOut, match="no answer in time"):
-            await post(network, origin.url(), Limits(seconds=0.05))
+            await post(network, origin.url(), ResponseLimits(seconds=0.05))
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         origin.serve("/", ServerAnswer())
@@ -299,7 +312,7 @@ async def test_who_takes_no_body_is_given_up_and_let_go() -> None:
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     async with server, HttpNetwork(allow_callbacks=LOOPBACK) as network:
         with pytest.raises(TimedOut):
-            await post(network, url, Limits(seconds=0.3), bytes(64 << 20))
+            await post(network, url, ResponseLimits(seconds=0.3), bytes(64 << 20))
         [writer] = accepted
         writer.transport.abort()
 
