@@ -9,12 +9,10 @@ from hub.delivery.notification_counter import lease_end
 from hub.delivery.notifications import Document
 from hub.http import Purpose, Request, ResponseLimits
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from protocols.quick import maker
 from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Position, Subscription
 
 LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
-_new_request = maker(Request)
 
 
 def delivery_of(
@@ -67,7 +65,7 @@ async def request_of(delivery: Delivery) -> Request:
         headers = await run_in_thread(partial(delivery_headers, delivery))
     else:
         headers = delivery_headers(delivery)
-    return _new_request(
+    return Request(
         method="POST",
         url=delivery.callback,
         purpose=Purpose.CALLBACK,

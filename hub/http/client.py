@@ -21,9 +21,6 @@ from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
 from hub.http.response_parser import ResponseParser
 from hub.limits.fifo_semaphore import FifoSemaphore
-from protocols.quick import maker
-
-_new_answer = maker(Answer)
 
 
 class PurposeClient:
@@ -51,7 +48,7 @@ class PurposeClient:
             await self._places.enter(deadline)
         try:
             reception = await self._exchange(request, head, target.server, deadline)
-            answer = _new_answer(
+            answer = Answer(
                 url=request.url,
                 status=reception.status,
                 headers=reception.headers,

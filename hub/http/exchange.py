@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from protocols.quick import quick_init
+from msgspec import Struct, field
 
 MEBIBYTE = 1 << 20
 CUT = 64 * 1024
@@ -38,8 +37,7 @@ class Purpose(StrEnum):
     HUB = "hub"  # of others, and whatever else a publisher names to be posted to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseLimits:
+class ResponseLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one request; ``body_bytes`` holds on the wire and decompressed."""
 
     seconds: float = 20.0  # all of it, from the lookup of the name to the last byte
@@ -50,9 +48,7 @@ class ResponseLimits:
 DEFAULT_LIMITS = ResponseLimits()
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """One request. Its headers are all that is sent beside Host and Content-Length.
 
     With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
@@ -73,9 +69,7 @@ class Request:
     allowance: BodyAllowance | None = None
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """One answer, of whatever status; redirects are answers too.
 
     ``headers`` ignores the case of names. The body of a 2xx is whole and decompressed;

@@ -13,43 +13,36 @@ Who publishers are told is asking.
 """
 
 from __future__ import annotations
+
 import base64
 import math
 import re
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
-from hub.core.fetched import Fetched
-from hub.core.fetched import Hop
-from hub.http import Answer
-from hub.http import BodyAllowance
-from hub.http import BodySink
-from hub.http import Network
-from hub.http import Purpose
-from hub.http import Request
-from hub.http import ResponseLimits
-from hub.http.network_errors import Blocked
-from hub.http.network_errors import NetworkError
-from hub.http.network_errors import OptedOut
-from hub.limits.host_limiter import HostLimiter
-from hub.limits.host_limiter import host_of
-from hub.runtime.clock import Clock
-from msgspec import Struct
-from protocols.http import ACCEPT
-from protocols.http import ACCEPT_ENCODING
-from protocols.http import conditional_headers
-from protocols.http import user_agent
-from protocols.urls import requested_url
-from storage.records import Credentials
-from storage.records import FetchTarget
-from storage.records import Validators
 from typing import Protocol
-from urllib.parse import urljoin
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.core.fetched import Fetched, Hop
+from hub.http import (
+    Answer,
+    BodyAllowance,
+    BodySink,
+    Network,
+    Purpose,
+    Request,
+    ResponseLimits,
+)
+from hub.http.network_errors import Blocked, NetworkError, OptedOut
+from hub.limits.host_limiter import HostLimiter, host_of
+from hub.runtime.clock import Clock
+from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
+from protocols.urls import requested_url
+from storage.records import Credentials, FetchTarget, Validators
 
 
 class BlockedHosts:

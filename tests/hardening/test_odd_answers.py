@@ -5,34 +5,30 @@ requests have two seconds instead of twenty.
 """
 
 from __future__ import annotations
+
 import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
-from dataclasses import replace
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import partial
-from hub.core.delivery.retry_schedule import LONGEST_RETRY_AFTER
-from hub.http import Answer
-from hub.http import Network
-from hub.http import Purpose
-from hub.http import Request
-from hub.http import ResponseLimits
 from pathlib import Path
-from storage.records import NewSubscription
-from storage.records import OPERATOR
-from storage.records import Subscription
-from storage.records import SubscriptionId
-from storage.records import SubscriptionState
-from tests.support.broken_networks import black_hole
-from tests.support.delivery_scene import DeliveryScene
-from tests.support.delivery_scene import delivery_scene
-from tests.support.http_server import Origin
-from tests.support.http_server import ServerAnswer
-from tests.support.waiting import eventually
 
+from msgspec.structs import replace
+
+from hub.core.delivery.retry_schedule import LONGEST_RETRY_AFTER
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
+from storage.records import (
+    OPERATOR,
+    NewSubscription,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+)
+from tests.support.broken_networks import black_hole
+from tests.support.delivery_scene import DeliveryScene, delivery_scene
+from tests.support.http_server import Origin, ServerAnswer
+from tests.support.waiting import eventually
 
 SECONDS = 2.0
 LONGEST_BODY = 64 * 1024

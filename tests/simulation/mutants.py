@@ -7,9 +7,11 @@ judge sees what arrives and what is answered, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec.structs import replace
 
 from hub.http import Request
 from tests.simulation.door import Heard, Knock

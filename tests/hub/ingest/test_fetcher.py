@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
 
 import brotli
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Hop
 from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
