@@ -1,48 +1,38 @@
 """One visit to one feed: fetch, understand, decide, commit."""
 
 from __future__ import annotations
+
 import dataclasses
 import random
-from collections.abc import Awaitable
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from hub.core.fetched import Fetched
-from hub.core.fetched import Occasion
-from hub.core.fetched import Understood
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import diagnose
 from hub.core.schedule.permanent_redirects import lands_elsewhere
-from hub.core.schedule.poll_period import Outlook
-from hub.core.schedule.poll_period import PollingRules
-from hub.core.sites.reformatting import page_keys
-from hub.core.sites.reformatting import seen_as_pages
+from hub.core.schedule.poll_period import Outlook, PollingRules
+from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.http import BodyAllowance
 from hub.ingest.committer import Committer
 from hub.ingest.document_reader import DocumentReader
-from hub.ingest.fetcher import FeedFetcher
-from hub.ingest.fetcher import FetchRequest
-from hub.ingest.fetcher import FetcherIdentity
+from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
 from hub.runtime.failpoints import failpoint
-from hub.runtime.offloading import LARGE_BYTES
-from hub.runtime.offloading import MANY_ENTRIES
-from hub.runtime.offloading import run_in_thread
+from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from hub.sites.site_reader import SiteReader
-from msgspec import Struct
-from msgspec.structs import replace
 from protocols.errors import UnsupportedVersion
 from protocols.feeds.creator import older_url
-from protocols.model import ParsedFeed
-from protocols.model import SITE_FORMATS
+from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.quick import changed
 from storage.contract import FeedStore
 from storage.errors import BodyRequired
-from storage.records import FetchCommit
-from storage.records import FetchTarget
-
+from storage.records import FetchCommit, FetchTarget
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
 

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from hub.http.exchange import MEBIBYTE
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
+from hub.http.exchange import MEBIBYTE
 from hub.http.network_errors import NoRoom
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
