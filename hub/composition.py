@@ -6,91 +6,82 @@ offers all of it. Nothing begins to work before `hub.main` starts the background
 """
 
 from __future__ import annotations
+
 import asyncio
-import hub
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Final
+from urllib.parse import urlsplit
+
+import hub
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
 from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
-from hub.delivery.dispatcher import DeliveryLimits
-from hub.delivery.dispatcher import Dispatcher
+from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.redelivery import Redeliveries
 from hub.housekeeping import Housekeeping
-from hub.http import HttpNetwork
-from hub.http import Network
-from hub.http import Purpose
-from hub.http import ResponseLimits
+from hub.http import HttpNetwork, Network, Purpose, ResponseLimits
 from hub.http.exchange import MEBIBYTE
 from hub.http.guard import Guard
-from hub.http.resolver import Lookup
-from hub.http.resolver import SystemLookup
+from hub.http.resolver import Lookup, SystemLookup
 from hub.ingest.committer import load_detector
-from hub.ingest.document_parser import Parser
-from hub.ingest.document_parser import WorkerParser
+from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
-from hub.ingest.fetcher import BlockedHosts
-from hub.ingest.fetcher import Fetcher
-from hub.ingest.fetcher import FetcherIdentity
-from hub.ingest.polite_fetchers import RateLimitedFetcher
-from hub.ingest.polite_fetchers import RobotsFetcher
-from hub.ingest.poller import Poller
-from hub.ingest.poller import PollerOptions
-from hub.ingest.prefetched_responses import PrefetchedResponses
-from hub.ingest.prefetched_responses import PushedContent
+from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
+from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
+from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import draw_jitter
-from hub.limits.host_limiter import HostLimiter
-from hub.limits.host_limiter import RequestKind
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.hub_limiter import HubLimiter
-from hub.limits.token_bucket import Rate
-from hub.limits.token_bucket import per_minute
+from hub.limits.token_bucket import Rate, per_minute
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.local_topics import LocalTopics
 from hub.maintenance import Maintenance
-from hub.publishing.collection_builder import BuildOptions
-from hub.publishing.collection_builder import CollectionBuilder
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import CollectionPublisher
 from hub.publishing.collection_store import CollectionStore
 from hub.publishing.gatekeeper import Gatekeeper
-from hub.publishing.openfeeder_analytics import Analytics
-from hub.publishing.openfeeder_analytics import create_sink
+from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.page_visibility import PageKeeper
 from hub.runtime.background import BackgroundTask
-from hub.runtime.clock import Clock
-from hub.runtime.clock import SystemClock
+from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
-from hub.services import CollectionService
-from hub.services import FeedReportService
-from hub.services import FeedService
-from hub.services import FrontPageService
-from hub.services import HintService
-from hub.services import ListService
-from hub.services import LiveService
-from hub.services import MetricsService
-from hub.services import OpenFeederService
-from hub.services import OperationsService
-from hub.services import PublicService
-from hub.services import PublishingService
-from hub.services import ReplayService
-from hub.services import RetrievalService
-from hub.services import SearchService
-from hub.services import Services
-from hub.services import SubscriptionService
-from hub.services import SuperfeedrService
-from hub.services import TokenService
-from hub.services import TrackTopics
-from hub.services import UpstreamService
-from hub.services import WebSubService
+from hub.services import (
+    CollectionService,
+    FeedReportService,
+    FeedService,
+    FrontPageService,
+    HintService,
+    ListService,
+    LiveService,
+    MetricsService,
+    OpenFeederService,
+    OperationsService,
+    PublicService,
+    PublishingService,
+    ReplayService,
+    RetrievalService,
+    SearchService,
+    Services,
+    SubscriptionService,
+    SuperfeedrService,
+    TokenService,
+    TrackTopics,
+    UpstreamService,
+    WebSubService,
+)
 from hub.services.feed_registration import Discovering
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
@@ -101,30 +92,21 @@ from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import Subscriber
 from hub.web.application import create_application
-from hub.web.rate_limits import RateLimits
-from hub.web.rate_limits import RequestLimits
-from hub.web.server.http_server import HttpServer
-from hub.web.server.http_server import create_server
+from hub.web.rate_limits import RateLimits, RequestLimits
+from hub.web.server.http_server import HttpServer, create_server
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
 from hub.websub.pings import Pings
 from hub.websub.questions import Questions
-from hub.websub.topics import OpenHub
-from hub.websub.topics import Topics
+from hub.websub.topics import OpenHub, Topics
 from hub.websub.validation import Validation
 from hub.websub.verifier import Verifier
-from pathlib import Path
 from protocols.http import user_agent
 from protocols.openfeeder.write.parameters import AuthorDisplay
 from protocols.outlines import MOST_BYTES
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
-from random import Random
-from random import SystemRandom
 from storage.contract import Storage
-from typing import Final
-from urllib.parse import urlsplit
-
 
 PRODUCT: Final = f"Fanfare/{hub.__version__}"
 COLLECTIONS_FOLDER: Final = "scp"

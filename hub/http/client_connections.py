@@ -5,25 +5,25 @@ What goes wrong with one is told in the hub's own words, as a
 """
 
 from __future__ import annotations
+
 import asyncio
 import errno
 import ssl
 from collections import OrderedDict
-from hub.http.exchange import Request
-from hub.http.exchange import ResponseLimits
-from hub.http.network_errors import BadAnswer
-from hub.http.network_errors import Blocked
-from hub.http.network_errors import NetworkError
-from hub.http.network_errors import TimedOut
-from hub.http.network_errors import Unreachable
-from hub.http.network_errors import Untrusted
-from hub.http.request_head import ServerAddress
-from hub.http.resolver import AddressBlocked
-from hub.http.resolver import LookupFailed
-from hub.http.response_parser import NOT_WHOLE
-from hub.http.response_parser import ResponseParser
 from typing import cast
 
+from hub.http.exchange import Request, ResponseLimits
+from hub.http.network_errors import (
+    BadAnswer,
+    Blocked,
+    NetworkError,
+    TimedOut,
+    Unreachable,
+    Untrusted,
+)
+from hub.http.request_head import ServerAddress
+from hub.http.resolver import AddressBlocked, LookupFailed
+from hub.http.response_parser import NOT_WHOLE, ResponseParser
 
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused",

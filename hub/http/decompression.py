@@ -5,14 +5,15 @@ taken as it came.
 """
 
 from __future__ import annotations
-import brotli
+
 import zlib
 from collections.abc import Iterator
-from hub.http.exchange import BodyAllowance
-from hub.http.network_errors import BadAnswer
-from hub.http.network_errors import TooLarge
 from typing import Protocol
 
+import brotli
+
+from hub.http.exchange import BodyAllowance
+from hub.http.network_errors import BadAnswer, TooLarge
 
 _GZIP_BEGINNING = b"\x1f"
 _UNKNOWN_CODINGS = frozenset({"zstd", "compress", "dcb", "dcz"})

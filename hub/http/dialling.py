@@ -1,22 +1,19 @@
 """Connections are opened here and nowhere else, where the guard permits it."""
 
 from __future__ import annotations
+
 import asyncio
 import re
 import ssl
 from collections.abc import Sequence
 from functools import cache
-from hub.http.client_connections import ClientConnection
-from hub.http.client_connections import not_connected
-from hub.http.guard import Guard
-from hub.http.guard import parse_literal
+from itertools import chain, zip_longest
+
+from hub.http.client_connections import ClientConnection, not_connected
+from hub.http.guard import Guard, parse_literal
 from hub.http.network_errors import TimedOut
 from hub.http.request_head import ServerAddress
-from hub.http.resolver import AddressBlocked
-from hub.http.resolver import GuardedResolver
-from itertools import chain
-from itertools import zip_longest
-
+from hub.http.resolver import AddressBlocked, GuardedResolver
 
 NEXT_ADDRESS_SECONDS = 0.25
 """RFC 8305, 8: how long to wait for one address before the next is tried as well."""

@@ -6,19 +6,14 @@ chunk's size. How long a body is it never guesses (RFC 9112, 6.3).
 """
 
 from __future__ import annotations
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from httptools import HttpParserError
-from httptools import HttpParserUpgrade
-from httptools import HttpResponseParser
-from hub.http.decompression import Decompressor
-from hub.http.exchange import BodyAllowance
-from hub.http.exchange import BodySink
-from hub.http.network_errors import BadAnswer
-from hub.http.network_errors import NetworkError
-from hub.http.network_errors import TooLarge
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from hub.http.decompression import Decompressor
+from hub.http.exchange import BodyAllowance, BodySink
+from hub.http.network_errors import BadAnswer, NetworkError, TooLarge
 
 Field = tuple[bytes, bytes]
 """A name in lower case, and a value without white space around it."""

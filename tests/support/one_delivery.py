@@ -9,9 +9,9 @@ import asyncio
 import sys
 
 import uvloop
+
 from hub.http.client_connections import ClientConnection
 from hub.http.exchange import Purpose, Request, ResponseLimits
-
 from hub.http.network_errors import NetworkError
 
 HEAD = b"POST /hook HTTP/1.1\r\nHost: you.example\r\n\r\n"

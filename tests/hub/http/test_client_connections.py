@@ -1,33 +1,23 @@
 """Connections: how many, how long they are kept, when a request is sent again."""
 
 from __future__ import annotations
+
 import asyncio
-import pytest
 import ssl
-from collections.abc import AsyncIterator
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
-from hub.http import Answer
-from hub.http import HttpNetwork
-from hub.http import Purpose
-from hub.http import Request
-from hub.http import ResponseLimits
-from hub.http.client_connections import ClientConnection
-from hub.http.client_connections import ConnectionPool
-from hub.http.network_errors import BadAnswer
-from hub.http.network_errors import NetworkError
-from hub.http.network_errors import TimedOut
-from hub.http.network_errors import Unreachable
-from hub.http.request_head import ServerAddress
-from hub.http.request_head import target_of
 from ipaddress import ip_network
 from pathlib import Path
-from tests.support.certificates import server_context
-from tests.support.certificates import trusting_context
-from tests.support.http_server import Origin
-from tests.support.http_server import ServerAnswer
-from tests.support.waiting import eventually
 
+import pytest
+
+from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
+from hub.http.client_connections import ClientConnection, ConnectionPool
+from hub.http.network_errors import BadAnswer, NetworkError, TimedOut, Unreachable
+from hub.http.request_head import ServerAddress, target_of
+from tests.support.certificates import server_context, trusting_context
+from tests.support.http_server import Origin, ServerAnswer
+from tests.support.waiting import eventually
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PATIENT = ResponseLimits(seconds=60, idle_seconds=60)
