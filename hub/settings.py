@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from hub.core.schedule.poll_period import PollingRules
-from hub.core.sites.bounds import SiteBounds
+from hub.core.sites.site_bounds import SiteBounds
 from hub.setting_readers import (
     DAY,
     Addresses,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.core.delivery.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUp
+from hub.core.delivery.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUpProgress
 from hub.delivery.notifications import (
     Document,
     Notifications,
@@ -46,7 +46,7 @@ class CatchUpRequests:
         self._log = log
         self._notifications = notifications
 
-    async def next(self, catch_up: CatchUp) -> CatchUpRequest:
+    async def next(self, catch_up: CatchUpProgress) -> CatchUpRequest:
         """The next request of a catch-up, or the end of what the log has for it.
 
         An opted-in ``batch`` subscription gets several records in one, an as-is one
@@ -68,7 +68,7 @@ class CatchUpRequests:
             return await self._whole(tried, subscription)
         return await self._pack(wanted, subscription)
 
-    async def _wanted(self, catch_up: CatchUp) -> tuple[list[Record], Position]:
+    async def _wanted(self, catch_up: CatchUpProgress) -> tuple[list[Record], Position]:
         """The next wanted records, and up to where the log was read for them."""
         subscription = catch_up.subscription
         is_latest_asked = _gets_latest(subscription)
@@ -119,7 +119,7 @@ def _gets_latest(subscription: Subscription) -> bool:
     return is_part or subscription.format is Format.AS_IS
 
 
-def _is_due(record: Record, catch_up: CatchUp) -> bool:
+def _is_due(record: Record, catch_up: CatchUpProgress) -> bool:
     subscription = catch_up.subscription
     any_fresh = any(ref.fresh for ref in record.entries)
     return not catch_up.skips(record.position) and wants(

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from hub.core.delivery.catch_up import (
-    CatchUp,
+    CatchUpProgress,
     announced,
     finished,
     held_up,
@@ -50,7 +50,7 @@ class RunningCatchUp:
     From ``turn_ends`` (monotonic) it makes way for others, if there are any.
     """
 
-    catch_up: CatchUp
+    catch_up: CatchUpProgress
     origin: str
     move_aside: Callable[[], None]  # called when a request hangs, if need be again
     expires: float
@@ -103,13 +103,19 @@ class CatchUps:
         """Let each running end with the request it is making."""
         self._stopping = True
 
-    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
+    async def pursue(
+        self, catch_up: CatchUpProgress, move_aside: Callable[[], None]
+    ) -> None:
         """Send record after record. ``move_aside``: a request has begun to hang."""
         expires = self._leases.expiry()
         await self._go_on(self._begin(catch_up, expires, move_aside))
 
     async def conclude(
-        self, catch_up: CatchUp, expires: float, last: Position, reply: CallbackResponse
+        self,
+        catch_up: CatchUpProgress,
+        expires: float,
+        last: Position,
+        reply: CallbackResponse,
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
@@ -120,7 +126,7 @@ class CatchUps:
             await self._go_on(running)
 
     def _begin(
-        self, catch_up: CatchUp, expires: float, move_aside: Callable[[], None]
+        self, catch_up: CatchUpProgress, expires: float, move_aside: Callable[[], None]
     ) -> RunningCatchUp:
         return RunningCatchUp(
             catch_up,

@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 from random import Random
 
-from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.catch_up import CatchUpProgress
 from hub.core.delivery.delivery_outcome import (
     CallbackResponse,
     DeliveryOutcome,
@@ -64,7 +64,9 @@ class Member:
     document: Document
     origin: str
     parked_at: float = NEVER  # monotonic; when its origin first had no place
-    aside: tuple[CatchUp, float] | None = None  # it hangs; and its lease's expiry
+    aside: tuple[CatchUpProgress, float] | None = (
+        None  # it hangs; and its lease's expiry
+    )
 
 
 class FirstDeliveries:
@@ -195,7 +197,10 @@ class FirstDeliveries:
             lease_id=lease_id,
             until=self._leases.until(),
         )
-        member.aside = CatchUp.after(member.first, lease_id), self._leases.expiry()
+        member.aside = (
+            CatchUpProgress.after(member.first, lease_id),
+            self._leases.expiry(),
+        )
         self._write(member.chunk, settlement)
         self._workers -= 1
         self._unpark(member.origin)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import structlog
 
-from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.catch_up import CatchUpProgress
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases
@@ -83,7 +83,7 @@ class Stragglers:
     async def _catch_up(self, straggler: RetryingSubscription) -> None:
         place = _Place(self._free)
         try:
-            await self._catch_ups.pursue(CatchUp.of(straggler), place.free)
+            await self._catch_ups.pursue(CatchUpProgress.of(straggler), place.free)
         finally:
             place.free()
 

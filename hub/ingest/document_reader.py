@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from lxml import etree
 
 from hub.core.fetched import NOT_PARSED, Fetched, Understood
-from hub.core.news.bodies import body_hash
+from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.news.known_slices import READER_BYTES, known_slices
 from hub.ingest.document_parser import Parser

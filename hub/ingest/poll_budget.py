@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hub.core.schedule.budget import Budget, Spending, after_poll
-from hub.core.schedule.poll_period import EVEN, Outlook
+from hub.core.schedule.poll_period import EVEN, PlanningContext
 from hub.core.schedule.posting_profile import Prior, prior_of, read_habits, watched_days
 from hub.runtime.clock import Clock
 from protocols.quick import changed
@@ -55,11 +55,11 @@ class PollBudget:
 
     def __init__(self, budget: Budget, first_price: float) -> None:
         self._budget = budget
-        self._outlook = Outlook(price=first_price)
+        self._outlook = PlanningContext(price=first_price)
         self._spending: Spending | None = None
         self._is_resumed = False
 
-    def outlook(self) -> Outlook:
+    def planning_context(self) -> PlanningContext:
         """What polls are planned with now."""
         return self._outlook
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hub.core.schedule.budget import Budget
-from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain
-from hub.core.sites.bounds import SiteBounds
-from hub.core.sites.walks import WALKS
+from hub.core.schedule.poll_period import Plan, PlanningContext, PollingRules, explain
+from hub.core.sites.site_bounds import SiteBounds
+from hub.core.sites.site_formats import WALKS
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader
@@ -135,7 +135,7 @@ class Poller:
             ),
             rules=self._rules,
             identity=options.identity,
-            outlook=self._budget.outlook,
+            planning_context=self._budget.planning_context,
             jitter=options.jitter,
             sites=SiteReader(
                 store=storage.sites,
@@ -180,13 +180,13 @@ class Poller:
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
         price = polling.price or self._rules.patience
-        outlook = Outlook(price=price, prior=self._profile.prior)
+        planning_context = PlanningContext(price=price, prior=self._profile.prior)
         return explain(
             polling,
             polling.subscribers,
             self._rules,
             planned_at,
-            outlook,
+            planning_context,
             is_pushed=is_pushed and bool(self._rules.push_url),
         )
 

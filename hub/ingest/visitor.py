@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
-from hub.core.news.fetch_commit import diagnose
-from hub.core.schedule.permanent_redirects import lands_elsewhere
-from hub.core.schedule.poll_period import Outlook, PollingRules
+from hub.core.news.fetch_commit import fetch_error
+from hub.core.schedule.next_request import lands_elsewhere
+from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.http import BodyAllowance
 from hub.ingest.committer import Committer
@@ -64,7 +64,7 @@ class Visitor:
     committer: Committer
     rules: PollingRules
     identity: FetcherIdentity
-    outlook: Callable[[], Outlook]
+    planning_context: Callable[[], PlanningContext]
     jitter: Callable[[], float] = draw_jitter
     sites: SiteReader | None = None
     wait_for_host: Callable[[str], Awaitable[None]]
@@ -128,7 +128,7 @@ class Visitor:
             jitter=self.jitter(),
             occasion=occasion,
             reader=self.reader.name,
-            outlook=self.outlook(),
+            planning_context=self.planning_context(),
         )
 
     async def _older(
@@ -215,7 +215,7 @@ def _site_format(decision: Decision) -> str:
     if understood.feed is not None:
         found = understood.feed.format
         return found if found.is_site else ""
-    if diagnose(decision.polling, decision.fetched, understood):
+    if fetch_error(decision.polling, decision.fetched, understood):
         return ""
     return known if known in SITE_FORMATS else ""
 

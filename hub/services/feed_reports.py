@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from hub.core.push.hub_subscription import PushFacts, push_facts
 from hub.core.schedule.poll_period import Plan
-from hub.core.sites.facts import SiteFacts, site_facts
-from hub.core.status.feed_findings import (
-    Finding,
+from hub.core.sites.site_formats import SiteFacts, site_facts
+from hub.core.status.findings import (
+    FeedFinding,
     FindingKind,
     findings,
     polls_per_entry,
 )
-from hub.core.status.plan_explanation import Explanation, explain_plan
+from hub.core.status.plan_explanation import PlanExplanation, explain_plan
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
@@ -42,7 +42,7 @@ class ExplainedFeed:
     """Why a feed is polled when it is; of a site also how far its reading is."""
 
     feed: StoredFeed
-    explanation: Explanation
+    explanation: PlanExplanation
     site: SiteFacts | None
     push: PushFacts | None
 
@@ -53,7 +53,7 @@ class FeedFindings:
 
     feed: StoredFeed
     polls_per_entry: float | None
-    findings: tuple[Finding, ...]
+    findings: tuple[FeedFinding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

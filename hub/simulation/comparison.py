@@ -9,7 +9,7 @@ from math import exp, log
 
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import (
-    Habits,
+    PostingHabits,
     Prior,
     prior_of,
     read_habits,
@@ -94,7 +94,7 @@ def habits_of_all(traces: Sequence[Trace]) -> Prior:
     return prior_of(_habits_before(trace) for trace in traces)
 
 
-def _habits_before(trace: Trace) -> tuple[Habits, float]:
+def _habits_before(trace: Trace) -> tuple[PostingHabits, float]:
     posting = posting_before(trace)
     at = datetime.fromtimestamp(held_back(trace).start, UTC)
     return read_habits(posting.habits), watched_days(posting, at)

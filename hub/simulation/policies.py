@@ -11,7 +11,7 @@ from typing import Protocol
 from hub.core.schedule.forecast import Forecast, room_of, seconds_until
 from hub.core.schedule.poll_period import (
     DAY,
-    Outlook,
+    PlanningContext,
     PollingRules,
     after_skipped,
     plan,
@@ -133,17 +133,17 @@ class Planner:
             hints=trace.hints,
             posting=posting_before(trace),
         )
-        outlook = Outlook(price=knob, prior=self.prior)
-        return PlannedFeed(polling, self.rules, outlook, trace.max_age)
+        planning_context = PlanningContext(price=knob, prior=self.prior)
+        return PlannedFeed(polling, self.rules, planning_context, trace.max_age)
 
 
 @dataclass(slots=True)
 class PlannedFeed:
-    """A feed under the hub's planner; its outlook may change between polls."""
+    """A feed under the hub's planner; its context may change between polls."""
 
     polling: Polling
     rules: PollingRules
-    outlook: Outlook
+    planning_context: PlanningContext
     max_age: float
 
     def next_wait(self, now: float, posted: Sequence[float]) -> float:
@@ -155,7 +155,9 @@ class PlannedFeed:
             fresh_until=at + timedelta(seconds=self.max_age) if self.max_age else None,
             posting=with_posts(posting, posted, at) if posted else posting,
         )
-        planned = plan(self.polling, 1, self.rules, at, outlook=self.outlook)
+        planned = plan(
+            self.polling, 1, self.rules, at, planning_context=self.planning_context
+        )
         return planned.next_fetch.timestamp() - now
 
 

@@ -15,26 +15,26 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import day_of
-from hub.core.sites.bounds import SiteBounds, Spent
-from hub.core.sites.commits import end_commit, step_commit
 from hub.core.sites.reformatting import news_since_feed
-from hub.core.sites.state import SiteState, begin_anew, read_state
-from hub.core.sites.steps import (
-    Ask,
+from hub.core.sites.site_bounds import SiteBounds, Spent
+from hub.core.sites.site_commits import end_commit, step_commit
+from hub.core.sites.site_state import SiteState, begin_anew, read_state
+from hub.core.sites.walk_steps import (
+    CommitPages,
     Count,
     Download,
     Downloaded,
     Ended,
     Exhausted,
     FindUnlisted,
+    Get,
+    LoadPages,
     Parse,
-    Recall,
-    Reply,
-    Save,
+    ReadCollection,
     SiteVisit,
-    Unroll,
     Walk,
     WalkOf,
+    WalkReply,
     Want,
 )
 from hub.ingest.document_parser import Parser
@@ -137,7 +137,7 @@ class SiteReading:
     def feed_id(self) -> FeedId:
         return self.decision.target.feed.id
 
-    def request_for(self, want: Ask | Download) -> FetchRequest:
+    def request_for(self, want: Get | Download) -> FetchRequest:
         """Credentials go to the feed's own origin only."""
         validators = None
         if want.etag or want.last_modified:
@@ -268,7 +268,7 @@ class SiteReader:
         self, walk: Walk, reading: SiteReading, apply: Apply
     ) -> Ended | None:
         """None: the visit has used up what it may."""
-        reply: Reply | None = None
+        reply: WalkReply | None = None
         while True:
             try:
                 want = await run_in_thread(partial(_advance, walk, reply))
@@ -278,18 +278,18 @@ class SiteReader:
                 return want
             reply = await self._serve(want, reading, apply)
 
-    async def _serve(self, want: Want, reading: SiteReading, apply: Apply) -> Reply:
+    async def _serve(self, want: Want, reading: SiteReading, apply: Apply) -> WalkReply:
         feed_id = reading.feed_id
         match want:
-            case Ask():
+            case Get():
                 return await self._ask(want, reading)
             case Download():
                 return await self._download(want, reading)
-            case Unroll():
+            case ReadCollection():
                 return await unroll(reading.spool, want.after, reading.spent)
             case Parse():
                 return await self._parse(want.fetched)
-            case Recall():
+            case LoadPages():
                 return await self._known(want.keys, reading)
             case FindUnlisted():
                 return await self.store.unlisted(
@@ -297,10 +297,10 @@ class SiteReader:
                 )
             case Count():
                 return await self.store.tally(feed_id, want.walk)
-            case Save():
+            case CommitPages():
                 return await self._save(want, reading, apply)
 
-    async def _ask(self, want: Ask, reading: SiteReading) -> Fetched | bool:
+    async def _ask(self, want: Get, reading: SiteReading) -> Fetched | bool:
         """False instead of an answer if no more may be asked."""
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
@@ -309,7 +309,7 @@ class SiteReader:
         return fetched
 
     async def _fetch(
-        self, want: Ask | Download, request: FetchRequest, reading: SiteReading
+        self, want: Get | Download, request: FetchRequest, reading: SiteReading
     ) -> Fetched:
         await self.wait(want.url)
         fetched = await self.fetch(request)
@@ -364,7 +364,9 @@ class SiteReader:
         except BodyRequired:  # the first as-is subscription came meanwhile
             return await apply(target, await self.documents.add(target, commit))
 
-    async def _save(self, step: Save, reading: SiteReading, apply: Apply) -> bool:
+    async def _save(
+        self, step: CommitPages, reading: SiteReading, apply: Apply
+    ) -> bool:
         """Whether more may be saved in this visit."""
         keys = [each.entry.key for each in step.pages]
         keys += [each.key for each in step.deletions]
@@ -393,7 +395,7 @@ def _feed_until(feed: StoredFeed) -> float:
     return read.timestamp() if read and was_feed else 0.0
 
 
-def _advance(walk: Walk, reply: Reply | None) -> Want | Ended:
+def _advance(walk: Walk, reply: WalkReply | None) -> Want | Ended:
     """Advance a walk to its next want, or to its end. Raises `Exhausted`."""
     try:
         return next(walk) if reply is None else walk.send(reply)

@@ -17,8 +17,8 @@ from functools import partial
 from typing import IO, Final
 
 from hub.core.fetched import Fetched
-from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
-from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
+from hub.core.sites.site_bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
+from hub.core.sites.walk_steps import CollectionPages, Downloaded, ReadPage
 from hub.http import ResponseLimits
 from hub.http.network_errors import BadAnswer
 from hub.ingest.fetcher import FetchRequest
@@ -98,7 +98,7 @@ class Spool:
         await run_in_thread(partial(_pass_over, reader.finish()))
         return reader
 
-    async def unroll(self, after: int) -> Unrolled:
+    async def unroll(self, after: int) -> CollectionPages:
         """The next pages behind a line. None are left if there are none. Raises
         `OutOfTime` rather than look longer for the first of them."""
         if self._line != after or not after:
@@ -110,7 +110,7 @@ class Spool:
             ) is None:
                 self._hurry()
         except OSError as error:
-            return Unrolled(pages=(), line=after, error=_unkept(error))
+            return CollectionPages(pages=(), line=after, error=_unkept(error))
         self._line = unrolled.line
         self.has_unrolled = True
         return unrolled
@@ -138,7 +138,7 @@ class Spool:
             yield None
         yield from reader.finish()
 
-    def _unroll(self, after: int) -> Unrolled | None:
+    def _unroll(self, after: int) -> CollectionPages | None:
         """None: there are none in this slice."""
         pages: list[ReadPage] = []
         line, reader = after, self._reader
@@ -155,7 +155,7 @@ class Spool:
             if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
                 break
         warnings = tuple(reader.warnings.lines)
-        return Unrolled(pages=tuple(pages), line=line, warnings=warnings)
+        return CollectionPages(pages=tuple(pages), line=line, warnings=warnings)
 
 
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
@@ -217,7 +217,9 @@ async def verify(spool: Spool, fetched: Fetched, spent: Spent) -> Downloaded | b
         return is_alone and Downloaded(fetched=fetched, error=_too_slow(spent))
 
 
-async def unroll(spool: Spool | None, after: int, spent: Spent) -> Unrolled | bool:
+async def unroll(
+    spool: Spool | None, after: int, spent: Spent
+) -> CollectionPages | bool:
     """See `Spool.unroll`; False as above."""
     if spool is None:
         raise AssertionError("no collection was downloaded")
@@ -226,7 +228,7 @@ async def unroll(spool: Spool | None, after: int, spent: Spent) -> Unrolled | bo
     except OutOfTime:
         is_alone = spent.requests == 1 and not spool.has_unrolled
         error = str(_too_slow(spent))
-        return is_alone and Unrolled(pages=(), line=after, error=error)
+        return is_alone and CollectionPages(pages=(), line=after, error=error)
 
 
 def _too_slow(spent: Spent) -> LimitExceeded:

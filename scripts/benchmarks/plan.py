@@ -10,7 +10,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from hub.core.schedule.poll_period import Outlook, PollingRules, plan
+from hub.core.schedule.poll_period import PlanningContext, PollingRules, plan
 from hub.core.schedule.posting_profile import with_posts
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch
 from storage.records import Polling, Posting, Validators
@@ -24,13 +24,13 @@ HISTORY = timedelta(days=60)
 async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of a decision, over feeds from one post in two months to 300 a day."""
     feeds = _feeds()
-    rules, outlook = PollingRules(), Outlook()
+    rules, planning_context = PollingRules(), PlanningContext()
     costs = []
     for _ in range(size.pick(20, 3, 1)):
         watch = Stopwatch()
         for number, polling in enumerate(feeds):
             now = NOW + timedelta(minutes=7 * number)
-            plan(polling, 3, rules, now, 0.5, outlook)
+            plan(polling, 3, rules, now, 0.5, planning_context)
         costs.append(watch.sample(len(feeds)).microseconds)
     yield Finding(
         bench="plan",

@@ -10,24 +10,24 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.core.sites.comparing import compare
-from hub.core.sites.scp.walk import scp_walk
-from hub.core.sites.steps import (
-    Ask,
+from hub.core.sites.scp_walk import scp_walk
+from hub.core.sites.site_commits import compare
+from hub.core.sites.walk_steps import (
+    CollectionPages,
+    CommitPages,
     Count,
     Download,
     Downloaded,
     Ended,
     Exhausted,
     FindUnlisted,
+    Get,
+    LoadPages,
     Parse,
+    ReadCollection,
     ReadPage,
-    Recall,
-    Reply,
-    Save,
     SiteVisit,
-    Unroll,
-    Unrolled,
+    WalkReply,
     Want,
 )
 from protocols.errors import FeedError
@@ -71,7 +71,7 @@ class Walks:
     is_read: bool = False
     title: str = ""
     saves: int = 1_000
-    instead: dict[type, Reply] = field(default_factory=dict)  # by kinds of wants
+    instead: dict[type, WalkReply] = field(default_factory=dict)  # by kinds of wants
     swept: list[str] = field(default_factory=list)  # from where on, each time
     asks: int = 1_000
     later: timedelta = timedelta(0)
@@ -106,7 +106,7 @@ class Walks:
                 walk_every=walk_every,
             )
         )
-        reply: Reply | None = None
+        reply: WalkReply | None = None
         try:
             while True:
                 want = next(walk) if reply is None else walk.send(reply)
@@ -141,29 +141,29 @@ class Walks:
             etag=f'"{path}"',
         )
 
-    def serve(self, want: Want) -> Reply:
+    def serve(self, want: Want) -> WalkReply:
         if type(want) in self.instead:
             return self.instead[type(want)]
-        wants: dict[type, Callable[..., Reply]] = {
-            Ask: self._ask,
+        wants: dict[type, Callable[..., WalkReply]] = {
+            Get: self._ask,
             Download: self._download,
-            Unroll: self._unroll,
+            ReadCollection: self._unroll,
             Parse: self._parse,
-            Recall: lambda w: {k: self.known[k] for k in w.keys if k in self.known},
+            LoadPages: lambda w: {k: self.known[k] for k in w.keys if k in self.known},
             FindUnlisted: self._find_unlisted,
             Count: lambda w: SiteTally(
                 pages=len([p for p in self.known.values() if not p.is_deleted]),
                 unlisted=len(self._unlisted(w.walk)),
             ),
-            Save: self._save,
+            CommitPages: self._save,
         }
         return wants[type(want)](want)
 
-    def _ask(self, want: Ask) -> Reply:
+    def _ask(self, want: Get) -> WalkReply:
         self.asks -= 1
         return self.answer(want.url) if self.asks >= 0 else False
 
-    def _download(self, want: Download) -> Reply:
+    def _download(self, want: Download) -> WalkReply:
         self.asks -= 1
         if self.asks < 0:
             return False
@@ -200,21 +200,21 @@ class Walks:
             warnings=warnings,
         )
 
-    def _unroll(self, want: Unroll) -> Reply:
+    def _unroll(self, want: ReadCollection) -> WalkReply:
         at = [n for n, line in enumerate(self._lines) if line > want.after][:BATCH]
         line = self._lines[at[-1]] if at else want.after
-        return Unrolled(
+        return CollectionPages(
             pages=tuple(self._pages[n] for n in at), line=line, warnings=self._warnings
         )
 
-    def _parse(self, want: Parse) -> Reply:
+    def _parse(self, want: Parse) -> WalkReply:
         context = ParseContext(url=want.fetched.url, now=self.now)
         try:
             return parse(want.fetched.body, context)
         except FeedError as error:
             return error
 
-    def _find_unlisted(self, want: FindUnlisted) -> Reply:
+    def _find_unlisted(self, want: FindUnlisted) -> WalkReply:
         there = sorted(self._unlisted(want.walk), key=lambda page: page.key)
         self.swept.append(want.after)
         return [page for page in there if page.key > want.after][: want.limit]
@@ -222,7 +222,7 @@ class Walks:
     def _unlisted(self, walk: int) -> list[StoredSitePage]:
         return [p for p in self.known.values() if p.walk < walk and not p.is_deleted]
 
-    def _save(self, step: Save) -> Reply:
+    def _save(self, step: CommitPages) -> WalkReply:
         is_told = self.is_read and not step.is_quiet
         compared = compare(step, self.known, at=self.now, is_read=is_told)
         for page in compared.pages:

@@ -20,9 +20,9 @@ import pytest
 from hub.core.fetched import NOT_PARSED, Fetched, Hop, Occasion, Understood
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED
-from hub.core.schedule.poll_period import Outlook, PollingRules
-from hub.core.sites.bounds import SiteBounds
-from hub.core.sites.walks import WALKS
+from hub.core.schedule.poll_period import PlanningContext, PollingRules
+from hub.core.sites.site_bounds import SiteBounds
+from hub.core.sites.site_formats import WALKS
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller
 from hub.ingest.visit_slots import SiteSlots
@@ -97,7 +97,7 @@ class Reading:
             occasion=Occasion.RING,
             reader=UNNAMED,
             elsewhere=b"",
-            outlook=Outlook(price=75.0),
+            planning_context=PlanningContext(price=75.0),
         )
         reader = SiteReader(
             store=self.storage.sites,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.core.schedule.poll_period import Outlook, PollingRules
+from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader
@@ -35,7 +35,7 @@ def a_visitor(
         ),
         rules=PollingRules(),
         identity=FetcherIdentity(),
-        outlook=Outlook,
+        planning_context=PlanningContext,
         jitter=lambda: 0.0,
         wait_for_host=_wait_for_nothing,
     )

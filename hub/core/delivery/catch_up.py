@@ -29,7 +29,7 @@ NOT_KEPT = "the document is not kept"
 NOT_RENDERABLE = "the hub failed to make the notification"
 
 
-class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
+class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Where a straggler stands: above ``position``, without what it got before.
 
     ``failures`` are in a row, at the next record; an exhausted subscription has used
@@ -53,7 +53,7 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: datetime | None = None
 
     @classmethod
-    def of(cls, straggler: RetryingSubscription) -> CatchUp:
+    def of(cls, straggler: RetryingSubscription) -> CatchUpProgress:
         return cls(
             subscription=straggler.subscription,
             lease_id=straggler.lease_id,
@@ -71,7 +71,7 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def after(cls, first: FirstDelivery, lease_id: int) -> CatchUp:
+    def after(cls, first: FirstDelivery, lease_id: int) -> CatchUpProgress:
         """The rest of a first delivery that hangs."""
         return cls(
             subscription=first.subscription,
@@ -87,7 +87,7 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self.skip_after < position <= self.skip_to
 
-    def delivered(self, last: Position) -> CatchUp:
+    def delivered(self, last: Position) -> CatchUpProgress:
         """Where it stands after a 2xx."""
         return msgspec.structs.replace(
             self,
@@ -116,7 +116,7 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def progressed(
-    before: CatchUp,
+    before: CatchUpProgress,
     last: Position,
     reply: CallbackResponse,
     *,
@@ -132,19 +132,21 @@ def progressed(
     )
 
 
-def announced(catch_up: CatchUp, *, until: datetime) -> DeliveryOutcome:
+def announced(catch_up: CatchUpProgress, *, until: datetime) -> DeliveryOutcome:
     """A request up to ``tried_to`` is about to be made."""
     return DeliveryOutcome(moved=catch_up.moved(until))
 
 
-def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> DeliveryOutcome:
+def finished(
+    catch_up: CatchUpProgress, last: Position, *, until: datetime
+) -> DeliveryOutcome:
     """Nothing is left to send up to ``last``; closed unless more came meanwhile."""
     moved = replace(catch_up.moved(until), position=last, finished=True)
     return DeliveryOutcome(moved=moved)
 
 
 def unsendable(
-    catch_up: CatchUp, last: Position, *, at: datetime, reason: str = NOT_KEPT
+    catch_up: CatchUpProgress, last: Position, *, at: datetime, reason: str = NOT_KEPT
 ) -> DeliveryOutcome:
     """There is no document (any more) that records up to ``last`` are told by."""
     lost = GivenUp(
@@ -159,7 +161,7 @@ def unsendable(
     return DeliveryOutcome(given_up=lost)
 
 
-def released(catch_up: CatchUp, *, due: datetime) -> DeliveryOutcome:
+def released(catch_up: CatchUpProgress, *, due: datetime) -> DeliveryOutcome:
     """Given back as it stands; no try was made, and none is counted."""
     next_try = max(due, catch_up.scheduled or due)
     moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
@@ -167,7 +169,7 @@ def released(catch_up: CatchUp, *, due: datetime) -> DeliveryOutcome:
 
 
 def held_up(
-    catch_up: CatchUp,
+    catch_up: CatchUpProgress,
     last: Position,
     reply: CallbackResponse,
     *,
@@ -207,7 +209,7 @@ def held_up(
 
 
 def _next_try(
-    catch_up: CatchUp, reply: CallbackResponse, at: datetime, jitter: float
+    catch_up: CatchUpProgress, reply: CallbackResponse, at: datetime, jitter: float
 ) -> tuple[int, datetime | None]:
     """The failures of the schedule, this one included, and its next time; None: no more
     tries. A try for the sake of news changes neither, but for what ``Retry-After``

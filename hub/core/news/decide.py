@@ -17,24 +17,24 @@ from typing import TypedDict
 import msgspec
 from msgspec import structs
 
-from hub.core.news.bodies import body_hash, news_body, raw_body
 from hub.core.news.decision import Decision
+from hub.core.news.document_bodies import body_hash, news_body, raw_body
 from hub.core.news.entry_diff import (
-    News,
-    Room,
+    EntryDiff,
+    EntryQuota,
     detect,
     has_news,
     news_records,
     written_entries,
 )
 from hub.core.news.entry_identity import without_shared_ids
-from hub.core.news.feed_quality import oddities, remarks
+from hub.core.news.feed_quality import feed_quality, remarks
 from hub.core.news.fetch_commit import (
     after_failure,
     after_nonsense,
     after_sameness,
     after_unreadable,
-    diagnose,
+    fetch_error,
     quiet_commit,
     succeeded,
 )
@@ -43,7 +43,7 @@ from hub.core.news.known_slices import remember
 from hub.core.news.resources import after_content, as_news, is_content, state_of
 from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.push.hub_trust import is_useless
-from hub.core.schedule.permanent_redirects import landing
+from hub.core.schedule.next_request import landing
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history
 from protocols.model import Entry, FeedFormat, ParsedFeed
@@ -60,16 +60,16 @@ class ToldOfDay(TypedDict):
     waiting: int
 
 
-def room_of_day(before: Polling, rules: PollingRules, at: datetime) -> Room:
+def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
     """What is left of the day: the last entry that begins within it is whole."""
     told, kept = _used(before, at)
-    return Room(
+    return EntryQuota(
         entries=max(0, rules.entries_of_day - told),
         bytes=max(0, rules.bytes_of_day - kept),
     )
 
 
-def told_of_day(before: Polling, news: News, at: datetime) -> ToldOfDay:
+def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
     """With a document's news. The first one's are told to nobody."""
     told, kept = _used(before, at)
     return ToldOfDay(
@@ -122,11 +122,11 @@ def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
     return without_shared_ids(read, marks) if marks else read
 
 
-def _news(decision: Decision, document: ParsedFeed) -> News:
+def _news(decision: Decision, document: ParsedFeed) -> EntryDiff:
     before, feed = decision.polling, decision.target.feed
     # What was brought before the first one was no document of the feed's own.
     is_first = before.last_success is None and before.last_parse is not None
-    room = room_of_day(before, decision.rules, decision.fetched.at)
+    quota = quota_of_day(before, decision.rules, decision.fetched.at)
     news = detect(
         document,
         decision.target.seen,
@@ -135,13 +135,13 @@ def _news(decision: Decision, document: ParsedFeed) -> News:
         is_reformatted=feed.format not in ("", document.format),
         is_addition=decision.fetched.is_partial,
         elsewhere=decision.elsewhere,
-        room=None if is_first else room,
+        quota=None if is_first else quota,
     )
     return msgspec.structs.replace(news, is_baseline=True) if is_first else news
 
 
 def _polling(
-    decision: Decision, document: ParsedFeed, news: News, part_state: str
+    decision: Decision, document: ParsedFeed, news: EntryDiff, part_state: str
 ) -> Polling:
     before, fetched = decision.polling, decision.fetched
     is_addition = decision.is_addition
@@ -157,24 +157,24 @@ def _polling(
         unlisted=before.unlisted if is_addition else document.feed.unlisted,
         is_resource=document.format is FeedFormat.PART,
         part_state=part_state,
-        **oddities(before, news, document, fetched.at),
+        **feed_quality(before, news, document, fetched.at),
         **told_of_day(before, news, fetched.at),
     )
 
 
-def _posting(before: Polling, news: News, at: datetime) -> Posting:
+def _posting(before: Polling, news: EntryDiff, at: datetime) -> Posting:
     if news.is_baseline:
         return posting_history(news.new, at)
     return count_posts(before.posting, news.new, before.last_success, at)
 
 
-def _count(news: News) -> int:
+def _count(news: EntryDiff) -> int:
     """Of entries that are told as new."""
     return 0 if news.is_baseline else len(news.new)
 
 
 def _news_commit(
-    decision: Decision, polling: Polling, document: ParsedFeed, news: News
+    decision: Decision, polling: Polling, document: ParsedFeed, news: EntryDiff
 ) -> FetchCommit:
     target, title = decision.target, document.feed.title
     commit = quiet_commit(
@@ -213,7 +213,7 @@ def decide(decision: Decision) -> FetchCommit:
     fetched, understood = decision.fetched, decision.understood
     if is_content(decision.target, fetched, understood):
         return after_content(decision)
-    trouble = diagnose(decision.polling, fetched, understood)
+    trouble = fetch_error(decision.polling, fetched, understood)
     if fetched.is_pushed and is_useless(decision.target.push, understood):
         return after_nonsense(decision, trouble)
     if trouble and fetched.is_partial:

@@ -9,7 +9,7 @@ import msgspec
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.known_slices import UNNAMED
 from hub.core.push.hub_trust import is_trusted
-from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, plan
+from hub.core.schedule.poll_period import Plan, PlanningContext, PollingRules, plan
 from hub.core.status.feed_status import status_of
 from protocols.model import Status
 from storage.records import FetchTarget, Polling, Push
@@ -22,7 +22,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1.
     ``reader`` names the program that understood it (`hub.core.news.known_slices`).
     ``elsewhere`` is the seen-set of the feed that this one was redirected to
-    (`hub.core.schedule.permanent_redirects.lands_elsewhere`). The context says what a
+    (`hub.core.schedule.next_request.lands_elsewhere`). The context says what a
     poll is worth.
     """
 
@@ -34,7 +34,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     occasion: Occasion
     reader: bytes = UNNAMED
     elsewhere: bytes = b""
-    outlook: Outlook = msgspec.field(default_factory=Outlook)
+    planning_context: PlanningContext = msgspec.field(default_factory=PlanningContext)
 
     @property
     def polling(self) -> Polling:
@@ -56,7 +56,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
             self.rules,
             self.fetched.at,
             self.jitter,
-            self.outlook,
+            self.planning_context,
             is_pushed=is_trusted(push, self.fetched.at),
         )
         if self.fetched.is_partial:  # what it lacks is still to be polled for

@@ -58,7 +58,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     is_logged: bool
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
+class EntryDiff(msgspec.Struct, frozen=True, kw_only=True):
     """What a document changes. ``new`` keeps the document's order."""
 
     seen: bytes  # the packed seen-set from now on
@@ -69,13 +69,13 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
     rekeyed: int = 0  # known entries that came back under another id
     sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
     is_gap: bool = False  # none of the document was known: some may have been missed
-    waiting: int = 0  # new and changed ones for which there was no room: not known yet
-    bytes: int = 0  # of those that there was room for
-    is_too_large: bool = False  # it was bytes that there was no room for
+    waiting: int = 0  # new and changed ones beyond the quota: not known yet
+    bytes: int = 0  # of those within the quota
+    is_too_large: bool = False  # it was bytes that were too many
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """For news, as `News` tells of: new entries, and bytes of new and changed ones."""
+class EntryQuota(msgspec.Struct, frozen=True, kw_only=True):
+    """How many new entries may be told, and how many bytes of new and changed ones."""
 
     entries: int
     bytes: int
@@ -90,8 +90,8 @@ def detect(
     is_reformatted: bool = False,
     is_addition: bool = False,
     elsewhere: bytes = b"",
-    room: Room | None = None,
-) -> News:
+    quota: EntryQuota | None = None,
+) -> EntryDiff:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
     ``last_success`` is when the previous document was last there. ``is_reformatted``
@@ -99,8 +99,8 @@ def detect(
     in other words: there an entry is updated if its own date says so, too.
     ``is_addition``: entries the document lacks may still be in the feed's own one.
     ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
-    same document as that. Only entries that there is ``room`` for are news, but for
-    those of a first document.
+    same document as that. Entries beyond the ``quota`` wait, but for those of a
+    first document.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
@@ -152,7 +152,7 @@ def detect(
         and not _came_between(entry, last_success or at, at)
     }
     reworded_since = (last_success or at) if is_reformatted else None
-    spent = _Spent(room if seen else None)
+    spent = _Spent(quota if seen else None)
     new = [key for key in unknown if key not in rekeyed and key not in collapsed]
     waiting = {key for key in new if not spent.takes(unknown[key], is_new=True)}
     updates = _updates(known, current, at, reworded_since, spent)
@@ -165,7 +165,7 @@ def detect(
     deletions = _deletions(known, withdrawn)
     if is_successor:
         known.forget(day_of(at), len(current))
-    return News(
+    return EntryDiff(
         seen=known.pack(),
         is_baseline=not seen,
         new=tuple(unknown[key] for key in new if key not in waiting),
@@ -282,22 +282,22 @@ def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
 
 
 class _Spent:
-    """What of a room is used up by the news of a document, in its order."""
+    """What of a quota is used up by the entries of a document, in its order."""
 
-    def __init__(self, room: Room | None) -> None:
-        self._room = room
+    def __init__(self, quota: EntryQuota | None) -> None:
+        self._quota = quota
         self._entries = 0
         self.bytes = 0
         self.waiting = 0
         self.is_too_large = False
 
     def takes(self, entry: Entry, *, is_new: bool) -> bool:
-        """Whether there is room for one more; else it waits."""
-        if self._room is None:
+        """Whether one more is within the quota; else it waits."""
+        if self._quota is None:
             return True
-        is_too_large = self.bytes >= self._room.bytes
+        is_too_large = self.bytes >= self._quota.bytes
         self.is_too_large |= is_too_large
-        if is_too_large or (is_new and self._entries >= self._room.entries):
+        if is_too_large or (is_new and self._entries >= self._quota.entries):
             self.waiting += 1
             return False
         self._entries += is_new
@@ -370,18 +370,20 @@ MOST_ENTRIES = 500
 """That one record names, and so one notification brings (as Superfeedr's do)."""
 
 
-def has_news(news: News) -> bool:
+def has_news(news: EntryDiff) -> bool:
     """Whether readers of the document would find it changed."""
     return bool(news.new or news.updates)
 
 
-def written_entries(news: News) -> tuple[Entry, ...]:
+def written_entries(news: EntryDiff) -> tuple[Entry, ...]:
     """States to store; an update that is not logged is stored all the same."""
     return (*(update.entry for update in news.updates), *news.new)
 
 
 def news_records(
-    news: News, status: Status, is_told: Callable[[Entry], bool] = lambda entry: True
+    news: EntryDiff,
+    status: Status,
+    is_told: Callable[[Entry], bool] = lambda entry: True,
 ) -> tuple[RecordWrite, ...]:
     """Deleted, updated, entries, in this order; none that would name no entry.
 

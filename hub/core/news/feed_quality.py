@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypedDict
 
-from hub.core.news.entry_diff import News
+from hub.core.news.entry_diff import EntryDiff
 from hub.core.news.seen_set import HASHED, MADE_UP, UNDATED, Sighting
 from protocols.model import ParsedFeed
 from storage.records import Polling
@@ -30,7 +30,7 @@ MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200
 
 
-class Oddities(TypedDict):
+class FeedQuality(TypedDict):
     """Members of `storage.records.Polling`."""
 
     bozo_rank: float
@@ -42,11 +42,11 @@ class Oddities(TypedDict):
     problems: tuple[str, ...]
 
 
-def oddities(
-    before: Polling, news: News, document: ParsedFeed, at: datetime
-) -> Oddities:
+def feed_quality(
+    before: Polling, news: EntryDiff, document: ParsedFeed, at: datetime
+) -> FeedQuality:
     """What a document adds to them."""
-    return Oddities(
+    return FeedQuality(
         bozo_rank=round(_bozo_rank(before, news, document), 3),
         generated_ids=any(each.has_generated_id for each in news.sightings),
         rekeyed=news.rekeyed or before.rekeyed,
@@ -59,7 +59,7 @@ def oddities(
     )
 
 
-def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
+def remarks(news: EntryDiff, document: ParsedFeed) -> tuple[str, ...]:
     """For the status line of the fetch that found it."""
     found = (
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
@@ -70,12 +70,12 @@ def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
     return tuple(remark for is_found, remark in found if is_found)
 
 
-def _waiting(news: News) -> str:
+def _waiting(news: EntryDiff) -> str:
     too = "too many bytes" if news.is_too_large else "too many"
     return f"{news.waiting} wait: {too} in a day"
 
 
-def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
+def _bozo_rank(before: Polling, news: EntryDiff, document: ParsedFeed) -> float:
     count = len(news.sightings) + document.dropped
     if not count:
         return before.bozo_rank

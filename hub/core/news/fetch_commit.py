@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.news.bodies import body_hash
 from hub.core.news.decision import Decision
+from hub.core.news.document_bodies import body_hash
 from hub.core.push.hub_offers import hubs_of_header, offer_of, validator_of_header
 from hub.core.push.hub_trust import (
     NOTHING,
@@ -27,12 +27,14 @@ from hub.core.schedule.feed_retirement import (
     absence_after,
     state_after_absence,
 )
-from hub.core.schedule.permanent_redirects import (
+from hub.core.schedule.next_request import (
     course_after_failure,
     course_after_success,
+    fresh_until,
+    next_validators,
+    retry_after,
 )
 from hub.core.schedule.posting_profile import velocity
-from hub.core.schedule.response_caching import fresh_until, next_validators, retry_after
 from hub.core.status.feed_status import failure_line, success_line
 from protocols.errors import UnsupportedVersion
 from protocols.model import FeedFormat
@@ -48,7 +50,7 @@ from storage.records import (
 )
 
 
-def diagnose(polling: Polling, fetched: Fetched, understood: Understood) -> str:
+def fetch_error(polling: Polling, fetched: Fetched, understood: Understood) -> str:
     """Why this fetch failed, or "".
 
     A document that is not a feed remains one when a 304 says that it is unchanged.
@@ -141,7 +143,7 @@ def quiet_commit(
     polling = changed(
         polling,
         period=planned.period,
-        price=decision.outlook.price,
+        price=decision.planning_context.price,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
             fetched,
@@ -177,7 +179,7 @@ def after_failure(decision: Decision, trouble: str) -> FetchCommit:
     polling = _failed(decision, trouble, absence)
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
-    price = decision.outlook.price
+    price = decision.planning_context.price
     polling = changed(polling, period=planned.period, price=price, message=line)
     records: tuple[RecordWrite, ...] = ()
     if not feed.polling.failures or decision.target.is_error_awaited:

@@ -91,10 +91,10 @@ def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
 
 
 def room_of(window: int) -> float:
-    """How many entries may be expected of a feed that shows so many, and none be lost.
+    """How many entries may be expected between two polls, so that none is lost.
 
-    n with n + 4√n = window: counts of a Poisson process stay below that. No window at
-    all says nothing.
+    ``window`` is how many the feed shows: n with n + 4√n = window, as counts of a
+    Poisson process stay below that. A window of 0 says nothing.
     """
     return (sqrt(4 + window) - 2) ** 2 if window else inf
 

@@ -132,7 +132,7 @@ EVEN = prior_of(())
 """The habits of all feeds while none are known."""
 
 
-class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+class PlanningContext(msgspec.Struct, frozen=True, kw_only=True):
     """``price`` is θ, the expected entry-seconds of waiting that a poll is worth.
 
     The same for all feeds at a moment; the hub steers it to its budget of polls.
@@ -225,18 +225,18 @@ def plan(
     rules: PollingRules,
     now: datetime,
     jitter: float = 0.0,
-    outlook: Outlook | None = None,
+    planning_context: PlanningContext | None = None,
     *,
     is_pushed: bool = False,
 ) -> Plan:
     """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1.
 
-    ``is_pushed``: what is new is believed to come by itself. Without an outlook the
+    ``is_pushed``: what is new is believed to come by itself. Without a context the
     price is the patience of the rules.
     """
     terms: list[_Noted] = []
-    outlook = outlook or Outlook(price=rules.patience)
-    forecast = foresee(polling.posting, outlook.prior, now)
+    planning_context = planning_context or PlanningContext(price=rules.patience)
+    forecast = foresee(polling.posting, planning_context.prior, now)
     habit = forecast.profile.at(forecast.start)
     rate = DAY * (forecast.steady * habit + forecast.excited)
     terms += (
@@ -245,7 +245,7 @@ def plan(
         ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
         ("rate now", rate, "entries/day", "λ(t), of all these"),
     )
-    wanted = _wanted(polling, forecast, subscribers, rules, outlook, terms)
+    wanted = _wanted(polling, forecast, subscribers, rules, planning_context, terms)
     floor = _floor(polling, rules, habit, rate, terms)
     least = max(floor, _wished(polling, wanted, terms), rules.min_period)
     period = min(max(wanted, least), rules.max_period)
@@ -273,12 +273,19 @@ def explain(
     subscribers: int,
     rules: PollingRules,
     now: datetime,
-    outlook: Outlook | None = None,
+    planning_context: PlanningContext | None = None,
     *,
     is_pushed: bool = False,
 ) -> Plan:
     """The plan that the stored state implies, without jitter."""
-    return plan(polling, subscribers, rules, now, outlook=outlook, is_pushed=is_pushed)
+    return plan(
+        polling,
+        subscribers,
+        rules,
+        now,
+        planning_context=planning_context,
+        is_pushed=is_pushed,
+    )
 
 
 def _wanted(
@@ -286,14 +293,16 @@ def _wanted(
     forecast: Forecast,
     subscribers: int,
     rules: PollingRules,
-    outlook: Outlook,
+    planning_context: PlanningContext,
     terms: list[_Noted],
 ) -> float:
     weight = 1 + log2(max(1, subscribers))
     room = room_of(polling.entry_count)
-    wanted = seconds_until(forecast, outlook.price / weight, rules.max_period, room)
+    wanted = seconds_until(
+        forecast, planning_context.price / weight, rules.max_period, room
+    )
     terms += (
-        ("price", outlook.price, "entry-seconds", "θ, that a poll is worth"),
+        ("price", planning_context.price, "entry-seconds", "θ, that a poll is worth"),
         ("weight", weight, "", "w = 1 + log2(subscribers)"),
         _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
     )

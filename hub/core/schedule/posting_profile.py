@@ -95,7 +95,7 @@ def step_of(moment: float) -> int:
     return int(moment % 3_600) // STEP
 
 
-class Habits(msgspec.Struct, frozen=True, kw_only=True):
+class PostingHabits(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of posts by hour, weekday and part of the hour, with the sum of each, and
     ``trust`` in each of the three, from 0 to 1."""
 
@@ -106,10 +106,10 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
     trust: Counts = (FIRST_TRUST,) * 3
 
 
-NOTHING_KNOWN = Habits()
+NOTHING_KNOWN = PostingHabits()
 
 
-def read_habits(packed: bytes) -> Habits:
+def read_habits(packed: bytes) -> PostingHabits:
     """The counts of a feed; none for the state of a feed from before there were any."""
     if len(packed) == _layout.size:
         counts = _layout.unpack(packed)
@@ -117,7 +117,7 @@ def read_habits(packed: bytes) -> Habits:
         counts = (*_untried_layout.unpack(packed), *NOTHING_KNOWN.trust)
     else:
         return NOTHING_KNOWN
-    return Habits(
+    return PostingHabits(
         hours=counts[:_HOURS],
         days=counts[_HOURS : _HOURS + _DAYS],
         steps=counts[_HOURS + _DAYS : -3],
@@ -126,14 +126,14 @@ def read_habits(packed: bytes) -> Habits:
     )
 
 
-def pack_habits(habits: Habits) -> bytes:
+def pack_habits(habits: PostingHabits) -> bytes:
     """92 bytes: half floats, exact enough for counts up to `MOST_COUNTED`."""
     return _layout.pack(*habits.hours, *habits.days, *habits.steps, *habits.trust)
 
 
 def count_habits(
-    habits: Habits, posts: Iterable[float], weights: Iterable[float] = ALIKE
-) -> Habits:
+    habits: PostingHabits, posts: Iterable[float], weights: Iterable[float] = ALIKE
+) -> PostingHabits:
     """Add posts, given in Unix seconds, and what each counts for.
 
     One that counts for less than 1 came with the one before it, and does not show
@@ -158,7 +158,7 @@ def count_habits(
             total /= 2
             for counts in (hours, days, steps):
                 counts[:] = [count / 2 for count in counts]
-    return Habits(
+    return PostingHabits(
         hours=tuple(hours),
         days=tuple(days),
         steps=tuple(steps),
@@ -179,7 +179,7 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
     days: Counts
 
 
-def prior_of(feeds: Iterable[tuple[Habits, float]]) -> Prior:
+def prior_of(feeds: Iterable[tuple[PostingHabits, float]]) -> Prior:
     """The shares of all posts by hour, smoothed, and by weekday; even while unknown.
 
     Of each feed its habits, and for how many days it was watched: as in its own profile
@@ -215,7 +215,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     for: most forecasts end within a few hours.
     """
 
-    own: Habits
+    own: PostingHabits
     prior: Prior
     days: float = inf
     """For how long the feed was watched: what it does at an hour or on a weekday that

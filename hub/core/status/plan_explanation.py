@@ -38,7 +38,7 @@ _NOT_POLLED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class PlanExplanation:
     """``hours`` are the factors of the 168 hours of a week, from Monday 0:00 UTC, and
     ``minutes`` those of the twelve parts of any hour, by which the rate is multiplied.
     ``in_force`` names the terms that are what server and document ask for, less what is
@@ -56,13 +56,13 @@ class Explanation:
 
 def explain_plan(
     feed: StoredFeed, plan: Plan, *, is_hinted: bool = False
-) -> Explanation:
+) -> PlanExplanation:
     """What the plan of a feed says, made as its state implies. ``is_hinted``: its hub
     told of news that no fetch has seen yet."""
     terms = {term.name: term for term in plan.terms}
     profile = plan.forecast.profile
     hours = (_MONDAY + _HOUR * hour for hour in range(HOURS_A_WEEK))
-    return Explanation(
+    return PlanExplanation(
         sentence=_sentence(
             feed, terms, is_hinted=is_hinted and feed.next_fetch < plan.next_fetch
         ),

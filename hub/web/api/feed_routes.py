@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.core.status.feed_findings import FindingKind
+from hub.core.status.findings import FindingKind
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
 from hub.services.feed_lists import ListService

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from hub.core.delivery.catch_up import NOT_KEPT, CatchUp
+from hub.core.delivery.catch_up import NOT_KEPT, CatchUpProgress
 from hub.delivery.catch_up_requests import (
     BATCH_BYTES,
     PAGE,
@@ -26,8 +26,8 @@ def requests_of(log: FakeLog) -> CatchUpRequests:
     return CatchUpRequests(store, Notifications(store, "https://hub.example/hub"))
 
 
-def standing_at(position: int, **fields: object) -> CatchUp:
-    return CatchUp(
+def standing_at(position: int, **fields: object) -> CatchUpProgress:
+    return CatchUpProgress(
         subscription=a_subscription(**fields),
         lease_id=5,
         position=Position(position),
@@ -95,7 +95,7 @@ async def test_a_resource_that_is_not_kept_is_told_to_be_missing() -> None:
 
 async def test_what_was_delivered_before_is_not_sent_again() -> None:
     requests = requests_of(FakeLog(*(a_record(number) for number in range(1, 7))))
-    here = CatchUp(
+    here = CatchUpProgress(
         subscription=a_subscription(),
         lease_id=5,
         position=Position(2),

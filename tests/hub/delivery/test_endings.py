@@ -7,7 +7,7 @@ from typing import cast
 
 import orjson
 
-from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.catch_up import CatchUpProgress
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
@@ -165,7 +165,9 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
         Random(1),
         endings,
     )
-    standing = CatchUp(subscription=a_subscription(), lease_id=5, position=Position(0))
+    standing = CatchUpProgress(
+        subscription=a_subscription(), lease_id=5, position=Position(0)
+    )
 
     await catch_ups.pursue(standing, lambda: None)
 

@@ -12,7 +12,7 @@ from typing import cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hub.core.delivery.catch_up import CatchUp, finished, held_up, progressed
+from hub.core.delivery.catch_up import CatchUpProgress, finished, held_up, progressed
 from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
 from hub.core.delivery.first_delivery import (
     FirstDelivery,
@@ -147,7 +147,11 @@ class Course:
                 await self._write(refused(first, reply, at=now, jitter=0.5))
 
     async def _catch_up(self, straggler: RetryingSubscription) -> None:
-        here, now, until = CatchUp.of(straggler), at(self._now), at(self._now + 60)
+        here, now, until = (
+            CatchUpProgress.of(straggler),
+            at(self._now),
+            at(self._now + 60),
+        )
         subscription = here.subscription
         while (request := await self._requests.next(here)).document is not None:
             body = request.document.body

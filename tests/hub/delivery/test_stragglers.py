@@ -7,7 +7,7 @@ from datetime import datetime
 from random import Random
 from typing import cast
 
-from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.catch_up import CatchUpProgress
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases
@@ -60,7 +60,9 @@ class HeldCatchUps:
         self.asides: list[Callable[[], None]] = []
         self.ends: list[asyncio.Event] = []
 
-    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
+    async def pursue(
+        self, catch_up: CatchUpProgress, move_aside: Callable[[], None]
+    ) -> None:
         self.asides.append(move_aside)
         self.ends.append(end := asyncio.Event())
         await end.wait()

@@ -18,7 +18,7 @@ def a_feed_of(last_fetch: datetime, next_fetch: datetime) -> StoredFeed:
 
 
 def test_the_first_price_is_that_of_the_rules() -> None:
-    assert PollBudget(Budget(), 75).outlook().price == 75
+    assert PollBudget(Budget(), 75).planning_context().price == 75
 
 
 def test_after_a_start_the_price_goes_on_where_a_feed_left_it() -> None:
@@ -26,7 +26,7 @@ def test_after_a_start_the_price_goes_on_where_a_feed_left_it() -> None:
     for price in (0.0, 20.0, 30.0):
         accounts.resume(price)
 
-    assert accounts.outlook().price == 20
+    assert accounts.planning_context().price == 20
 
 
 def test_polls_beyond_the_budget_raise_the_price() -> None:
@@ -35,7 +35,7 @@ def test_polls_beyond_the_budget_raise_the_price() -> None:
         now = START + number * HOUR / 100
         accounts.count(a_feed_of(now - HOUR / 10, now), now)
 
-    assert accounts.outlook().price > 75
+    assert accounts.planning_context().price > 75
 
 
 def test_a_first_fetch_costs_nothing() -> None:
@@ -43,7 +43,7 @@ def test_a_first_fetch_costs_nothing() -> None:
     for number in range(500):
         accounts.count(a_feed(), START + number * HOUR)
 
-    assert accounts.outlook().price == 75
+    assert accounts.planning_context().price == 75
 
 
 def test_time_in_which_a_feed_was_overdue_is_no_allowance() -> None:
@@ -54,7 +54,7 @@ def test_time_in_which_a_feed_was_overdue_is_no_allowance() -> None:
         now = START + standstill + number * HOUR / 100
         accounts.count(a_feed_of(START - HOUR, START), now)
 
-    assert accounts.outlook().price == pytest.approx(75)
+    assert accounts.planning_context().price == pytest.approx(75)
 
 
 def test_a_feed_that_was_pinged_was_watched_until_then() -> None:
@@ -64,7 +64,7 @@ def test_a_feed_that_was_pinged_was_watched_until_then() -> None:
         planned.count(a_feed_of(now - HOUR / 2, now), now)
         pinged.count(a_feed_of(now - HOUR / 2, now + HOUR), now)
 
-    assert pinged.outlook() == planned.outlook()
+    assert pinged.planning_context() == planned.planning_context()
 
 
 def test_the_habits_of_all_stay_while_the_price_moves() -> None:
@@ -75,4 +75,4 @@ def test_the_habits_of_all_stay_while_the_price_moves() -> None:
     accounts.resume(20.0)
     accounts.count(a_feed_of(START - HOUR, START), START)
 
-    assert accounts.outlook().prior == prior
+    assert accounts.planning_context().prior == prior

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hub.core.sites.bounds import SiteBounds, Spent
-from hub.core.sites.steps import Downloaded, Unrolled
+from hub.core.sites.site_bounds import SiteBounds, Spent
+from hub.core.sites.walk_steps import CollectionPages, Downloaded
 from hub.http.network_errors import BadAnswer
 from hub.sites.spool import MOST_PAGES, SLICE, OutOfTime, Spool, Spools, unroll, verify
 from protocols.errors import EmptyDocument, InvalidDocument
@@ -203,7 +203,7 @@ async def test_what_takes_all_of_a_visit_cannot_be_used(requests: int) -> None:
     spool.close()
     if requests == 1:
         assert isinstance(found, Downloaded)
-        assert isinstance(there, Unrolled)
+        assert isinstance(there, CollectionPages)
         assert str(found.error) == there.error
         assert "in seconds, exceeds the limit of 7" in there.error
     else:
@@ -214,6 +214,6 @@ async def test_a_visit_that_has_read_some_pages_of_a_file_is_to_read_more() -> N
     spool = Spool(RULES, always)
     made = (page(url=f"https://example.com/{number}") for number in range(2_000))
     spool.write(collection(*made))
-    assert isinstance(await unroll(spool, 0, a_visit(1)), Unrolled)
+    assert isinstance(await unroll(spool, 0, a_visit(1)), CollectionPages)
     assert await unroll(spool, 1_999, a_visit(1)) is False
     spool.close()

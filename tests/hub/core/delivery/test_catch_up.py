@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.delivery.catch_up import (
-    CatchUp,
+    CatchUpProgress,
     announced,
     finished,
     held_up,
@@ -21,7 +21,7 @@ from tests.support.subscriptions import START, a_subscription
 UNTIL = START + timedelta(seconds=60)
 OK = CallbackResponse(status=200, milliseconds=3)
 FAILURE = CallbackResponse(status=500, milliseconds=3, error="answered 500")
-HERE = CatchUp(
+HERE = CatchUpProgress(
     subscription=a_subscription(),
     lease_id=5,
     position=Position(10),
@@ -46,7 +46,7 @@ def test_it_starts_where_the_row_says() -> None:
         lease_id=5,
         tried_to=Position(11),
     )
-    assert CatchUp.of(straggler) == replace(
+    assert CatchUpProgress.of(straggler) == replace(
         HERE,
         subscription=straggler.subscription,
         skip_after=Position(12),
@@ -70,7 +70,7 @@ def test_a_2xx_before_is_not_taken_for_one_of_now() -> None:
         missed=(Position(3), Position(9)),
         lease_id=5,
     )
-    assert CatchUp.of(straggler).moved(START).last_status == 0
+    assert CatchUpProgress.of(straggler).moved(START).last_status == 0
 
 
 def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
@@ -81,7 +81,7 @@ def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
         lease_id=77,
         index=4,
     )
-    assert CatchUp.after(first, 5) == CatchUp(
+    assert CatchUpProgress.after(first, 5) == CatchUpProgress(
         subscription=first.subscription,
         lease_id=5,
         position=Position(11),
@@ -151,7 +151,9 @@ def test_giving_it_back_counts_no_try() -> None:
     assert (moved.last_status, moved.last_error) == (500, "answered 500")
 
 
-def hold_up(here: CatchUp, reply: CallbackResponse = FAILURE) -> RetryMoved | None:
+def hold_up(
+    here: CatchUpProgress, reply: CallbackResponse = FAILURE
+) -> RetryMoved | None:
     return held_up(
         here, Position(11), reply, at=START, jitter=0.5, head=Position(99)
     ).moved
@@ -233,7 +235,7 @@ def test_410_ends_the_subscription() -> None:
     ],
 )
 def test_after_the_last_try_all_that_is_owed_is_given_up(
-    here: CatchUp, reason: str
+    here: CatchUpProgress, reason: str
 ) -> None:
     settlement = held_up(
         here, Position(11), FAILURE, at=START, jitter=0.5, head=Position(99)

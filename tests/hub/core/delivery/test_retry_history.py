@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.delivery.catch_up import CatchUp, held_up, released
+from hub.core.delivery.catch_up import CatchUpProgress, held_up, released
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.core.delivery.first_delivery import (
     FirstDelivery,
@@ -84,8 +84,8 @@ def opened_by(failure: Failure, at: datetime, before: list[float]) -> RetryOpene
     return opened
 
 
-def standing(row: RetryOpened | RetryMoved) -> CatchUp:
-    return CatchUp.of(
+def standing(row: RetryOpened | RetryMoved) -> CatchUpProgress:
+    return CatchUpProgress.of(
         RetryingSubscription(
             subscription=SUBSCRIPTION,
             position=row.position,

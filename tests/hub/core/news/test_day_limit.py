@@ -13,7 +13,7 @@ from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import PollingRules
-from hub.core.status.feed_findings import FindingKind, findings
+from hub.core.status.findings import FindingKind, findings
 from protocols.model import Entry, Link, Text
 from storage.records import FetchCommit, FetchTarget, RecordKind
 from tests.support.documents import a_document

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hub.core.news.entry_diff import UPDATES_A_DAY, News, detect
+from hub.core.news.entry_diff import UPDATES_A_DAY, EntryDiff, detect
 from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed, Text
 from tests.support.documents import a_document, an_entry, entries_named
 
@@ -26,9 +26,9 @@ class Reader:
     seen: bytes = b""
     last: datetime | None = None
     format: str = ""
-    news: list[News] = field(default_factory=list)
+    news: list[EntryDiff] = field(default_factory=list)
 
-    def read(self, document: ParsedFeed, *, after: timedelta = HOUR) -> News:
+    def read(self, document: ParsedFeed, *, after: timedelta = HOUR) -> EntryDiff:
         self.at += after
         news = detect(
             document,
@@ -41,7 +41,7 @@ class Reader:
         self.news.append(news)
         return news
 
-    def read_entries(self, *entries: Entry, after: timedelta = HOUR) -> News:
+    def read_entries(self, *entries: Entry, after: timedelta = HOUR) -> EntryDiff:
         return self.read(a_document(*entries), after=after)
 
 
@@ -49,7 +49,7 @@ def keys(entries: tuple[Entry, ...]) -> list[str]:
     return [entry.key for entry in entries]
 
 
-def assert_silent(news: News) -> None:
+def assert_silent(news: EntryDiff) -> None:
     assert (news.new, news.updates, news.deletions) == ((), (), ())
 
 
@@ -143,7 +143,7 @@ def test_of_two_entries_with_the_same_key_the_first_counts() -> None:
     assert_silent(news_again(news, first, an_entry("n", content="second")))
 
 
-def news_again(before: News, *entries: Entry) -> News:
+def news_again(before: EntryDiff, *entries: Entry) -> EntryDiff:
     return detect(
         a_document(*entries), before.seen, at=NOON + 2 * HOUR, last_success=NOON
     )

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.news.fetch_commit import diagnose, is_known_body
+from hub.core.news.fetch_commit import fetch_error, is_known_body
 from protocols.errors import EmptyDocument
 from storage.records import Polling
 from tests.support.documents import a_document
@@ -33,7 +33,7 @@ def answer(status: int, error: str = "") -> Fetched:
 def test_trouble_is_told_in_words(
     polling: Polling, fetched: Fetched, understood: Understood, trouble: str
 ) -> None:
-    assert diagnose(polling, fetched, understood) == trouble
+    assert fetch_error(polling, fetched, understood) == trouble
 
 
 def test_a_known_body_that_was_a_feed_need_not_be_parsed() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hub.core.fetched import Fetched
-from hub.core.schedule.response_caching import fresh_until, retry_after
+from hub.core.schedule.next_request import fresh_until, retry_after
 from storage.records import Polling
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

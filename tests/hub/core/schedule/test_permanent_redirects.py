@@ -6,10 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Hop
-from hub.core.schedule.permanent_redirects import (
-    course_after_failure,
-    course_after_success,
-)
+from hub.core.schedule.next_request import course_after_failure, course_after_success
 from storage.records import Polling, Redirect
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

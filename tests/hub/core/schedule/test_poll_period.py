@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hub.core.schedule.forecast import EXCITED
-from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain, plan
+from hub.core.schedule.poll_period import (
+    Plan,
+    PlanningContext,
+    PollingRules,
+    explain,
+    plan,
+)
 from hub.core.schedule.posting_profile import (
     NOTHING_KNOWN,
-    Habits,
+    PostingHabits,
     count_habits,
     pack_habits,
 )
@@ -31,7 +37,7 @@ def posting(a_day: float) -> Posting:
     return Posting(weight=weight, at=NOW, since=NOW - timedelta(days=3650))
 
 
-def habits(hour: int, posts: int) -> Habits:
+def habits(hour: int, posts: int) -> PostingHabits:
     """Of a feed that has always posted in that hour, on any day."""
     first = NOW.replace(hour=hour, minute=30).timestamp()
     return count_habits(NOTHING_KNOWN, [first - DAY * day for day in range(posts)])
@@ -136,7 +142,7 @@ def test_fast_polling_is_earned(polling: Polling, period: float) -> None:
     ids=["when it posts", "who knows when", "not when it sleeps", "nor without 304"],
 )
 def test_a_server_that_answers_304_may_be_asked_sooner_when_the_feed_is_not_asleep(
-    own: Habits, answers_304: bool, floor: float
+    own: PostingHabits, answers_304: bool, floor: float
 ) -> None:
     polling = healthy(5, answers_304=answers_304)
     polling = replace(
@@ -301,12 +307,14 @@ def test_a_retry_after_is_a_floor_of_the_back_off() -> None:
     assert wait(planned(polling, jitter=-1)) == HOUR
 
 
-# --- the outlook -----------------------------------------------------------------
+# --- the planning context ------------------------------------------------------
 
 
 def test_a_higher_price_means_fewer_polls() -> None:
     periods = [
-        plan(healthy(1), 1, RULES, NOW, outlook=Outlook(price=price)).period
+        plan(
+            healthy(1), 1, RULES, NOW, planning_context=PlanningContext(price=price)
+        ).period
         for price in (50, 200, 800)
     ]
 
@@ -314,9 +322,11 @@ def test_a_higher_price_means_fewer_polls() -> None:
 
 
 def test_a_feed_is_asked_before_its_document_may_have_overflowed() -> None:
-    dear = Outlook(price=1e9)
+    dear = PlanningContext(price=1e9)
     periods = [
-        plan(healthy(240, entry_count=count), 1, RULES, NOW, outlook=dear).period
+        plan(
+            healthy(240, entry_count=count), 1, RULES, NOW, planning_context=dear
+        ).period
         for count in (0, 50, 5)
     ]
 
@@ -430,7 +440,9 @@ def test_a_larger_budget_never_polls_a_feed_less(
     cheap, dear = sorted((one, other))
 
     def period(price: float) -> float:
-        return plan(polling, 1, RULES, NOW, outlook=Outlook(price=price)).period
+        return plan(
+            polling, 1, RULES, NOW, planning_context=PlanningContext(price=price)
+        ).period
 
     assert period(cheap) <= period(dear)
 

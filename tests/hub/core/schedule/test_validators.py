@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hub.core.fetched import Fetched
-from hub.core.schedule.response_caching import next_validators
+from hub.core.schedule.next_request import next_validators
 from storage.records import Polling, Validators
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.sites.bounds import SiteBounds
-from hub.core.sites.openfeeder.changes import MOST_MISSES
-from hub.core.sites.openfeeder.state import OpenFeederState, read_state
+from hub.core.sites.openfeeder_session import OpenFeederState, read_state
+from hub.core.sites.openfeeder_walk import MOST_MISSES
+from hub.core.sites.site_bounds import SiteBounds
 from tests.support.openfeeder import Answer, FeederSite, Ways
 from tests.support.site_visits import Reading
 

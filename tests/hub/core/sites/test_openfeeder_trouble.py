@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.core.sites.bounds import SiteBounds
+from hub.core.sites.site_bounds import SiteBounds
 from tests.support.openfeeder import Answer, FeederSite, Ways
 from tests.support.site_visits import Reading
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.sites.bounds import SiteBounds
+from hub.core.sites.site_bounds import SiteBounds
 from tests.support.openfeeder import FeederSite, Ways
 from tests.support.site_visits import Killed, Reading
 

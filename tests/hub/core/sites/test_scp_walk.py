@@ -8,15 +8,15 @@ from random import Random
 
 import pytest
 
-from hub.core.sites.bounds import SiteBounds
-from hub.core.sites.scp.state import (
+from hub.core.sites.scp_session import (
     LAST_RETRY,
     ScpState,
     held_back,
     pack_state,
     read_state,
 )
-from hub.core.sites.steps import Unroll, Unrolled
+from hub.core.sites.site_bounds import SiteBounds
+from hub.core.sites.walk_steps import CollectionPages, ReadCollection
 from tests.support.scp_site import SITEMAP
 from tests.support.scp_walks import Walks
 
@@ -178,7 +178,7 @@ def test_requests_that_may_not_be_made_end_the_visit(walks: Walks) -> None:
 
 
 def test_pages_that_are_not_read_in_time_are_for_the_next_visit(walks: Walks) -> None:
-    walks.instead[Unroll] = False
+    walks.instead[ReadCollection] = False
     assert walks.visit() is None
     walks.instead.clear()
     walks.seen = b""
@@ -189,7 +189,9 @@ def test_pages_that_are_not_read_in_time_are_for_the_next_visit(walks: Walks) ->
 
 def test_a_file_that_cannot_be_read_here_is_not_used(walks: Walks) -> None:
     with_feed(walks)
-    walks.instead[Unroll] = Unrolled(pages=(), line=0, error="cannot be kept: full")
+    walks.instead[ReadCollection] = CollectionPages(
+        pages=(), line=0, error="cannot be kept: full"
+    )
     ended = walks.visit()
     assert ended is not None
     assert "all-1.scp.gz: cannot be kept: full" in ended.problems[0]

@@ -9,11 +9,11 @@ import pytest
 
 from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.posting_profile import with_posts
-from hub.core.status.feed_findings import (
+from hub.core.status.findings import (
     FAILING_AFTER,
     WASTEFUL,
     WATCHED_LEAST,
-    Finding,
+    FeedFinding,
     FindingKind,
     findings,
     polls_per_entry,
@@ -36,7 +36,7 @@ def found(state: FeedState = FeedState.ACTIVE, **polling: object) -> list[str]:
 
 def all_of(
     state: FeedState = FeedState.ACTIVE, **polling: object
-) -> tuple[Finding, ...]:
+) -> tuple[FeedFinding, ...]:
     usual = {"period": 6 * HOUR, "code": 304, "posting": posting(*range(1, 30))}
     known = Polling(**{**usual, **polling})  # type: ignore[arg-type]
     return findings(a_feed(polling=known, state=state), NOW)

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.durations import duration
-from hub.core.schedule.poll_period import Outlook, PollingRules, explain
+from hub.core.schedule.poll_period import PlanningContext, PollingRules, explain
 from hub.core.schedule.posting_profile import with_posts
-from hub.core.status.plan_explanation import Explanation, explain_plan
+from hub.core.status.plan_explanation import PlanExplanation, explain_plan
 from protocols.model import Hints
 from storage.records import FeedState, Polling, Posting, Validators
 from tests.support.fetch_targets import a_feed
@@ -27,11 +27,13 @@ def explained(
     state: FeedState = FeedState.ACTIVE,
     price: float = 75.0,
     **changes: object,
-) -> Explanation:
+) -> PlanExplanation:
     polling = replace(KNOWN, **changes)  # type: ignore[arg-type]
     feed = a_feed(1, polling=polling, state=state, next_fetch=NOW + timedelta(hours=1))
-    outlook = Outlook(price=price)
-    return explain_plan(feed, explain(polling, 1, PollingRules(), NOW, outlook))
+    planning_context = PlanningContext(price=price)
+    return explain_plan(
+        feed, explain(polling, 1, PollingRules(), NOW, planning_context)
+    )
 
 
 @pytest.mark.parametrize(

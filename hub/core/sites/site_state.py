@@ -1,6 +1,13 @@
-"""What the hub remembers of a site's reading, around what its walk remembers."""
+"""What the hub remembers of a site's reading, around what its walk remembers.
+
+A walk's own state is bytes to all but that walk, which tells people what it says
+(`ReadingFacts`).
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 
@@ -48,3 +55,15 @@ def read_state(packed: bytes, format: str) -> SiteState:
 
 def pack_state(state: SiteState) -> bytes:
     return pack(state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingFacts:
+    """``phase`` is what is under way, "" between visits; ``cursor`` from where changes
+    are asked for. ``walked_at`` is the last full walk, ``reread_at`` the last time that
+    every page was read."""
+
+    phase: str = ""
+    cursor: str = ""
+    walked_at: datetime | None = None
+    reread_at: datetime | None = None

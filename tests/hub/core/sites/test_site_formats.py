@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hub.core.sites.facts import site_facts
-from hub.core.sites.openfeeder.state import OpenFeederState
-from hub.core.sites.openfeeder.state import pack_state as pack_walk
-from hub.core.sites.scp.state import File, ScpState, Section
-from hub.core.sites.scp.state import pack_state as pack_scp
-from hub.core.sites.state import SiteState, pack_state, read_state
+from hub.core.sites.openfeeder_session import OpenFeederState
+from hub.core.sites.openfeeder_session import pack_state as pack_walk
+from hub.core.sites.scp_session import File, ScpState, Section
+from hub.core.sites.scp_session import pack_state as pack_scp
+from hub.core.sites.site_formats import site_facts
+from hub.core.sites.site_state import SiteState, pack_state, read_state
 from storage.packing import pack
 
 

@@ -1,4 +1,4 @@
-"""What people are shown of a site's reading."""
+"""For each kind of site its walk, and what people are shown of its reading."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from hub.core.sites.openfeeder.facts import openfeeder_facts
-from hub.core.sites.reading_facts import ReadingFacts
-from hub.core.sites.scp.facts import scp_facts
-from hub.core.sites.state import read_state
+from hub.core.sites.openfeeder_session import openfeeder_facts
+from hub.core.sites.openfeeder_walk import openfeeder_walk
+from hub.core.sites.scp_session import scp_facts
+from hub.core.sites.scp_walk import scp_walk
+from hub.core.sites.site_state import ReadingFacts, read_state
+from hub.core.sites.walk_steps import WalkOf
 from protocols.model import FeedFormat
 
 
@@ -51,3 +53,9 @@ def site_facts(packed: bytes, format: str) -> SiteFacts:
         walked_at=facts.walked_at,
         reread_at=facts.reread_at,
     )
+
+
+WALKS: Final[Mapping[str, WalkOf]] = {
+    FeedFormat.OPENFEEDER: openfeeder_walk,
+    FeedFormat.SCP: scp_walk,
+}

@@ -3,7 +3,7 @@
 A walk is a generator: it yields what it wants, is sent what came of it, and returns
 how it ended. It neither fetches nor stores, so all that a server may do to it can be
 tested without one. It never knows when it is stopped: whatever it has to remember is
-in the state of its last `Save`, from which the next walk goes on.
+in the state of its last `CommitPages`, from which the next walk goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Get:
     """One GET. Answered with `Fetched`: its failures are values."""
 
     url: str
@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class LoadPages:
     """Which of these pages are known: answered with them, by key."""
 
     keys: Sequence[str]
@@ -82,15 +82,15 @@ class Downloaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unroll:
+class ReadCollection:
     """The next pages of the last collection that was downloaded, after ``line``:
-    answered with `Unrolled`; none at its end."""
+    answered with `CollectionPages`; none at its end."""
 
     after: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unrolled:
+class CollectionPages:
     """``line`` is that of the last page; ``error`` says why there can be none.
     ``warnings`` are of what was passed over so far."""
 
@@ -122,7 +122,7 @@ class ReadPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Save:
+class CommitPages:
     """A step is done: what it found is committed, and with it the walk's state.
 
     ``pages`` are compared with what is stored: they may be new, changed or the same.
@@ -142,11 +142,20 @@ class Save:
     is_quiet: bool = False
 
 
-Want: TypeAlias = Ask | Download | Unroll | Parse | Recall | FindUnlisted | Count | Save
-Reply: TypeAlias = (
+Want: TypeAlias = (
+    Get
+    | Download
+    | ReadCollection
+    | Parse
+    | LoadPages
+    | FindUnlisted
+    | Count
+    | CommitPages
+)
+WalkReply: TypeAlias = (
     Fetched
     | Downloaded
-    | Unrolled
+    | CollectionPages
     | ParsedFeed
     | FeedError
     | Mapping[str, StoredSitePage]
@@ -169,9 +178,9 @@ class Ended:
     problems: tuple[str, ...] = ()
 
 
-Walk: TypeAlias = Generator[Want, Reply, Ended]
+Walk: TypeAlias = Generator[Want, WalkReply, Ended]
 """Its first value is got by ``next``."""
-Part: TypeAlias = Generator[Want, Reply, Value]
+Part: TypeAlias = Generator[Want, WalkReply, Value]
 """Of a walk: used with ``yield from``."""
 
 
@@ -188,7 +197,7 @@ class SiteVisit:
     state: bytes
     now: datetime
     is_read: bool  # whole, once before
-    walk_every: float = 21_600.0  # as in `hub.core.sites.bounds.SiteBounds`
+    walk_every: float = 21_600.0  # as in `hub.core.sites.site_bounds.SiteBounds`
     reread_every: float = 86_400.0
     checksum: ChecksumRule = ChecksumRule.LENIENT  # of collections
 
@@ -212,13 +221,13 @@ class Failed(Exception):
 class Exhausted(Exception):
     """The visit has used up what it may: the walk ends here, and goes on the next time.
 
-    Raised inside a walk, which may still `Save` once, or let it pass.
+    Raised inside a walk, which may still `CommitPages` once, or let it pass.
     """
 
 
-def ask(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
+def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
     """Raises `Exhausted` in place of the request."""
-    reply = yield Ask(url=url, etag=etag, last_modified=last_modified)
+    reply = yield Get(url=url, etag=etag, last_modified=last_modified)
     if not isinstance(reply, Fetched):
         raise Exhausted
     return reply
@@ -232,10 +241,10 @@ def download(want: Download) -> Part[Downloaded]:
     return reply
 
 
-def unroll(after: int) -> Part[Unrolled]:
+def read_collection(after: int) -> Part[CollectionPages]:
     """Raises `Exhausted` in place of pages."""
-    reply = yield Unroll(after)
-    if not isinstance(reply, Unrolled):
+    reply = yield ReadCollection(after)
+    if not isinstance(reply, CollectionPages):
         raise Exhausted
     return reply
 
@@ -246,9 +255,9 @@ def parse(fetched: Fetched) -> Part[ParsedFeed | FeedError]:
     return reply
 
 
-def recall(keys: Sequence[str]) -> Part[Mapping[str, StoredSitePage]]:
-    reply = yield Recall(keys)
-    assert isinstance(reply, Mapping)  # noqa: S101 - what `Recall` is answered with
+def load_pages(keys: Sequence[str]) -> Part[Mapping[str, StoredSitePage]]:
+    reply = yield LoadPages(keys)
+    assert isinstance(reply, Mapping)  # noqa: S101 - what `LoadPages` is answered with
     return reply
 
 
@@ -266,7 +275,7 @@ def count(walk: int) -> Part[SiteTally]:
     return reply
 
 
-def save(step: Save) -> Part[None]:
+def commit_pages(step: CommitPages) -> Part[None]:
     """Raises `Exhausted` once it is saved, if nothing more may be."""
     goes_on = yield step
     if not goes_on:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hub.core.sites.comparing import compare, content_of
-from hub.core.sites.steps import ReadPage, Save
+from hub.core.sites.site_commits import compare, content_of
+from hub.core.sites.walk_steps import CommitPages, ReadPage
 from protocols.model import Deletion, Entry
 from storage.records import StoredSitePage
 
@@ -18,7 +18,7 @@ def a_page(key: str, title: str = "", updated: datetime | None = None) -> ReadPa
 
 
 def known(*pages: ReadPage) -> dict[str, StoredSitePage]:
-    step = Save(state=b"", pages=pages)
+    step = CommitPages(state=b"", pages=pages)
     compared = compare(step, {}, at=NOW, is_read=True)
     return {page.key: page for page in compared.pages}
 
@@ -30,7 +30,7 @@ def test_a_page_is_compared_by_what_its_entry_says() -> None:
 
 
 def test_of_two_pages_with_one_key_the_first_counts() -> None:
-    step = Save(state=b"", pages=(a_page("a", "first"), a_page("a", "second")))
+    step = CommitPages(state=b"", pages=(a_page("a", "first"), a_page("a", "second")))
 
     compared = compare(step, {}, at=NOW, is_read=True)
 
@@ -39,7 +39,7 @@ def test_of_two_pages_with_one_key_the_first_counts() -> None:
 
 
 def test_what_is_the_same_is_not_written_again() -> None:
-    step = Save(state=b"", pages=(a_page("a"),))
+    step = CommitPages(state=b"", pages=(a_page("a"),))
 
     compared = compare(step, known(a_page("a")), at=NOW, is_read=True)
 
@@ -50,11 +50,11 @@ def test_of_one_page_three_changes_a_day_are_told_but_for_fresh_ones() -> None:
     pages = known(a_page("a", "0"))
     logged = []
     for number in range(1, 6):
-        step = Save(state=b"", pages=(a_page("a", str(number)),))
+        step = CommitPages(state=b"", pages=(a_page("a", str(number)),))
         compared = compare(step, pages, at=NOW, is_read=True)
         pages = {page.key: page for page in compared.pages}
         logged.append(compared.news.updates[0].is_logged)
-    fresh = Save(state=b"", pages=(a_page("a", "fresh", NOW),))
+    fresh = CommitPages(state=b"", pages=(a_page("a", "fresh", NOW),))
 
     compared = compare(fresh, pages, at=NOW, is_read=True)
 
@@ -64,7 +64,9 @@ def test_of_one_page_three_changes_a_day_are_told_but_for_fresh_ones() -> None:
 
 def test_before_the_first_reading_ends_nothing_is_told() -> None:
     gone = Deletion(key="a", id="a")
-    step = Save(state=b"", pages=(a_page("b"), a_page("c", "new")), deletions=(gone,))
+    step = CommitPages(
+        state=b"", pages=(a_page("b"), a_page("c", "new")), deletions=(gone,)
+    )
     before = known(a_page("a"), a_page("c"))
 
     compared = compare(step, before, at=NOW, is_read=False)
@@ -91,7 +93,7 @@ def test_entries_of_a_long_step_are_not_compared_with_each_other() -> None:
     even = {each.key for each in entries[::2]}
 
     compared = compare(
-        Save(state=b"", pages=pages),
+        CommitPages(state=b"", pages=pages),
         {},
         at=NOW,
         is_read=False,

@@ -1,28 +1,31 @@
-"""One visit under way: its state, and the answers it has got."""
+"""A visit to an OpenFeeder site, and what is remembered until the next one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.core.sites.openfeeder.state import held_back, pack_state, read_state
-from hub.core.sites.steps import (
+from hub.core.sites.site_state import ReadingFacts
+from hub.core.sites.walk_steps import (
     MOST_PROBLEMS,
+    CommitPages,
     Failed,
     Part,
     ReadPage,
-    Save,
     SiteVisit,
-    ask,
-    save,
+    commit_pages,
+    get,
 )
 from protocols.errors import FeedError
 from protocols.model import Deletion, Feed
 from protocols.openfeeder.read.documents import (
     Changes,
+    Discovery,
     Index,
     Listed,
     Page,
@@ -31,6 +34,103 @@ from protocols.openfeeder.read.documents import (
 )
 from protocols.openfeeder.read.entries import content_of, entry_of, is_of, key_of
 from protocols.openfeeder.read.places import page_url
+
+_VERSION = 1
+
+
+class IndexMark(msgspec.Struct, frozen=True, array_like=True):
+    """By what a page of the index is known not to have changed."""
+
+    etag: str = ""
+    last_modified: str = ""
+    digest: int = 0  # of its bytes
+
+
+class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
+    """Times are seconds since 1970. ``walk`` is the number of the last full walk, or
+    of the one under way, which has come to ``page`` of the index (0: none is)."""
+
+    version: int = _VERSION
+    endpoint: str = ""
+    site_url: str = ""
+    name: str = ""
+    language: str = ""
+    description: str = ""
+    walk: int = 0
+    page: int = 0
+    total_pages: int = 0
+    is_thorough: bool = False  # the walk under way reads every page anew
+    is_doubtful: bool = False  # the walk under way has not read all there is
+    confirming: bool = False  # the index was walked: what it lacks is asked for
+    confirmed: str = ""  # the last key that was
+    is_suspected: bool = False  # the last walk lacked too much to be believed
+    began_at: float = 0.0  # the walk under way
+    walked_at: float = 0.0  # the end of the last full walk
+    reread_at: float = 0.0  # that of the last one that read every page
+    marks: tuple[IndexMark, ...] = ()
+    cursor: str = ""  # of the next differential request
+    next_cursor: str = ""  # once all of the answer under way is read
+    read_through: str = ""  # the last key of that which was
+    gives_changes: bool = True  # as far as is known
+    tracks_deletions: bool = False
+    checked: int = 0  # marks that a comparison under way has found as they were
+    lacks_some: bool = False  # of the differences under way a page could not be read
+    misses: int = 0  # answers in a row of which that is so
+
+    @property
+    def discovery(self) -> Discovery:
+        return Discovery(
+            endpoint=self.endpoint,
+            site_url=self.site_url,
+            name=self.name,
+            language=self.language,
+            description=self.description,
+        )
+
+    @property
+    def reached(self) -> tuple[int, str, str]:
+        """How far that has come which is read one by one."""
+        return self.checked, self.read_through, self.confirmed
+
+    def found(self, discovery: Discovery) -> OpenFeederState:
+        """With what the discovery document says. Another endpoint is another index."""
+        marks = self.marks if discovery.endpoint == self.endpoint else ()
+        return msgspec.structs.replace(
+            self,
+            endpoint=discovery.endpoint,
+            site_url=discovery.site_url,
+            name=discovery.name,
+            language=discovery.language,
+            description=discovery.description,
+            marks=marks,
+            checked=self.checked if marks else 0,
+        )
+
+
+def read_state(packed: bytes) -> OpenFeederState:
+    """A new one, where there is none, a damaged one or one of another version."""
+    if not packed:
+        return OpenFeederState()
+    try:
+        state = msgspec.msgpack.decode(packed, type=OpenFeederState)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return OpenFeederState()
+    return state if state.version == _VERSION else OpenFeederState()
+
+
+def held_back(state: OpenFeederState, now: float) -> OpenFeederState:
+    """By a clock that went back since: nothing was read later than ``now``."""
+    return msgspec.structs.replace(
+        state,
+        began_at=min(state.began_at, now),
+        walked_at=min(state.walked_at, now),
+        reread_at=min(state.reread_at, now),
+    )
+
+
+def pack_state(state: OpenFeederState) -> bytes:
+    return msgspec.msgpack.encode(state)
+
 
 STEP: Final = 20
 """Pages that are read before what they say is saved."""
@@ -42,7 +142,7 @@ _GENERAL: Final = (0, 401, 403, 429, *range(501, 600))
 though all others can be read."""
 
 
-class Session:
+class OpenFeederSession:
     """``state`` is what is saved with the next step."""
 
     def __init__(self, visit: SiteVisit) -> None:
@@ -79,8 +179,8 @@ class Session:
         pages, self._pages = tuple(self._pages), []
         gone, self._deletions = tuple(self._deletions), []
         self._saved = self.state
-        yield from save(
-            Save(
+        yield from commit_pages(
+            CommitPages(
                 state=pack_state(self.state),
                 walk=self.state.walk,
                 pages=pages,
@@ -145,7 +245,7 @@ class Session:
         self._deletions.append(deletion)
 
     def ask_page(self, item: Listed) -> Part[Fetched]:
-        return (yield from ask(page_url(self.state.endpoint, item.reference)))
+        return (yield from get(page_url(self.state.endpoint, item.reference)))
 
     def page(self, fetched: Fetched, item: Listed) -> Page | None:
         """None for one that cannot be read. Raises `Failed` where others cannot be
@@ -177,3 +277,27 @@ class Session:
                 content=content_of(entry, page),
             )
         )
+
+
+def openfeeder_facts(packed: bytes) -> ReadingFacts:
+    state = read_state(packed)
+    return ReadingFacts(
+        phase=_phase(state),
+        cursor=state.cursor if state.gives_changes else "",
+        walked_at=_moment(state.walked_at),
+        reread_at=_moment(state.reread_at),
+    )
+
+
+def _phase(state: OpenFeederState) -> str:
+    if state.page:
+        return f"walking the index, at page {state.page}"
+    if state.confirming:
+        return "asking for what the index lacks"
+    if state.read_through:
+        return "reading what has changed"
+    return ""
+
+
+def _moment(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -36,7 +36,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class FeedFinding:
     """What was seen, and what may be done about it; a sentence each."""
 
     kind: FindingKind
@@ -56,7 +56,7 @@ def polls_per_entry(feed: StoredFeed, now: datetime) -> float | None:
 
 def findings(
     feed: StoredFeed, now: datetime, push: PushFacts | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[FeedFinding, ...]:
     """All that there is to say of a feed; mostly nothing. In the order of the kinds.
 
     ``push`` None: nobody pushes it, or nobody may.
@@ -76,39 +76,39 @@ def findings(
     return tuple(each for each in found if each is not None)
 
 
-def _dead(feed: StoredFeed) -> Finding:
+def _dead(feed: StoredFeed) -> FeedFinding:
     answered = "410" if feed.state is FeedState.GONE else "nothing but 404 for long"
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.DEAD,
         what=f"it answered {answered}, and is no longer polled",
         suggestion="remove it, or resume it if it is back",
     )
 
 
-def _failing(polling: Polling, now: datetime) -> Finding | None:
+def _failing(polling: Polling, now: datetime) -> FeedFinding | None:
     since = polling.failing_since
     if since is None or now - since < FAILING_AFTER or polling.code == 429:
         return None
     span = duration((now - since).total_seconds())
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.FAILING,
         what=f"in trouble for {span}: {polling.error}",
         suggestion="look at its address in a browser; remove it if it is no feed now",
     )
 
 
-def _moved(feed: StoredFeed) -> Finding | None:
+def _moved(feed: StoredFeed) -> FeedFinding | None:
     target = feed.polling.fetch_url
     if not target or target == feed.url:
         return None
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.MOVED,
         what=f"it redirects for good to {target}, where it is asked now",
         suggestion="nothing needs to be done; new subscribers may take that address",
     )
 
 
-def _throttled(polling: Polling, now: datetime) -> Finding | None:
+def _throttled(polling: Polling, now: datetime) -> FeedFinding | None:
     until = polling.retry_after
     is_asked_to_wait = until is not None and until > now
     if polling.code != 429 and not is_asked_to_wait:
@@ -116,7 +116,7 @@ def _throttled(polling: Polling, now: datetime) -> Finding | None:
     what = f"its server answered {polling.code}"
     if until is not None and until > now:
         what += f" and wants no request for {duration((until - now).total_seconds())}"
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.THROTTLED,
         what=what,
         suggestion="if it stays so, ask its publisher for a hub, or poll all feeds"
@@ -124,13 +124,13 @@ def _throttled(polling: Polling, now: datetime) -> Finding | None:
     )
 
 
-def _flooding(polling: Polling) -> Finding | None:
+def _flooding(polling: Polling) -> FeedFinding | None:
     if not polling.waiting:
         return None
     megabytes = polling.bytes_of_day / 1e6
     what = f"{polling.told_of_day:,} new entries in a day, {megabytes:,.1f} MB with"
     what += f" those that changed, and {polling.waiting:,} wait"
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.FLOODING,
         what=what,
         suggestion="look whether its ids change with every poll; pause it, or raise"
@@ -138,7 +138,7 @@ def _flooding(polling: Polling) -> Finding | None:
     )
 
 
-def _wasteful(feed: StoredFeed, now: datetime) -> Finding | None:
+def _wasteful(feed: StoredFeed, now: datetime) -> FeedFinding | None:
     polling = feed.polling
     since = polling.posting.since
     if since is None or now - max(since, feed.created_at) < WATCHED_LEAST:
@@ -150,7 +150,7 @@ def _wasteful(feed: StoredFeed, now: datetime) -> Finding | None:
     what = f"asked every {every}, " + (
         "and nothing new was seen" if polls is None else f"{polls:,.0f} polls an entry"
     )
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.WASTEFUL, what=what, suggestion=_against_waste(polling)
     )
 
@@ -163,10 +163,10 @@ def _against_waste(polling: Polling) -> str:
     return "lower FANFARE_POLL_BUDGET if this is so of many feeds"
 
 
-def _hub(polling: Polling) -> Finding | None:
+def _hub(polling: Polling) -> FeedFinding | None:
     if not polling.hubs:
         return None
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.HUB,
         what=f"it names the hub {polling.hubs[0]}, and is polled all the same",
         suggestion="nothing needs to be done",
@@ -181,23 +181,23 @@ _STANDS = {
 }
 
 
-def _pushed(push: PushFacts) -> Finding:
+def _pushed(push: PushFacts) -> FeedFinding:
     pushes = f"{push.brought} times" if push.brought != 1 else "once"
     told = f"{pushes} so far, {push.late} late, and missed {push.missed}"
     if push.is_trusted:
-        return Finding(
+        return FeedFinding(
             kind=FindingKind.PUSHED,
             what=f"its hub {push.hub} pushes it: {told}",
             suggestion="nothing needs to be done: it is polled rarely",
         )
     if push.trouble:
-        return Finding(
+        return FeedFinding(
             kind=FindingKind.HUB,
             what=f"its hub {push.hub} does not push it: {push.trouble}",
             suggestion="nothing needs to be done: the hub is asked again, ever less"
             " often",
         )
-    return Finding(
+    return FeedFinding(
         kind=FindingKind.HUB,
         what=f"its hub {push.hub} {_STANDS[push.state].format(told=told)}",
         suggestion="nothing needs to be done: it is polled like any other",

@@ -1,1 +1,0 @@
-"""OpenFeeder sites: what to ask one for next, given all that it has answered."""

@@ -1,0 +1,221 @@
+"""A visit to an SCP site, and what is remembered until the next one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from hub.core.sites.site_state import ReadingFacts
+from hub.core.sites.walk_steps import (
+    MOST_PROBLEMS,
+    CommitPages,
+    Part,
+    ReadPage,
+    SiteVisit,
+    commit_pages,
+    load_pages,
+)
+from protocols.model import Deletion
+from protocols.scp.read.plans import SectionState
+from protocols.scp.read.sitemaps import SiteFile, head_of_site
+
+_VERSION = 1
+
+LAST_RETRY: Final = 86_400.0
+"""The longest wait, in seconds, for collections that could not be used."""
+
+
+class File(msgspec.Struct, frozen=True, array_like=True):
+    """As `SiteFile`; times are seconds since 1970."""
+
+    section: str
+    url: str
+    generated: float
+    since: float | None = None
+    expires: float | None = None
+    pages: int | None = None
+
+
+class Section(msgspec.Struct, frozen=True, array_like=True):
+    """As `SectionState`, with the last snapshot's URL and validators."""
+
+    reached: float
+    snapshot: float | None = None
+    is_broken: bool = False
+    url: str = ""
+    etag: str = ""
+    last_modified: str = ""
+
+
+class ScpState(msgspec.Struct, frozen=True, array_like=True):
+    """``pending`` is what is still to be read, in this order; of the first of it all up
+    to ``line`` has been. ``walk`` is the number of the last full reading, or of the one
+    under way, which ``is_full``."""
+
+    version: int = _VERSION
+    sections: dict[str, Section] = {}
+    pending: tuple[File, ...] = ()
+    line: int = 0
+    walk: int = 1
+    is_full: bool = False
+    full_at: float = 0.0  # the end of the last full reading
+    was_read: bool = False  # whether any plan was read to its end
+    is_suspected: bool = False  # the last one lacked too much to be believed
+    failing: str = ""  # why what is pending cannot be used: the feed is read instead
+    failures: int = 0
+    retry_at: float = 0.0
+    feed_url: str = ""  # that feed
+    doubted: str = ""  # why what the sitemap names beyond that is not read
+    missing: str = ""  # a delta that was named and not there, until that is mended
+
+    def section(self, name: str) -> SectionState | None:
+        found = self.sections.get(name)
+        if found is None:
+            return None
+        return SectionState(
+            reached=moment(found.reached),
+            snapshot=None if found.snapshot is None else moment(found.snapshot),
+            is_broken=found.is_broken,
+        )
+
+
+def file_of(listed: SiteFile) -> File:
+    return File(
+        section=listed.section,
+        url=listed.url,
+        generated=listed.generated.timestamp(),
+        since=None if listed.since is None else listed.since.timestamp(),
+        expires=None if listed.expires is None else listed.expires.timestamp(),
+        pages=listed.pages,
+    )
+
+
+def read_state(packed: bytes) -> ScpState:
+    """A new one, where there is none or one of another version."""
+    try:
+        state = msgspec.msgpack.decode(packed, type=ScpState) if packed else ScpState()
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return ScpState()
+    return state if state.version == _VERSION else ScpState()
+
+
+def held_back(state: ScpState, now: float) -> ScpState:
+    """By a clock that went back since: nothing was read later than ``now``, and no wait
+    is longer than the longest."""
+    return msgspec.structs.replace(
+        state,
+        full_at=min(state.full_at, now),
+        retry_at=min(state.retry_at, now + LAST_RETRY),
+    )
+
+
+def pack_state(state: ScpState) -> bytes:
+    return msgspec.msgpack.encode(state)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+class ScpSession:
+    """``state`` is what is saved with the next step."""
+
+    def __init__(self, visit: SiteVisit) -> None:
+        self.visit = visit
+        self.now = visit.now.timestamp()
+        self.state = held_back(read_state(visit.state), self.now)
+        self.problems: list[str] = []
+        self.is_read = visit.is_read
+        self.head = None if visit.state else head_of_site(visit.front.url)
+        self._saved = self.state
+
+    def set(self, **values: Any) -> None:
+        """Change the state."""
+        self.state = replace(self.state, **values)
+
+    def note(self, problem: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS and problem not in self.problems:
+            self.problems.append(problem)
+
+    def save(
+        self,
+        *,
+        pages: tuple[ReadPage, ...] = (),
+        listed: tuple[str, ...] = (),
+        deletions: tuple[Deletion, ...] = (),
+        is_read: bool = False,
+        is_quiet: bool = False,
+    ) -> Part[None]:
+        self._saved = self.state
+        head, self.head = self.head, None
+        self.is_read = self.is_read or is_read
+        yield from commit_pages(
+            CommitPages(
+                state=pack_state(self.state),
+                walk=self.state.walk,
+                pages=pages,
+                listed=listed,
+                deletions=deletions,
+                head=head,
+                is_read=is_read,
+                is_quiet=is_quiet,
+            )
+        )
+
+    def save_changes(self) -> Part[None]:
+        """Whatever is not saved yet."""
+        if self.state != self._saved:
+            yield from self.save()
+
+    def save_newer(
+        self, read: tuple[ReadPage, ...], *, only_unknown: bool = False
+    ) -> Part[None]:
+        """Pages that are newer than what is known of them, or not known; the others
+        were listed (SCP, "Delta Application")."""
+        newest: dict[str, ReadPage] = {}
+        for page in read:
+            other = newest.get(page.entry.key)
+            if other is None or page.stamp > other.stamp:
+                newest[page.entry.key] = page
+        known = yield from load_pages(list(newest))
+        pages, listed = [], []
+        for key, page in newest.items():
+            before = known.get(key)
+            is_there = before is not None and not before.is_deleted
+            if is_there and (only_unknown or page.stamp <= known[key].stamp):
+                listed.append(key)
+            else:
+                pages.append(page)
+        # Before all was read once, what a feed has brought meanwhile is no measure.
+        yield from self.save(
+            pages=tuple(pages),
+            listed=tuple(listed),
+            is_quiet=not self.state.was_read and not only_unknown,
+        )
+
+
+def scp_facts(packed: bytes) -> ReadingFacts:
+    """Changes are asked for from the section on that is read least far."""
+    state = read_state(packed)
+    reached = [each.reached for each in state.sections.values()]
+    return ReadingFacts(
+        phase=_phase(state),
+        cursor=_moment(min(reached)).isoformat() if reached else "",
+        walked_at=_moment(state.full_at) if state.full_at else None,
+    )
+
+
+def _phase(state: ScpState) -> str:
+    if state.failing:
+        return "reading the site's feed instead of its collections"
+    if state.pending:
+        where = f", from line {state.line + 1}" if state.line else ""
+        return f"reading {state.pending[0].url}{where}"
+    return ""
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,457 @@
+"""A walk over an SCP site: its sitemap is the front document.
+
+Collections are read in the order of their plan, and none is believed before it is there
+as a whole. Once all sections were read from a snapshot on, whatever was in none of
+their files is gone. Where a collection cannot be used the site's feed is read instead,
+until it can.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urljoin
+
+from msgspec.structs import replace
+
+from hub.core.fetched import Fetched
+from hub.core.sites.scp_session import (
+    LAST_RETRY,
+    File,
+    ScpSession,
+    ScpState,
+    Section,
+    file_of,
+    moment,
+)
+from hub.core.sites.walk_steps import (
+    Download,
+    Downloaded,
+    Ended,
+    Failed,
+    Part,
+    ReadPage,
+    SiteVisit,
+    Walk,
+    count,
+    download,
+    find_unlisted,
+    get,
+    parse,
+    read_collection,
+)
+from protocols.errors import FeedError, NotAFeed
+from protocols.feeds.discovery import choose, discover_in_header
+from protocols.identity import key_of_id
+from protocols.model import Deletion, Entry, ParsedFeed
+from protocols.scp.collection import CollectionType
+from protocols.scp.read.heads import HeadRules, SiteHead
+from protocols.scp.read.plans import SectionPlan, plan_section, wanted_sections
+from protocols.scp.read.sitemaps import SiteFile, SiteMap, read_sitemap
+from protocols.urls import is_web_url
+
+
+def read_feed(
+    session: ScpSession, reason: str, *, is_needed: bool = True
+) -> Part[None]:
+    """What the feed has that is not known.
+
+    ``reason`` says why there is no SCP: `Failed` is raised for it if there is no feed
+    either and one ``is_needed``.
+    """
+    feed = yield from _find(session)
+    if feed is None:
+        if is_needed:
+            front = session.visit.front
+            raise Failed(front, f"{reason}; and no feed was found")
+        session.note(reason)
+        return
+    session.note(f"{reason}; the site's feed is read instead: {session.state.feed_url}")
+    pages = tuple(filter(None, (_page(session, each) for each in feed.entries)))
+    if pages:
+        yield from session.save_newer(pages, only_unknown=True)
+    if not session.is_read:
+        yield from session.save(is_read=True)
+
+
+def _find(session: ScpSession) -> Part[ParsedFeed | None]:
+    """At its known address, or where the site's first page says."""
+    for url in filter(None, (session.state.feed_url, _home(session))):
+        fetched = yield from get(url)
+        found = yield from _understand(fetched)
+        if isinstance(found, NotAFeed):
+            named = discover_in_header(fetched.link, fetched.url) + found.feeds
+            best = choose(named).best
+            if best is None:
+                continue
+            fetched = yield from get(best.href)
+            found = yield from _understand(fetched)
+        if isinstance(found, ParsedFeed) and not found.format.is_site:
+            session.set(feed_url=fetched.url)
+            return found
+    session.set(feed_url="")
+    return None
+
+
+def _home(session: ScpSession) -> str:
+    return urljoin(session.visit.front.url, "/")
+
+
+def _understand(fetched: Fetched) -> Part[ParsedFeed | FeedError | None]:
+    if fetched.error or not fetched.body:
+        return None
+    return (yield from parse(fetched))
+
+
+def _page(session: ScpSession, entry: Entry) -> ReadPage | None:
+    """An entry known by its page, as it is in collections; None without one."""
+    url = next((e.href for e in entry.links if e.rel == "alternate"), "")
+    if not is_web_url(url):
+        return None
+    at = entry.updated or entry.published or session.visit.now
+    return ReadPage(
+        entry=replace(entry, key=key_of_id(url), id=url),
+        reference=url,
+        stamp=max(0, int(at.timestamp() * 1000)),
+    )
+
+
+STALE: Final = timedelta(days=1)
+"""How much older than its sitemap says a file may be: whoever serves old ones replays
+them (SCP, "Replay Attacks")."""
+_TEMPORARY: Final = (0, 401, 403, 408, 425, 429)
+
+
+_GONE: Final = (404, 410)
+
+
+class Unusable(Exception):
+    """A collection that cannot be used, and will not be by asking soon again."""
+
+
+class Missing(Exception):
+    """A delta that is named, but not there: what it had the next snapshot has."""
+
+
+def read_file(session: ScpSession, file: File) -> Part[None]:
+    """Read what is left of the first file that is pending, and go on to the next.
+
+    Raises `Failed`, `Unusable` and `Missing`.
+    """
+    if file.expires is not None and file.expires <= session.now:
+        session.note(f"{file.url}: has expired")
+        session.set(pending=(), line=0, is_full=False)
+        return
+    downloaded = yield from _fetch(session, file)
+    is_same = downloaded.fetched.status == 304
+    if is_same or downloaded.head is None:
+        session.set(is_full=False)  # what it lists was found to be gone before
+    else:
+        _check(session, file, downloaded, downloaded.head)
+        while True:
+            unrolled = yield from read_collection(session.state.line)
+            if unrolled.error:
+                raise Unusable(f"{file.url}: {unrolled.error}")
+            for warning in unrolled.warnings:
+                session.note(f"{file.url}: {warning}")
+            if not unrolled.pages:
+                break
+            session.set(line=unrolled.line)
+            yield from session.save_newer(unrolled.pages)
+    _advance(session, file, downloaded)
+    yield from session.save()
+
+
+def _fetch(session: ScpSession, file: File) -> Part[Downloaded]:
+    is_https = session.visit.front.url.lower().startswith("https:")
+    if is_https and not file.url.lower().startswith("https:"):
+        raise Unusable(f"{file.url}: named over https, must be there too")
+    etag, last_modified = _validators(session, file)
+    want = Download(
+        url=file.url,
+        rules=HeadRules(now=session.visit.now, checksum=session.visit.checksum),
+        etag=etag,
+        last_modified=last_modified,
+    )
+    downloaded = yield from download(want)
+    fetched = downloaded.fetched
+    if fetched.error:
+        if fetched.status in _GONE and file.since is not None:
+            raise Missing(f"{file.url}: {fetched.error}")
+        is_temporary = fetched.status in _TEMPORARY or fetched.status >= 500
+        if is_temporary and not fetched.is_lasting:
+            raise Failed(fetched, fetched.error)
+        raise Unusable(f"{file.url}: {fetched.error}")
+    if downloaded.error is not None:
+        raise Unusable(f"{file.url}: {downloaded.error}")
+    return downloaded
+
+
+def _validators(session: ScpSession, file: File) -> tuple[str, str]:
+    """Of a snapshot that was read before and is all there is to be read: if it is the
+    same, nothing is gone either. Beside others its pages have to be seen again."""
+    state = session.state
+    known = state.sections.get(file.section)
+    is_alone = len(state.pending) == len(state.sections) == 1 and not state.line
+    if known is None or known.url != file.url or not is_alone:
+        return "", ""
+    return known.etag, known.last_modified
+
+
+def _check(
+    session: ScpSession, file: File, downloaded: Downloaded, head: SiteHead
+) -> None:
+    """Whether it is what the sitemap says. Raises `Unusable`."""
+    if head.section != file.section:
+        raise Unusable(f"{file.url}: is of the section {head.section[:80]}")
+    is_snapshot = head.type is CollectionType.SNAPSHOT
+    if is_snapshot != (file.since is None):
+        raise Unusable(f"{file.url}: is a {head.type}")
+    if moment(file.generated) - head.generated > STALE:
+        raise Unusable(f"{file.url}: is older than the sitemap says")
+    for warning in downloaded.warnings:
+        session.note(f"{file.url}: {warning}")
+    if downloaded.unknown or (is_snapshot and downloaded.lines != file.pages):
+        if is_snapshot and downloaded.lines != file.pages:
+            session.note(
+                f"{file.url}: has {downloaded.lines} pages, not {file.pages};"
+                " nothing it lacks is taken to be gone"
+            )
+        session.set(is_full=False)
+    if file.since is not None and (head.since or head.generated).timestamp() > (
+        file.since
+    ):
+        mark_broken(session, file.section)
+
+
+def pass_by(session: ScpSession, file: File) -> None:
+    """Go on behind a delta that is missing."""
+    section = session.state.sections.get(file.section, Section(reached=0.0))
+    reached = max(section.reached, file.generated)
+    broken = replace(section, reached=reached, is_broken=True)
+    session.set(
+        sections={**session.state.sections, file.section: broken},
+        pending=session.state.pending[1:],
+        line=0,
+        is_full=False,
+    )
+
+
+def mark_broken(session: ScpSession, section: str) -> None:
+    """Something of it was missed, until the next snapshot."""
+    sections = dict(session.state.sections)
+    if section in sections:
+        sections[section] = replace(sections[section], is_broken=True)
+    session.set(sections=sections, is_full=False)
+
+
+def _advance(session: ScpSession, file: File, downloaded: Downloaded) -> None:
+    state = session.state
+    before = state.sections.get(file.section, Section(reached=0.0))
+    reached = max(before.reached, file.generated)
+    if file.since is None:
+        fetched = downloaded.fetched
+        is_same = fetched.status == 304
+        section = Section(
+            reached=reached,
+            snapshot=file.generated,
+            url=file.url,
+            etag=before.etag if is_same else fetched.etag,
+            last_modified=before.last_modified if is_same else fetched.last_modified,
+        )
+    else:
+        is_gap = file.since > before.reached
+        section = replace(before, reached=reached, is_broken=before.is_broken or is_gap)
+    session.set(
+        sections={**state.sections, file.section: section},
+        pending=state.pending[1:],
+        line=0,
+        failing="",
+        failures=0,
+    )
+
+
+MOST_GONE: Final = 0.5
+"""The share of a site that may be missing at once without being seen twice."""
+_STEP: Final = 200
+_FIRST_RETRY: Final = 3_600.0
+
+
+def scp_walk(visit: SiteVisit) -> Walk:
+    """What is to be asked of a site, and what its answers come to."""
+    session = ScpSession(visit)
+    try:
+        yield from _visit(session)
+    except Failed as failure:
+        return Ended(
+            trouble=failure.trouble,
+            answer=failure.answer,
+            problems=tuple(session.problems),
+        )
+    except FeedError as error:
+        return Ended(trouble=str(error), answer=visit.front)
+    return Ended(problems=tuple(session.problems))
+
+
+def _visit(session: ScpSession) -> Part[None]:
+    front = session.visit.front
+    if session.state.is_full and not session.state.pending:
+        yield from _finish(session)
+    sitemap = read_sitemap(front.body, front.url) if front.body else None
+    if sitemap is not None:
+        for problem in sitemap.problems:
+            session.note(problem)
+        _plan(session, sitemap)
+        yield from session.save_changes()
+    if session.state.failing and session.now < session.state.retry_at:
+        yield from read_feed(session, session.state.failing)
+        return
+    try:
+        yield from _read_pending(session, sitemap)
+    except Unusable as unusable:
+        yield from _fall_back(session, str(unusable))
+        return
+    yield from _finish(session)
+    if session.state.doubted:
+        yield from _fall_back(session, session.state.doubted)
+    else:
+        yield from _tell_of_gaps(session)
+
+
+def _tell_of_gaps(session: ScpSession) -> Part[None]:
+    """What a missing delta had may be in the feed until a snapshot has it."""
+    sections = session.state.sections.items()
+    broken = sorted(name for name, section in sections if section.is_broken)
+    for name in broken:
+        session.note(
+            f"section {name}: a delta is missing; what it had comes with the next"
+            " snapshot"
+        )
+    if not broken:
+        session.set(missing="")
+    elif session.state.missing:
+        yield from read_feed(session, session.state.missing, is_needed=False)
+    yield from session.save_changes()
+
+
+def _read_pending(session: ScpSession, sitemap: SiteMap | None) -> Part[None]:
+    """Raises `Failed` and `Unusable`."""
+    while session.state.pending:
+        file = session.state.pending[0]
+        try:
+            yield from read_file(session, file)
+        except Unusable:
+            if file.since is not None:
+                mark_broken(session, file.section)
+            raise
+        except Missing as missing:
+            session.set(missing=str(missing))
+            mark_broken(session, file.section)
+            if sitemap is not None:
+                _plan(session, sitemap)
+            if session.state.pending[:1] == (file,):  # no snapshot has it yet
+                pass_by(session, file)
+
+
+def _plan(session: ScpSession, sitemap: SiteMap) -> None:
+    """What is pending is planned anew: whatever was read of it is in the state, but
+    for a file that is half read."""
+    state, now = session.state, session.visit.now
+    sections = wanted_sections(sitemap)
+    if not sections:
+        session.note("the sitemap names no collections")
+    plans = {
+        name: plan_section(_files(sitemap, name), state.section(name), now)
+        for name in sections
+    }
+    if _is_full_due(session, sitemap):
+        plans = {
+            name: plan_section(_files(sitemap, name), None, now, is_full=True)
+            for name in sections
+        }
+    pending = tuple(file_of(f) for plan in plans.values() for f in plan.files)
+    for name, plan in plans.items():
+        if plan.is_expired:
+            session.note(f"section {name}: what is wanted next has expired")
+    doubted = [each.incredible for each in plans.values() if each.incredible]
+    is_full = bool(plans) and all(map(_is_full, plans.values()))
+    is_under_way = state.line > 0 and pending[:1] == state.pending[:1]
+    session.set(
+        pending=pending,
+        line=state.line if is_under_way else 0,
+        is_full=is_full,
+        walk=state.walk + (is_full and not (is_under_way and state.is_full)),
+        doubted=_doubt(doubted[0], session) if doubted else "",
+    )
+    if pending != state.pending or (state.doubted and not doubted):
+        session.set(failing="", retry_at=0.0)
+
+
+def _doubt(file: SiteFile, session: ScpSession) -> str:
+    is_ahead = file.generated > session.visit.now
+    when = "lies in the future" if is_ahead else "is too long ago"
+    return f"{file.url}: generated {file.generated:%Y-%m-%d} {when}"
+
+
+def _files(sitemap: SiteMap, section: str) -> list[SiteFile]:
+    return [each for each in sitemap.files if each.section == section]
+
+
+def _is_full(plan: SectionPlan) -> bool:
+    return bool(plan.files) and plan.files[0].since is None and not plan.is_broken
+
+
+def _is_full_due(session: ScpSession, sitemap: SiteMap) -> bool:
+    """SCP, "Deletion Handling": "MUST periodically download full snapshots"."""
+    state: ScpState = session.state
+    if session.now - state.full_at < session.visit.walk_every:
+        return False
+    return any(
+        each.since is None
+        and (known := state.sections.get(each.section)) is not None
+        and each.generated.timestamp() > (known.snapshot or 0.0)
+        for each in sitemap.files
+    )
+
+
+def _finish(session: ScpSession) -> Part[None]:
+    """All that was pending is read; what no file had is gone."""
+    if session.state.is_full:
+        if session.is_read and session.state.was_read:
+            yield from _sweep(session)
+        session.set(is_full=False, full_at=session.now)
+    if session.state.sections:
+        session.set(was_read=True)
+        if not session.is_read:
+            yield from session.save(is_read=True)
+    yield from session.save_changes()
+
+
+def _sweep(session: ScpSession) -> Part[None]:
+    state = session.state
+    tally = yield from count(state.walk)
+    if tally.unlisted > MOST_GONE * tally.pages and not state.is_suspected:
+        session.note(
+            f"{tally.unlisted} of {tally.pages} pages are missing in the snapshot;"
+            " not believed until the next one says so again"
+        )
+        session.set(is_suspected=True)
+        return
+    session.set(is_suspected=False)
+    after = ""  # what was looked at before is listed, or deleted
+    while True:
+        missing = yield from find_unlisted(state.walk, after=after, limit=_STEP)
+        if not missing:
+            return
+        after = missing[-1].key
+        gone = tuple(Deletion(key=each.key, id=each.reference) for each in missing)
+        yield from session.save(deletions=gone)
+
+
+def _fall_back(session: ScpSession, reason: str) -> Part[None]:
+    """SCP, "Fallback Strategy", for a hub of feeds: the site's feed."""
+    failures = session.state.failures + 1
+    wait = min(_FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY)
+    session.set(failing=reason, failures=failures, retry_at=session.now + wait)
+    yield from session.save_changes()
+    yield from read_feed(session, reason)
