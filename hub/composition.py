@@ -102,7 +102,7 @@ from hub.websub.topics import OpenHub, Topics
 from hub.websub.validation import Validation
 from hub.websub.verifier import Verifier
 from protocols.http import user_agent
-from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.outlines import MOST_BYTES
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule

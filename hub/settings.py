@@ -33,11 +33,15 @@ from hub.setting_readers import (
     text_file,
     whole,
 )
-from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
+from protocols.openfeeder.write.content_queries import AuthorDisplay, PageType
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.urls import is_public_url
 from protocols.websub.callbacks import LONGEST_URL
-from protocols.websub.requests import LONGEST_LEASE, SECRET_OVERLAP, SHORTEST_LEASE
+from protocols.websub.websub_parameters import (
+    LONGEST_LEASE,
+    SECRET_OVERLAP,
+    SHORTEST_LEASE,
+)
 from storage.records import Retention
 
 PREFIX: Final = "FANFARE_"

@@ -14,7 +14,7 @@ import hashlib
 import re
 from functools import lru_cache
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 _CURSOR = re.compile(
     r"(?P<epoch>[0-9A-Za-z]{1,32})-(?P<position>[0-9]{1,18})(~(?P<turn>[0-9a-f]{16}))?"

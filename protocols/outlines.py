@@ -22,12 +22,12 @@ from itertools import takewhile
 from typing import Final
 from urllib.parse import urlsplit
 
-from protocols.errors import NotAFeed
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Kind, open_document
+from protocols.feeds.document import DocumentKind, open_document
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.limits import MAX_ATTRIBUTES
 from protocols.feeds.xml import build_tree
+from protocols.protocol_errors import NotAFeed
 from protocols.safe_urls import is_safe_page
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve, resource_url
@@ -87,7 +87,7 @@ def read_outlines(body: bytes, url: str, content_type: str = "") -> FeedList:
     """
     context = ParseContext(url=url, content_type=content_type, now=_NEVER)
     document = open_document(body, context)
-    if document.kind is not Kind.XML:
+    if document.kind is not DocumentKind.XML:
         raise NotAFeed("a JSON document")
     _, root = build_tree(document)
     if local_name(root.tag).lower() != "opml":

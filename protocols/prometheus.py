@@ -10,14 +10,14 @@ from enum import StrEnum
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class MetricSample:
     """One number; ``suffix`` is what a histogram's series add to the name."""
 
     value: float
@@ -26,13 +26,13 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class MetricFamily:
     """All samples of one metric."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
-    samples: tuple[Sample, ...]
+    samples: tuple[MetricSample, ...]
 
 
 def histogram_samples(
@@ -40,34 +40,34 @@ def histogram_samples(
     counts: Iterable[int],
     total: float,
     labels: Mapping[str, str],
-) -> tuple[Sample, ...]:
+) -> tuple[MetricSample, ...]:
     """The series of a histogram.
 
     ``counts`` has one number for each of the bounds, not cumulated, and a last one
     for what lies above them; ``total`` is the sum of all observed values.
     """
-    samples: list[Sample] = []
+    samples: list[MetricSample] = []
     seen = 0
     for bound, count in zip((*bounds, math.inf), counts, strict=True):
         seen += count
         samples.append(
-            Sample(
+            MetricSample(
                 value=seen, labels={**labels, "le": _number(bound)}, suffix="_bucket"
             )
         )
     return (
         *samples,
-        Sample(value=total, labels=labels, suffix="_sum"),
-        Sample(value=seen, labels=labels, suffix="_count"),
+        MetricSample(value=total, labels=labels, suffix="_sum"),
+        MetricSample(value=seen, labels=labels, suffix="_count"),
     )
 
 
-def render(families: Iterable[Family]) -> bytes:
+def render(families: Iterable[MetricFamily]) -> bytes:
     """The document that a scraper gets."""
     return "".join(_family(family) for family in families).encode()
 
 
-def _family(family: Family) -> str:
+def _family(family: MetricFamily) -> str:
     help_text = family.help.replace("\\", "\\\\").replace("\n", "\\n")
     lines = [
         f"# HELP {family.name} {help_text}",
@@ -77,7 +77,7 @@ def _family(family: Family) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(name: str, sample: Sample) -> str:
+def _line(name: str, sample: MetricSample) -> str:
     labels = ",".join(f'{key}="{_escaped(v)}"' for key, v in sample.labels.items())
     shown = f"{{{labels}}}" if labels else ""
     return f"{name}{sample.suffix}{shown} {_number(sample.value)}"

@@ -21,7 +21,7 @@ from msgspec import structs
 from protocols.enclosures import enclosed_files
 from protocols.languages import language_tag
 from protocols.model import Author, Entry, Feed, Link, Notification, Status, Text
-from protocols.superfeedr.atom import (
+from protocols.superfeedr.atom_notifications import (
     ACTIVITY,
     ATOM,
     ATOM_TYPE,
@@ -29,8 +29,8 @@ from protocols.superfeedr.atom import (
     render_entries,
 )
 from protocols.superfeedr.atom_values import language_attribute, media_type, put_people
-from protocols.superfeedr.json import JSON_TYPE, feed_object, render_items
-from protocols.superfeedr.rendering import feed_id, updated_of
+from protocols.superfeedr.json_notifications import JSON_TYPE, feed_object, render_items
+from protocols.superfeedr.rendered_values import feed_id, updated_of
 from protocols.text import text_of_html
 from protocols.xml_syntax import XmlWriter
 

@@ -18,9 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 from hub.cli.hub_client import Hub
 from hub.cli.wording import Failure
 from protocols.cursor import read_cursor
-from protocols.errors import InvalidValue
-from protocols.live.decoding import read_server_message
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     ErrorMessage,
     Heartbeat,
     NotificationMessage,
@@ -28,6 +26,8 @@ from protocols.live.messages import (
     Subscribed,
     Unsubscribed,
 )
+from protocols.live.message_decoding import read_server_message
+from protocols.protocol_errors import InvalidValue
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
 CONNECT_SECONDS = 5.0

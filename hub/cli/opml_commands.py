@@ -129,8 +129,8 @@ def _read_lists(hub: Hub, wanted: Document) -> Document:
 
 def _read_file(hub: Hub, path: Path) -> Document:
     """The file is read here; the lists it includes are asked for by the hub."""
-    from protocols.errors import FeedError
     from protocols.outlines import MOST_BYTES, MOST_LISTS, OutlineWalk, read_outlines
+    from protocols.protocol_errors import FeedError
 
     try:
         with path.open("rb") as file:

@@ -20,12 +20,17 @@ from hub.http import HttpNetwork, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext
-from protocols.feeds.explaining import Encoding, Explanation, explain, explain_encoding
+from protocols.feeds.explaining import (
+    EncodingExplanation,
+    ParseExplanation,
+    explain,
+    explain_encoding,
+)
 from protocols.model import Notification, ParsedFeed, Status
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.protocol_errors import FeedError
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 
 
 class ParseFailed(Exception):
@@ -138,7 +143,7 @@ def _print_json(value: object) -> None:
     say(orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
-def _print(explanation: Explanation) -> None:
+def _print(explanation: ParseExplanation) -> None:
     left_out = explanation.left_out
     print_facts(
         [
@@ -168,7 +173,7 @@ def _print(explanation: Explanation) -> None:
         )
 
 
-def _encoding(encoding: Encoding) -> list[tuple[str, object]]:
+def _encoding(encoding: EncodingExplanation) -> list[tuple[str, object]]:
     return [
         ("encoding", f"{encoding.name}, by {encoding.source}"),
         ("said", "; ".join(encoding.claims)),

@@ -90,7 +90,7 @@ def _traces(
 ) -> tuple[Trace, ...]:
     from hub.simulation.traces import MOST_BYTES, bundled_traces, read_traces
     from hub.simulation.traffic import generate
-    from protocols.errors import InvalidValue
+    from protocols.protocol_errors import InvalidValue
 
     if path is not None:
         try:

@@ -28,7 +28,7 @@ from hub.cli.wording import (
     printable,
 )
 from hub.core.durations import duration
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.subscription_lists import (
     WrittenSubscription,
     read_subscriptions,

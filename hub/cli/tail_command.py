@@ -17,7 +17,7 @@ from hub.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from hub.cli.live_client import LiveClient, Missed
-    from protocols.live.messages import NotificationMessage
+    from protocols.live.live_messages import NotificationMessage
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 30.0

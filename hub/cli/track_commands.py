@@ -8,7 +8,7 @@ import click
 
 from hub.cli import say
 from hub.cli.wording import Failure, plural, printable
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 if TYPE_CHECKING:
     from protocols.track import Query

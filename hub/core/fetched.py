@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from protocols.errors import FeedError
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import FeedError
 from protocols.quick import quick_init
 
 

@@ -6,8 +6,8 @@ from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import Document
 from hub.local_topics import name_topic
 from protocols.model import Entry, Feed, Notification
-from protocols.superfeedr.atom import ATOM_TYPE, render_atom
-from protocols.superfeedr.json import JSON_TYPE, render_json
+from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
+from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import FeedState, Format, StoredFeed

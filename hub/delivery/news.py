@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry, Feed, Link
-from protocols.superfeedr.rendering import source_topic
+from protocols.superfeedr.rendered_values import source_topic
 from storage.packing import unpack
 from storage.records import EntryRef, Record, RecordKind, SourceFeed, StoredEntry
 

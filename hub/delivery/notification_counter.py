@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from protocols.websub.requests import ENDLESS_LEASE
+from protocols.websub.websub_parameters import ENDLESS_LEASE
 from storage.records import ANONYMOUS, AccountId, Subscription
 
 GIVEN = 1_000_000_000

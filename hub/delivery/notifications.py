@@ -22,8 +22,8 @@ from hub.local_topics import name_topic
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.model import Feed, Notification
-from protocols.superfeedr.atom import ATOM_TYPE, render_atom
-from protocols.superfeedr.json import JSON_TYPE, render_json
+from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
+from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from protocols.urls import selector_of
 from storage.contract import LogStore
 from storage.packing import unpack, unpack_bytes, unpacked_size

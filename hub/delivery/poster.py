@@ -23,7 +23,7 @@ from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from protocols.http import parse_retry_after
-from protocols.websub.delivery import Delivery, notification_id
+from protocols.websub.delivery import WebhookDelivery, notification_id
 from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
@@ -137,7 +137,7 @@ class Poster:
         position: Position,
         failures: int,
         missed: tuple[Position, Position] | None,
-    ) -> Delivery:
+    ) -> WebhookDelivery:
         return delivery_of(
             subscription,
             document,

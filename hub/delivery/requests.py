@@ -9,7 +9,7 @@ from hub.delivery.notification_counter import lease_end
 from hub.delivery.notifications import Document
 from hub.http import Purpose, Request, ResponseLimits
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from protocols.websub.delivery import Delivery, delivery_headers
+from protocols.websub.delivery import WebhookDelivery, delivery_headers
 from storage.records import Position, Subscription
 
 LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
@@ -26,10 +26,10 @@ def delivery_of(
     user_agent: str,
     retries: int = 0,
     missed: tuple[Position, Position] | None = None,
-) -> Delivery:
+) -> WebhookDelivery:
     """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
     its account has left, None where it has none."""
-    return Delivery(
+    return WebhookDelivery(
         topic=subscription.topic,
         callback=subscription.callback,
         hub=hub_url,
@@ -58,7 +58,7 @@ def _former_secret(subscription: Subscription, at: int) -> str:
     return "" if is_over else subscription.former_secret
 
 
-async def request_of(delivery: Delivery) -> Request:
+async def request_of(delivery: WebhookDelivery) -> Request:
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
     if len(delivery.body) > LARGE_BYTES and delivery.secret:

@@ -25,8 +25,8 @@ from hub.main import run_until_stopped
 from hub.runtime.clock import Clock, SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
-from protocols.live.decoding import read_server_message
-from protocols.live.messages import NotificationMessage
+from protocols.live.live_messages import NotificationMessage
+from protocols.live.message_decoding import read_server_message
 from storage.contract import Storage
 from storage.database_url import open_storage
 from storage.records import NewFeed, SubscriptionId, SubscriptionState

@@ -30,9 +30,9 @@ from hub.ingest.worker_process import (
 )
 from hub.runtime.clock import Clock, SystemClock
 from protocols.domains import zone_of
-from protocols.errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.scp.read.unpacking import GZIP, ZSTD
 
 REST: Final = 600.0
@@ -163,7 +163,7 @@ class Parser(Protocol):
     """The seam behind which documents become feeds."""
 
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        """Raises a `protocols.errors.FeedError`."""
+        """Raises a `protocols.protocol_errors.FeedError`."""
         ...
 
 

@@ -23,8 +23,8 @@ from hub.ingest.document_parser import Parser
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import DocumentReading, Metrics
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext
+from protocols.protocol_errors import FeedError
 from protocols.urls import selector_of
 from storage.records import FetchTarget
 

@@ -12,10 +12,10 @@ from msgspec import msgpack
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.worker_process import AsyncResource
 from hub.runtime.offloading import MANY_ENTRIES, run_in_thread
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.html import disarm
 from protocols.model import Entry
+from protocols.protocol_errors import FeedError
 
 log = structlog.get_logger(__name__)
 

@@ -25,10 +25,10 @@ from hub.ingest.worker_frames import (
     encode_result,
 )
 from hub.runtime import garbage_collection
-from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import FeedError, MalformedDocument
 
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 15  # for one document; the hub's patience ends before

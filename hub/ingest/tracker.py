@@ -17,8 +17,8 @@ from hub.core.news.entry_diff import MOST_ENTRIES
 from hub.core.news.track_matching import QueryIndex, WordShares, held_against
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
-from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
+from protocols.protocol_errors import InvalidValue
 from protocols.quick import changed
 from protocols.track import Subject, parse_query, subject_of
 from storage.contract import TrackStore

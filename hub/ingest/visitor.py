@@ -26,9 +26,9 @@ from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
 from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from hub.sites.site_reader import SiteReader
-from protocols.errors import UnsupportedVersion
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
+from protocols.protocol_errors import UnsupportedVersion
 from protocols.quick import changed
 from storage.contract import FeedStore
 from storage.errors import BodyRequired

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from protocols.errors import (
+from protocols.feeds import ParseContext
+from protocols.model import Entry, ParsedFeed
+from protocols.protocol_errors import (
     EmptyDocument,
     FeedError,
     FeedLink,
@@ -24,8 +26,6 @@ from protocols.errors import (
     NotAFeed,
     UnsupportedVersion,
 )
-from protocols.feeds import ParseContext
-from protocols.model import Entry, ParsedFeed
 
 LENGTH = struct.Struct("!I")
 MOST_BYTES = 64 << 20  # of one result

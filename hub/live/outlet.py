@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hub.live.prepared import Prepared
-from protocols.live.messages import Closing
+from protocols.live.live_messages import Closing
 
 LARGEST_BACKLOG = 2**20
 """Bytes that may wait to be taken by a client before it is too slow."""

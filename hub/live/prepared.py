@@ -6,17 +6,17 @@ from dataclasses import replace
 from functools import cached_property
 
 from protocols.cursor import cursor_in_turn
-from protocols.live.encoding import (
+from protocols.live.live_messages import (
+    Heartbeat,
+    NotificationMessage,
+    ServerMessage,
+)
+from protocols.live.message_encoding import (
     deflated_text_frame,
     encode,
     event,
     event_of,
     text_frame,
-)
-from protocols.live.messages import (
-    Heartbeat,
-    NotificationMessage,
-    ServerMessage,
 )
 
 

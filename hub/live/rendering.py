@@ -10,7 +10,7 @@ from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from protocols.live.messages import NotificationMessage
+from protocols.live.live_messages import NotificationMessage
 from storage.records import Cursor, FeedId, Format, Position, Record
 
 KEPT_MESSAGES = 4_096

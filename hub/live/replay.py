@@ -20,7 +20,7 @@ from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channels, LiveSubscription
 from hub.runtime.metrics import Metrics
-from protocols.live.messages import FAILED, SLOW, Reset
+from protocols.live.live_messages import FAILED, SLOW, Reset
 from storage.errors import StorageError
 from storage.records import BEFORE_ALL, Position, Record
 

@@ -29,7 +29,7 @@ from hub.live.subscriptions import Channels, Interest, LiveSubscription
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     NO_TOPIC_LEFT,
     SHUTDOWN,
     Heartbeat,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hub.live.outlet import Outlet
 from hub.live.prepared import Prepared
-from protocols.live.messages import MessageId
+from protocols.live.live_messages import MessageId
 from storage.records import FeedId, Format, Position, Record, Updates
 from storage.subscription_filter import wants
 

@@ -18,7 +18,7 @@ from hub.live.errors import UnknownTopic
 from hub.live.prepared import Prepared
 from hub.live.stream import LiveStream
 from hub.runtime.background import wait_for
-from protocols.live.messages import TOKEN_ENDED, Unsubscribed
+from protocols.live.live_messages import TOKEN_ENDED, Unsubscribed
 from storage.contract import FeedStore, TokenStore
 from storage.errors import StorageClosed, StorageError
 from storage.records import AccountId, FeedId, TokenId

@@ -6,8 +6,8 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from protocols.openfeeder.write.chunks import PageFacts
-from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.content_queries import AuthorDisplay
+from protocols.openfeeder.write.page_chunks import PageFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

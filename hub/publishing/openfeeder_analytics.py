@@ -16,7 +16,7 @@ import structlog
 from hub.http import Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from hub.settings import Settings
-from protocols.openfeeder.write.analytics import (
+from protocols.openfeeder.write.bot_requests import (
     EVENT,
     AnalyticsEvent,
     ga4_body,

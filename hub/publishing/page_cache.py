@@ -16,8 +16,8 @@ from hub.publishing.page_visibility import in_language, read_head
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
-from protocols.openfeeder.write.chunks import Page, PageSetting, page_of
-from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.content_queries import AuthorDisplay
+from protocols.openfeeder.write.page_chunks import EntryPage, PageSetting, page_of
 from storage.packing import unpack
 from storage.records import ListedPage, PageId
 
@@ -37,7 +37,7 @@ _State = tuple[int, int, datetime, bytes | None]
 class MadePage:
     """``kept_for``: seconds since it was made; None: just now."""
 
-    page: Page
+    page: EntryPage
     kept_for: int | None
 
 
@@ -53,7 +53,7 @@ class PageCache:
         self._language = language
         self._authors = authors
         self._capacity = capacity
-        self._kept: OrderedDict[PageId, tuple[_State, float, Page]] = OrderedDict()
+        self._kept: OrderedDict[PageId, tuple[_State, float, EntryPage]] = OrderedDict()
         self._characters = 0
 
     async def make(self, listed: Sequence[ListedPage]) -> list[MadePage]:
@@ -82,7 +82,7 @@ class PageCache:
         age = max(0, int(self._clock.monotonic() - known[1]))
         return MadePage(page=known[2], kept_for=age)
 
-    def _keep(self, listed: ListedPage, page: Page) -> None:
+    def _keep(self, listed: ListedPage, page: EntryPage) -> None:
         self._forget(listed.page.id)
         size = _size(page)
         if size > LARGEST_KEPT:
@@ -97,10 +97,10 @@ class PageCache:
         if known is not None:
             self._characters -= _size(known[2])
 
-    def _make_all(self, listed: Sequence[ListedPage]) -> list[Page]:
+    def _make_all(self, listed: Sequence[ListedPage]) -> list[EntryPage]:
         return [self._make(each) for each in listed]
 
-    def _make(self, listed: ListedPage) -> Page:
+    def _make(self, listed: ListedPage) -> EntryPage:
         setting = PageSetting(
             url=listed.page.url,
             updated=listed.page.modified,
@@ -117,5 +117,5 @@ def _state(listed: ListedPage) -> _State:
     return page.entry.id, page.entry.revision, page.modified, page.head
 
 
-def _size(page: Page) -> int:
+def _size(page: EntryPage) -> int:
     return sum(len(each.text) for each in page.chunks)

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.page_cache import PageCache
 from hub.runtime.clock import Clock
-from protocols.openfeeder.write.chunks import PageFacts
-from protocols.openfeeder.write.documents import SyncResult, Tombstone
-from protocols.openfeeder.write.parameters import SyncAsked, SyncPoint
+from protocols.openfeeder.write.content_queries import SyncAsked, SyncPoint
+from protocols.openfeeder.write.page_chunks import PageFacts
+from protocols.openfeeder.write.served_documents import SyncResult, Tombstone
 from storage.contract import Storage
 from storage.records import PageChange, PagesState
 

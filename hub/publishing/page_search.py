@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hub.publishing.page_cache import PageCache
 from hub.runtime.offloading import run_in_thread
-from protocols.openfeeder.write.chunks import Page
-from protocols.openfeeder.write.documents import Scored
+from protocols.openfeeder.write.page_chunks import EntryPage
 from protocols.openfeeder.write.relevance import Candidate, Ranker, query_words
+from protocols.openfeeder.write.served_documents import Scored
 from storage.contract import Storage
 from storage.records import NOBODY, Both, Either, EntryId, ListedPage, Phrase, Term
 
@@ -53,6 +53,6 @@ class PageSearch:
         return [each.id for each in found.entries]
 
 
-def _candidate(page: Page) -> Candidate:
+def _candidate(page: EntryPage) -> Candidate:
     text = "\n".join(each.text for each in page.chunks)
     return Candidate(title=page.facts.title, text=text)

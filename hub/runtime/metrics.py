@@ -11,7 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from enum import StrEnum
 
-from protocols.prometheus import Family, Kind, Sample, histogram_samples
+from protocols.prometheus import (
+    MetricFamily,
+    MetricKind,
+    MetricSample,
+    histogram_samples,
+)
 from storage.records import DeliveryFlush, FetchCommit, Position, RecordKind
 
 LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -36,7 +41,7 @@ class Tally:
         help: str,
         label: str,
         values: Iterable[str],
-        kind: Kind = Kind.COUNTER,
+        kind: MetricKind = MetricKind.COUNTER,
     ) -> None:
         self.name = name
         self._help = help
@@ -51,13 +56,13 @@ class Tally:
     def __getitem__(self, value: str) -> int:
         return self._numbers[value]
 
-    def family(self) -> Family:
-        return Family(
+    def family(self) -> MetricFamily:
+        return MetricFamily(
             name=self.name,
             kind=self._kind,
             help=self._help,
             samples=tuple(
-                Sample(value=number, labels={self._label: value})
+                MetricSample(value=number, labels={self._label: value})
                 for value, number in self._numbers.items()
             ),
         )
@@ -71,10 +76,10 @@ class Gauge:
         self.value = 0.0
         self._help = help
 
-    def family(self) -> Family:
-        sample = Sample(value=self.value, labels={})
-        return Family(
-            name=self.name, kind=Kind.GAUGE, help=self._help, samples=(sample,)
+    def family(self) -> MetricFamily:
+        sample = MetricSample(value=self.value, labels={})
+        return MetricFamily(
+            name=self.name, kind=MetricKind.GAUGE, help=self._help, samples=(sample,)
         )
 
 
@@ -92,10 +97,10 @@ class Histogram:
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._total += seconds
 
-    def family(self) -> Family:
-        return Family(
+    def family(self) -> MetricFamily:
+        return MetricFamily(
             name=self.name,
-            kind=Kind.HISTOGRAM,
+            kind=MetricKind.HISTOGRAM,
             help=self._help,
             samples=histogram_samples(self._bounds, self._counts, self._total, {}),
         )
@@ -116,7 +121,7 @@ class Metrics:
             "Visits to slow publishers, under way or waiting for a place.",
             "state",
             ("under_way", "waiting"),
-            Kind.GAUGE,
+            MetricKind.GAUGE,
         )
         self.documents = Tally(
             "fanfare_documents_total",
@@ -153,7 +158,7 @@ class Metrics:
             "Open live connections.",
             "transport",
             ("websocket", "sse", "stream", "poll"),
-            Kind.GAUGE,
+            MetricKind.GAUGE,
         )
         self.live_reads = Tally(
             "fanfare_live_reads_total",
@@ -223,7 +228,7 @@ class Metrics:
         self.endings.add("gone", len(flush.ended))
         self.commits.observe(seconds)
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         counted = (
             self.polls,
             self.slow_polls,

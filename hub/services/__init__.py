@@ -2,7 +2,7 @@
 
 Lists and single rows web/ reads by the storage contract itself. One module per noun.
 Arguments are checked here, results are frozen, and the errors are
-`protocols.errors.InvalidValue`, `storage.errors.StorageError` and those of
+`protocols.protocol_errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.service_errors`.
 """
 

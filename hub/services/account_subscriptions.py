@@ -41,11 +41,11 @@ from hub.services.topic_addresses import (
     read_topic,
 )
 from hub.websub.questions import Question, Reply
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
-from protocols.websub.requests import ENDLESS_LEASE, LONGEST_SECRET
 from protocols.websub.signatures import SIGNINGS
+from protocols.websub.websub_parameters import ENDLESS_LEASE, LONGEST_SECRET
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (

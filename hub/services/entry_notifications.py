@@ -12,10 +12,10 @@ from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import Document
 from hub.local_topics import name_topic
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
-from protocols.superfeedr.atom import ATOM_TYPE, render_atom
-from protocols.superfeedr.json import JSON_TYPE, render_json
+from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
+from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from storage.packing import unpack, unpacked_size
 from storage.records import EntrySource, FeedId, StoredEntry
 

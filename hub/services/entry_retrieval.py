@@ -28,10 +28,10 @@ from hub.services.feed_requests import LONGEST_WAIT
 from hub.services.service_errors import NotReadable, TooManyWaiting
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics, read_topic
-from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
 from protocols.model import Entry, FeedFormat, Status
+from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.packing import unpack, unpack_bytes, unpacked_size

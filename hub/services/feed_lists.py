@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
 from hub.services.topic_addresses import AddressCheck, read_topic
-from protocols.errors import FeedError
 from protocols.outlines import OutlineWalk, read_outlines
+from protocols.protocol_errors import FeedError
 
 SECONDS: Final = 50.0
 """For all lists that one of them leads to."""

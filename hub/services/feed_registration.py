@@ -32,7 +32,7 @@ from hub.services.topic_addresses import (
     read_topic,
 )
 from hub.sites.feed_finder import LookupKind, LookupResult
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.text import collapse
 from protocols.websub.callbacks import read_callback
 from storage.contract import FeedStore, Storage

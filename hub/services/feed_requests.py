@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final
 
 from hub.sites.feed_finder import LookupKind
-from protocols.errors import FeedLink, InvalidValue
-from protocols.websub.requests import LONGEST_SECRET
+from protocols.protocol_errors import FeedLink, InvalidValue
+from protocols.websub.websub_parameters import LONGEST_SECRET
 from storage.records import Credentials, FeedChange, StoredFeed, SubscriberGroup
 
 LONGEST_WAIT: Final = 20.0

@@ -13,8 +13,8 @@ import hub
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.service_errors import Conflict
-from protocols.errors import InvalidValue
-from protocols.prometheus import Family, Kind, Sample
+from protocols.prometheus import MetricFamily, MetricKind, MetricSample
+from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import Backlog, DatabaseStatus, FeedId, PushCount
@@ -151,7 +151,7 @@ class MetricsService:
         self._asked = asyncio.Lock()
         self._waiting: tuple[float, _Waiting] | None = None
 
-    async def families(self) -> list[Family]:
+    async def families(self) -> list[MetricFamily]:
         """Raises `StorageError`."""
         waiting = await self._read_waiting()
         database = await self._storage.status()
@@ -161,18 +161,20 @@ class MetricsService:
             *self._families_of(waiting),
             await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", database.head),
-            Family(
+            MetricFamily(
                 name="fanfare_database_bytes",
-                kind=Kind.GAUGE,
+                kind=MetricKind.GAUGE,
                 help="Size of the database, and of the write-ahead log beside it.",
                 samples=(
-                    Sample(value=database.size_bytes, labels={"file": "database"}),
-                    Sample(value=database.wal_bytes, labels={"file": "wal"}),
+                    MetricSample(
+                        value=database.size_bytes, labels={"file": "database"}
+                    ),
+                    MetricSample(value=database.wal_bytes, labels={"file": "wal"}),
                 ),
             ),
         ]
 
-    async def _upstream(self) -> Family:
+    async def _upstream(self) -> MetricFamily:
         """Of all hubs together: they are many, and their names are nobody's business;
         the API has them."""
         counts = {
@@ -180,12 +182,12 @@ class MetricsService:
             for hub in await self._storage.pushes.hubs(0)
             for what, count in hub.counts
         }
-        return Family(
+        return MetricFamily(
             name="fanfare_upstream_total",
-            kind=Kind.COUNTER,
+            kind=MetricKind.COUNTER,
             help="What hubs of others were asked, and what they pushed.",
             samples=tuple(
-                Sample(value=counts.get(what, 0), labels={"what": what.value})
+                MetricSample(value=counts.get(what, 0), labels={"what": what.value})
                 for what in PushCount
             ),
         )
@@ -206,7 +208,7 @@ class MetricsService:
         records = await self._storage.log.records(after=position, limit=1)
         return records[0].at if records else None
 
-    def _families_of(self, waiting: _Waiting) -> list[Family]:
+    def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
         backlog = waiting.backlog
         return [
             _gauge("fanfare_feeds", "Feeds, removed ones not counted.", backlog.feeds),
@@ -214,13 +216,13 @@ class MetricsService:
                 "fanfare_subscriptions", "Active subscriptions.", backlog.subscriptions
             ),
             _gauge("fanfare_track_queries", "Track queries.", backlog.track_queries),
-            Family(
+            MetricFamily(
                 name="fanfare_backlog",
-                kind=Kind.GAUGE,
+                kind=MetricKind.GAUGE,
                 help="What deliveries wait in: records not yet split, chunks of up to"
                 " 500, subscriptions that are tried again, ranges given up.",
                 samples=tuple(
-                    Sample(value=value, labels={"stage": stage})
+                    MetricSample(value=value, labels={"stage": stage})
                     for stage, value in (
                         ("fanouts", backlog.fanouts),
                         ("chunks", backlog.chunks),
@@ -254,6 +256,6 @@ class MetricsService:
         return max(0.0, (self._clock.now() - moment).total_seconds())
 
 
-def _gauge(name: str, help: str, value: float, **labels: str) -> Family:
-    sample = Sample(value=value, labels=labels)
-    return Family(name=name, kind=Kind.GAUGE, help=help, samples=(sample,))
+def _gauge(name: str, help: str, value: float, **labels: str) -> MetricFamily:
+    sample = MetricSample(value=value, labels=labels)
+    return MetricFamily(name=name, kind=MetricKind.GAUGE, help=help, samples=(sample,))

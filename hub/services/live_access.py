@@ -15,8 +15,8 @@ from hub.local_topics import LocalTopics
 from hub.runtime.caching import SingleFlight
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics, read_topic
-from protocols.errors import InvalidValue
-from protocols.live.messages import Subscribe, Unsubscribe
+from protocols.live.live_messages import Subscribe, Unsubscribe
+from protocols.protocol_errors import InvalidValue
 from storage.contract import FeedStore
 from storage.records import (
     NOBODY,

@@ -14,9 +14,9 @@ from hub.runtime.clock import Clock
 from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub.pings import Pings, Taken
 from hub.websub.topics import OpenHub
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.track import is_track_topic
-from protocols.websub.requests import (
+from protocols.websub.websub_parameters import (
     SHORTEST_LEASE,
     PublishRequest,
     SubscribeRequest,

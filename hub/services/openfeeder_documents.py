@@ -12,17 +12,7 @@ from hub.publishing.page_changes import PageChanges
 from hub.publishing.page_search import PageSearch
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from protocols.openfeeder.write.chunks import Page
-from protocols.openfeeder.write.documents import (
-    Cached,
-    Scored,
-    Site,
-    render_discovery,
-    render_index,
-    render_page,
-    render_sync,
-)
-from protocols.openfeeder.write.parameters import (
+from protocols.openfeeder.write.content_queries import (
     ErrorCode,
     IndexAsked,
     OpenFeederError,
@@ -31,7 +21,17 @@ from protocols.openfeeder.write.parameters import (
     SearchAsked,
     SyncAsked,
 )
+from protocols.openfeeder.write.page_chunks import EntryPage
 from protocols.openfeeder.write.relevance import Candidate, Ranker, WordRanker
+from protocols.openfeeder.write.served_documents import (
+    Cached,
+    PublisherFacts,
+    Scored,
+    render_discovery,
+    render_index,
+    render_page,
+    render_sync,
+)
 from protocols.scp.collection import page_address
 from protocols.urls import resolve
 from storage.contract import Storage
@@ -101,7 +101,7 @@ class OpenFeederService:
         """2; "MUST be publicly accessible (no auth required)"."""
         options = self.options
         host = self._public_url.partition("://")[2]
-        site = Site(
+        site = PublisherFacts(
             name=options.name or f"Feeds at {host}",
             url=self._public_url,
             language=options.language,
@@ -197,7 +197,7 @@ class OpenFeederService:
         gatekeeper = self.options.gatekeeper
         return [each for each in made if gatekeeper.shows(each.page.facts)]
 
-    async def _scores(self, query: str, page: Page) -> dict[str, float]:
+    async def _scores(self, query: str, page: EntryPage) -> dict[str, float]:
         if not query:
             return {}
         texts = [Candidate(text=each.text) for each in page.chunks]

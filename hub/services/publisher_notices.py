@@ -20,10 +20,10 @@ from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.services.open_hub_requests import Pinged, WebSubService
 from hub.services.service_errors import NotSigned, TooManyWaiting
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.scp.collection import page_address
-from protocols.websub.requests import PublishRequest
 from protocols.websub.signatures import ALGORITHMS, verify
+from protocols.websub.websub_parameters import PublishRequest
 from storage.contract import FeedStore, Storage
 from storage.records import FeedState, StoredFeed
 

@@ -20,7 +20,7 @@ from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services.service_errors import Gone, TooManyWaiting
 from hub.upstream.deliveries import Delivery
 from protocols.websub.signatures import verify
-from protocols.websub.subscriber import HubDenial, HubQuestion
+from protocols.websub.subscribing import HubDenial, HubQuestion
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import CallbackState, PushCallback, PushCount, PushWay

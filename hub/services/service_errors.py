@@ -15,7 +15,7 @@ ServiceError
 
 from __future__ import annotations
 
-from protocols.errors import FeedLink
+from protocols.protocol_errors import FeedLink
 
 
 class ServiceError(Exception):

@@ -18,7 +18,7 @@ from datetime import timedelta
 import structlog
 
 from hub.runtime.clock import Clock
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
 from storage.errors import StorageError
 from storage.records import (

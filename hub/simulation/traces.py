@@ -8,8 +8,8 @@ from typing import Annotated
 
 import msgspec
 
-from protocols.errors import InvalidValue
 from protocols.model import Hints
+from protocols.protocol_errors import InvalidValue
 
 TRAINED = 0.6
 """The part of a feed's span that planners may learn from before they are tested."""

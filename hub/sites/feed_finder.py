@@ -20,11 +20,11 @@ from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, origin
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
-from protocols.feeds.discovery import Choice, choose, discover_in_header
+from protocols.feeds.feed_links import Choice, choose, discover_in_header
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
+from protocols.protocol_errors import FeedError, FeedLink, NotAFeed
 from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
 from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials

@@ -43,9 +43,9 @@ from hub.ingest.visit_slots import SiteSlots
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.sites.spool import Spool, Spools, spooling_request, unroll, verify
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
+from protocols.protocol_errors import FeedError
 from protocols.quick import changed
 from protocols.scp.read.unpacking import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page

@@ -23,10 +23,10 @@ from hub.http import ResponseLimits
 from hub.http.network_errors import BadAnswer
 from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
-from protocols.errors import FeedError, LimitExceeded
+from protocols.protocol_errors import FeedError, LimitExceeded
 from protocols.quick import changed
-from protocols.scp.read.collections import CollectionReader, SitePage
-from protocols.scp.read.entries import entry_of_page
+from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collections import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
 
 SLICE: Final = 128 * 1024
@@ -53,7 +53,7 @@ class Spool:
         self._rules = rules
         self._is_over = is_over
         self._file: IO[bytes] | None = None
-        self._pages: Iterator[SitePage | None] = iter(())
+        self._pages: Iterator[CollectionPage | None] = iter(())
         self._reader = CollectionReader(rules)
         self._line = 0
         self.size = 0
@@ -131,7 +131,7 @@ class Spool:
         while piece := self._file.read(SLICE):
             yield piece
 
-    def _read_pages(self, reader: CollectionReader) -> Iterator[SitePage | None]:
+    def _read_pages(self, reader: CollectionReader) -> Iterator[CollectionPage | None]:
         """None after each slice."""
         for piece in self._read():
             yield from reader.feed(piece)
@@ -167,12 +167,12 @@ def _unkept(error: OSError) -> str:
     return f"cannot be kept: {error.strerror}"
 
 
-def _pass_over(pages: Iterator[SitePage]) -> None:
+def _pass_over(pages: Iterator[CollectionPage]) -> None:
     for _ in pages:
         pass
 
 
-def _read_page(page: SitePage, reader: CollectionReader) -> ReadPage:
+def _read_page(page: CollectionPage, reader: CollectionReader) -> ReadPage:
     entry = entry_of_page(page, reader.warnings)
     milliseconds = int(page.modified.timestamp() * 1000)
     return ReadPage(entry=entry, reference=page.url, stamp=milliseconds)

@@ -19,12 +19,12 @@ from hub.http.network_errors import NetworkError, OptedOut
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
-from protocols.errors import InvalidValue
 from protocols.http import parse_retry_after
-from protocols.pings import LEASE_SECONDS, is_registered, registration_form
+from protocols.legacy_pings import LEASE_SECONDS, is_registered, registration_form
+from protocols.protocol_errors import InvalidValue
 from protocols.urls import resolve
 from protocols.websub.callbacks import read_web_url
-from protocols.websub.subscriber import subscription_form
+from protocols.websub.subscribing import subscription_form
 from storage.records import NewPushCallback, PushCallback, PushCount, PushWay
 
 LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)

@@ -39,7 +39,7 @@ from hub.web.superfeedr.endpoint import SuperfeedrMiddleware, create_modes
 from hub.web.websub.hub_routes import HubMiddleware, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
 from hub.web.websub.push_routes import PushRoutes
-from protocols.errors import ProtocolError
+from protocols.protocol_errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
 

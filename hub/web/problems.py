@@ -24,7 +24,7 @@ from hub.services.service_errors import (
     TooManyWaiting,
 )
 from hub.web.json_output import JsonObject
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.errors import DestinationTaken, NotFound, StorageError
 
 STORAGE_RETRY_SECONDS = 5

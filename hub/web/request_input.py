@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
 from hub.web.problems import Problem
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 LARGEST_BODY = 1024 * 1024
 BODY_SECONDS = 30.0

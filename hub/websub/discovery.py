@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hub.core.fetched import Fetched
 from hub.core.push.hub_offers import hubs_of_feed, hubs_of_header
 from hub.ingest.document_parser import Parser
-from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext
-from protocols.feeds.discovery import discover
+from protocols.feeds.feed_links import discover
 from protocols.model import Feed
+from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.urls import normal_url
 from storage.records import Polling
 

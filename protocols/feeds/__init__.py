@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from protocols.feeds.context import ParseContext
-from protocols.feeds.reading import parse
+from protocols.feeds.feed_reading import parse
 
 __all__ = ["ParseContext", "parse"]

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
-from protocols.errors import InvalidDocument, UnsupportedVersion
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.extensions import Json
@@ -45,6 +44,7 @@ from protocols.model import (
     ParsedFeed,
     Text,
 )
+from protocols.protocol_errors import InvalidDocument, UnsupportedVersion
 from protocols.text import collapse
 
 _KINDS: Final = frozenset({"text", "video", "audio", "image"})
@@ -72,7 +72,7 @@ _KEYS: Final = frozenset(
 )
 
 
-class Item(NamedTuple):
+class CreatorItem(NamedTuple):
     """An item as it stands at a place, a JSON pointer, with the key of its slug."""
 
     place: str
@@ -89,7 +89,7 @@ class InvalidItem(Exception):
         super().__init__(f"{place}: {rule}")
 
 
-def read_item(item: Item, spoken: str, notes: Notes) -> Entry:
+def read_item(item: CreatorItem, spoken: str, notes: Notes) -> Entry:
     """Read an item; ``spoken`` is its creator's. What is optional and wrong is left
     out and noted. Raises `InvalidItem`."""
     place, key, found = item
@@ -391,9 +391,9 @@ class _Reading:
             self.notes.add(f"{place}/slug", f"{slug[:200]} is the slug of another item")
             return
         self.met.add(fingerprint(key))
-        self._read_new(Item(place, key, item), language, hashed)
+        self._read_new(CreatorItem(place, key, item), language, hashed)
 
-    def _read_new(self, item: Item, language: str, hashed: int) -> None:
+    def _read_new(self, item: CreatorItem, language: str, hashed: int) -> None:
         noted = len(self.notes.lines)
         try:
             entry = read_item(item, language, self.notes)

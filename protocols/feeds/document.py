@@ -16,20 +16,20 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.errors import (
+from protocols.feeds.context import ParseContext
+from protocols.feeds.feed_links import discover
+from protocols.feeds.limits import check_body, check_json, check_xml
+from protocols.feeds.names import with_usual_uris
+from protocols.feeds.slices import Slices, find_region
+from protocols.feeds.text_encoding import to_utf8
+from protocols.model import Outline, ParsedFeed
+from protocols.protocol_errors import (
     HTML_PAGE,
     EmptyDocument,
     LimitExceeded,
     MalformedDocument,
     NotAFeed,
 )
-from protocols.feeds.context import ParseContext
-from protocols.feeds.discovery import discover
-from protocols.feeds.encoding import to_utf8
-from protocols.feeds.limits import check_body, check_json, check_xml
-from protocols.feeds.names import with_usual_uris
-from protocols.feeds.slices import Slices, find_region
-from protocols.model import Outline, ParsedFeed
 
 _DOCTYPE: Final = re.compile(rb"<!DOCTYPE\s+([^\s>\[]*)", re.IGNORECASE)
 _ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
@@ -102,7 +102,7 @@ def _doctype_end(body: bytes, start: int) -> int:
     return subset_end.end() if subset_end else len(body)
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     XML = "xml"
     HTML = "html"
     JSON = "json"
@@ -160,21 +160,21 @@ def refuse_binary(body: bytes) -> None:
         raise NotAFeed(next(kinds))
 
 
-def sniff(body: bytes, root: str, doctype: str) -> Kind:
+def sniff(body: bytes, root: str, doctype: str) -> DocumentKind:
     """Tell the kind of a UTF-8 document without leading white space.
 
     ``root`` and ``doctype`` are the names its prolog has, "" for none. Raises
     `NotAFeed` for what is neither markup nor JSON.
     """
     if body.startswith((b"{", b"[")):
-        return Kind.JSON
+        return DocumentKind.JSON
     is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
     if b"\x00" in body[:_SAMPLE] and not is_feed:
         raise NotAFeed("binary data")
     if not body.startswith(b"<"):
         raise NotAFeed("plain text")
     is_html = root.lower() in _HTML_ROOTS or doctype.lower() == "html"
-    return Kind.HTML if is_html and not is_feed else Kind.XML
+    return DocumentKind.HTML if is_html and not is_feed else DocumentKind.XML
 
 
 def leading_junk(body: bytes, root: str) -> int:
@@ -206,17 +206,17 @@ class Repair(Struct, frozen=True, kw_only=True, gc=False):
     problem: str
 
 
-class Document(Struct, frozen=True, kw_only=True, gc=False):
+class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
     """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""
 
-    kind: Kind
+    kind: DocumentKind
     body: bytes
     repairs: tuple[Repair, ...] = ()
     region: Slices | None = None  # all entries, if they are the last document's
     lines_before: int = 0  # that were dropped
 
-    def repaired(self, body: bytes, *repairs: Repair) -> Document:
-        return Document(
+    def repaired(self, body: bytes, *repairs: Repair) -> OpenedDocument:
+        return OpenedDocument(
             kind=self.kind,
             body=body,
             repairs=self.repairs + repairs,
@@ -252,14 +252,14 @@ class Document(Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-def open_document(body: bytes, context: ParseContext) -> Document:
+def open_document(body: bytes, context: ParseContext) -> OpenedDocument:
     """Check, decode and classify. Raises every `FeedError` there is; builds nothing."""
     check_body(body)
     refuse_binary(body)
     return _open_json(body, context) or _open_any(body, context)
 
 
-def _open_json(body: bytes, context: ParseContext) -> Document | None:
+def _open_json(body: bytes, context: ParseContext) -> OpenedDocument | None:
     """As `_open_any` for JSON in UTF-8, which most of it is; None for all else."""
     if not body.startswith((b"{", b"[")):
         return None
@@ -267,15 +267,15 @@ def _open_json(body: bytes, context: ParseContext) -> Document | None:
     if utf8.body is not body or utf8.problem:
         return None
     check_json(body)
-    return Document(kind=Kind.JSON, body=body)
+    return OpenedDocument(kind=DocumentKind.JSON, body=body)
 
 
-def _open_any(body: bytes, context: ParseContext) -> Document:
+def _open_any(body: bytes, context: ParseContext) -> OpenedDocument:
     prolog = read_prolog(body)
     body = with_usual_uris(body, prolog.root)
     region = find_region(body, prolog.root, context.known)
     utf8 = to_utf8(body, context.content_type, region.spans[0] if region else (0, 0))
-    document = Document(kind=Kind.XML, body=utf8.body)
+    document = OpenedDocument(kind=DocumentKind.XML, body=utf8.body)
     if utf8.problem:
         document = document.repaired(
             utf8.body, Repair(name="bytes", problem=utf8.problem)
@@ -286,16 +286,16 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
         usual = with_usual_uris(document.body, prolog.root)
         document = replace(document, body=usual)
     kind = sniff(document.body, prolog.root, prolog.doctype)
-    if kind == Kind.HTML:
+    if kind == DocumentKind.HTML:
         raise NotAFeed(HTML_PAGE, discover(document.body, context.url).feeds)
-    if kind == Kind.JSON:
+    if kind == DocumentKind.JSON:
         check_json(document.body)
         return replace(document, kind=kind)
     check_xml(document.body, document.lines_before)
     opened = without_doctype(document.body, prolog)
     if opened is not body:
         region = find_region(opened, prolog.root, context.known)
-    return Document(
+    return OpenedDocument(
         kind=kind,
         body=opened,
         repairs=document.repairs,
@@ -304,7 +304,7 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
     )
 
 
-def _trimmed(document: Document) -> Document:
+def _trimmed(document: OpenedDocument) -> OpenedDocument:
     """Without what precedes the document. Raises `EmptyDocument`."""
     body = document.body.lstrip().removeprefix(BOM_UTF8).lstrip()
     if not body:

@@ -16,7 +16,7 @@ from typing import Final
 
 from protocols.dates import LONGEST as LONGEST_DATE
 from protocols.dates import parse_date
-from protocols.feeds.encoding import (
+from protocols.feeds.text_encoding import (
     BYTE_ORDER_MARKS,
     decode_as_claimed,
     known_codec,
@@ -50,7 +50,7 @@ _LONG_URLS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Encoding:
+class EncodingExplanation:
     """``source``: what said so. ``claims`` are all that was said of it, as written."""
 
     name: str
@@ -71,21 +71,21 @@ class EntryRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class ParseExplanation:
     """``problems`` are the parser's own: repairs and entries that were left out."""
 
     format: str
     path: str
-    encoding: Encoding
+    encoding: EncodingExplanation
     problems: tuple[str, ...]
     dropped: tuple[str, ...]  # values that are not in the entries
     left_out: int  # entries
     entries: tuple[EntryRule, ...]
 
 
-def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> Explanation:
+def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> ParseExplanation:
     """Explain how a document came to be that feed."""
-    return Explanation(
+    return ParseExplanation(
         format=parsed.format,
         path=parsed.path,
         encoding=explain_encoding(body, content_type),
@@ -96,7 +96,7 @@ def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> Explanation:
     )
 
 
-def explain_encoding(body: bytes, content_type: str) -> Encoding:
+def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
     """Which encoding a document was read in: the first said that gives what was read.
 
     Tried out instead of asked for, it is right whatever rules reading follows.
@@ -107,13 +107,17 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
     claims = tuple(f"{source}: {label}" for source, label, _ in said)
     for source, _, codec in said:
         if codec and _decoded(body, codec) == found.body:
-            return Encoding(name=codec, source=source, claims=claims, problem=problem)
+            return EncodingExplanation(
+                name=codec, source=source, claims=claims, problem=problem
+            )
     name = "utf-8"
     if found.body != body:
         fitting = (each for each in _UNCLAIMED if _decoded(body, each) == found.body)
         name = next(fitting, "unknown")
     default = "its bytes, against what is said" if said else "its bytes"
-    return Encoding(name=name, source=default, claims=claims, problem=problem)
+    return EncodingExplanation(
+        name=name, source=default, claims=claims, problem=problem
+    )
 
 
 def _trouble(body: bytes, content_type: str) -> str:

@@ -25,12 +25,11 @@ import feedparser
 from msgspec.structs import replace
 
 from protocols.dates import parse_date
-from protocols.errors import MalformedDocument
 from protocols.feeds.assembly import assemble
 from protocols.feeds.atom import is_page
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document
+from protocols.feeds.document import OpenedDocument
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.extensions import Json, keep_value
 from protocols.feeds.limits import newest
@@ -40,6 +39,7 @@ from protocols.feeds.names import NAMESPACES, usual_declarations, usual_name
 from protocols.feeds.scope import Scope
 from protocols.languages import language_tag
 from protocols.model import Author, Feed, FeedFormat, Link, ParsedFeed, Text
+from protocols.protocol_errors import MalformedDocument
 from protocols.text import text_of_html, text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
 
@@ -232,7 +232,7 @@ _LONGEST_DECLARATION: Final = 1_000
 
 
 def read_with_feedparser(
-    document: Document, context: ParseContext
+    document: OpenedDocument, context: ParseContext
 ) -> ParsedFeed | None:
     """Read a UTF-8 document; ``None`` when feedparser finds no feed in it.
 

@@ -14,14 +14,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from protocols.errors import FeedError
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document, read_prolog
+from protocols.feeds.document import OpenedDocument, read_prolog
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import (
+    EntryLocation,
     KnownSlices,
     PassedOver,
-    Place,
     find_place,
     setting_of,
 )
@@ -41,12 +40,13 @@ from protocols.feeds.xml import (
     read_tree,
 )
 from protocols.model import Outline, ParsedFeed
+from protocols.protocol_errors import FeedError
 
 PATH: Final = "incremental"
 
 
 def read_incrementally(
-    document: Document, known: bytes, context: ParseContext
+    document: OpenedDocument, known: bytes, context: ParseContext
 ) -> ParsedFeed:
     """As `parse_xml`, but for entries that are among the ``known`` ones.
 
@@ -64,7 +64,9 @@ def read_incrementally(
     return parsed or _read_all(document, slices, context)
 
 
-def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
+def _read_all(
+    document: OpenedDocument, slices: Slices, context: ParseContext
+) -> ParsedFeed:
     place, parsed = _read_with_place(document, context)
     count = len(slices.spans)
     if place is None or parsed.deletions or parsed.problems:
@@ -83,8 +85,8 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
 
 
 def _read_with_place(
-    document: Document, context: ParseContext
-) -> tuple[Place | None, ParsedFeed]:
+    document: OpenedDocument, context: ParseContext
+) -> tuple[EntryLocation | None, ParsedFeed]:
     """The whole document; no place of what had to be mended."""
     found = read_shortened(
         document.body,
@@ -101,7 +103,7 @@ def _read_with_place(
 
 
 def _read_around(
-    document: Document, known: KnownSlices, context: ParseContext
+    document: OpenedDocument, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but the entries, where these are the last document's, as they stood."""
     if document.region is None:
@@ -111,7 +113,7 @@ def _read_around(
 
 
 def _read_unknown(
-    document: Document, slices: Slices, known: KnownSlices, context: ParseContext
+    document: OpenedDocument, slices: Slices, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but what is known; ``None`` if that is not certain to be the same."""
     by_hash = known.by_hash()
@@ -135,7 +137,7 @@ def _read_unknown(
 
 
 def _read_parts(
-    document: Document,
+    document: OpenedDocument,
     parts: tuple[bytes, tuple[bool, ...]],
     passed: PassedOver,
     known: KnownSlices,
@@ -166,7 +168,7 @@ def _read_parts(
 
 def _read_with_stand_ins(
     body: bytes, stand_ins: tuple[bool, ...], context: ParseContext
-) -> tuple[Place, ParsedFeed] | None:
+) -> tuple[EntryLocation, ParsedFeed] | None:
     """``None`` unless every stand-in, and every entry to be read, is in one place."""
     root = parse_tree(body)
     place = find_place(root)

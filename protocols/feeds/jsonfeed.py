@@ -13,7 +13,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from protocols.dates import parse_date
-from protocols.errors import InvalidDocument, NotAFeed
 from protocols.feeds.assembly import assemble
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
@@ -25,6 +24,7 @@ from protocols.feeds.outline import read_unknown
 from protocols.identity import fingerprint
 from protocols.languages import language_tag
 from protocols.model import Author, FeedFormat, ParsedFeed, Text
+from protocols.protocol_errors import InvalidDocument, NotAFeed
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 

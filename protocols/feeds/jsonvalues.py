@@ -13,10 +13,10 @@ from typing import Final
 
 import orjson
 
-from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.extensions import Json
 from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
 from protocols.languages import language_tag
+from protocols.protocol_errors import LimitExceeded, MalformedDocument
 from protocols.urls import is_web_url, resolve
 
 

@@ -13,14 +13,14 @@ from typing import Any, Final
 from lxml import etree
 from msgspec.structs import replace
 
-from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document, Kind, open_document
+from protocols.feeds.document import DocumentKind, OpenedDocument, open_document
 from protocols.feeds.element import Element, local_name
-from protocols.feeds.reading import read_document
+from protocols.feeds.feed_reading import read_document
 from protocols.feeds.repair import repair
 from protocols.feeds.xml import read_whole_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import LimitExceeded, MalformedDocument
 
 _OPAQUE: Final = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _ESCAPED: Final = re.compile(
@@ -50,7 +50,7 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
     try:
         return read_document(document, context)
     except MalformedDocument as error:
-        if document.kind == Kind.JSON:
+        if document.kind == DocumentKind.JSON:
             raise
         repaired = repair(document)
         parsed = _read_somehow(repaired, context)
@@ -62,7 +62,7 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
         return replace(parsed, problems=(str(error), *parsed.problems))
 
 
-def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | None:
+def _read_somehow(document: OpenedDocument, context: ParseContext) -> ParsedFeed | None:
     """By recovery, unless feedparser finds what that lost."""
     root = _recover_tree(document.body)
     visible = _OPAQUE.sub(b"", document.body)
@@ -80,7 +80,7 @@ def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | Non
 
 
 def read_with_feedparser(
-    document: Document, context: ParseContext
+    document: OpenedDocument, context: ParseContext
 ) -> ParsedFeed | None:
     """Few documents need it, and loading it takes as long as loading all our readers:
     the first one loads it."""
@@ -95,7 +95,7 @@ def _is_quickly_read(body: bytes) -> bool:
 
 
 def _recover(
-    document: Document, root: Element, visible: bytes, context: ParseContext
+    document: OpenedDocument, root: Element, visible: bytes, context: ParseContext
 ) -> ParsedFeed | None:
     """What libxml2 made of it, if it holds all entries that the text begins."""
     begun = len(_STARTS.findall(visible))
@@ -109,7 +109,7 @@ def _recover(
         return None
 
 
-def _without_incomplete(parsed: ParsedFeed, document: Document) -> ParsedFeed:
+def _without_incomplete(parsed: ParsedFeed, document: OpenedDocument) -> ParsedFeed:
     """A document cut off in its last entry says nothing certain about that one."""
     visible = _OPAQUE.sub(b"", document.body)
     last_start = max((match.start() for match in _STARTS.finditer(visible)), default=-1)

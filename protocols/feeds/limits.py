@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from protocols.errors import LimitExceeded
+from protocols.protocol_errors import LimitExceeded
 
 Item = TypeVar("Item")
 

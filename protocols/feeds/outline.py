@@ -130,7 +130,7 @@ def known_region(packed: bytes) -> int:
     return int(region)
 
 
-class Place(Struct, frozen=True):
+class EntryLocation(Struct, frozen=True):
     """Where all entries of a document stand, and what they inherit there."""
 
     holder: Element
@@ -138,10 +138,10 @@ class Place(Struct, frozen=True):
     inherited: tuple[object, ...]
 
 
-def find_place(root: Element) -> Place | None:
+def find_place(root: Element) -> EntryLocation | None:
     """``None`` if entries stand in several places, or before the channel."""
     if local_name(root.tag).lower() == "feed":
-        return Place(root, _children(root, "entry"), _inherited(root))
+        return EntryLocation(root, _children(root, "entry"), _inherited(root))
     channels, beside = _children(root, "channel"), _children(root, "item")
     if len(channels) != 1:
         return None
@@ -149,15 +149,15 @@ def find_place(root: Element) -> Place | None:
     inherited = _inherited(root) + _inherited(channel)
     inside = _children(channel, "item")
     if not beside:
-        return Place(channel, inside, inherited)
+        return EntryLocation(channel, inside, inherited)
     first = next(each for each in root if local_name(each.tag) in ("channel", "item"))
     if inside or first is not channel:
         return None
-    return Place(root, beside, inherited)
+    return EntryLocation(root, beside, inherited)
 
 
 def setting_of(
-    place: Place, declaration: bytes, feed: Feed, context: ParseContext
+    place: EntryLocation, declaration: bytes, feed: Feed, context: ParseContext
 ) -> int:
     """A hash of all that an entry's reading depends on beside its own bytes.
 

@@ -14,9 +14,9 @@ from html.entities import html5
 from itertools import chain
 from typing import Final
 
-from protocols.feeds.document import Document, Repair
-from protocols.feeds.encoding import mend_utf8
+from protocols.feeds.document import OpenedDocument, Repair
 from protocols.feeds.names import NAMESPACES
+from protocols.feeds.text_encoding import mend_utf8
 
 _OPAQUE_BEGINS: Final = re.compile(r"<!\[CDATA\[|<!--")
 _END_OF: Final = {"<![CDATA[": "]]>", "<!--": "-->"}
@@ -152,7 +152,7 @@ _JSON_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x20)}
 _PROBLEM: Final = "JSON was mended: control characters, commas, comments or escapes"
 
 
-def repair_json(document: Document) -> Document:
+def repair_json(document: OpenedDocument) -> OpenedDocument:
     """Mend a document in UTF-8; the same, unchanged, when nothing helps.
 
     Raw line breaks and wrong escapes in strings, commas before a closing bracket,
@@ -235,7 +235,7 @@ _MARKS: Final = re.compile(
 _MOST_PREFIXES: Final = 50
 
 
-def repair(document: Document) -> Document:
+def repair(document: OpenedDocument) -> OpenedDocument:
     """Do all that helps; the same document, unchanged, when nothing does."""
     text, repairs = _decode(document)
     for name, problem, mend in _STEPS:
@@ -249,13 +249,13 @@ def repair(document: Document) -> Document:
     return document.repaired(text.encode(), *repairs)
 
 
-def repair_encoding(document: Document) -> Document:
+def repair_encoding(document: OpenedDocument) -> OpenedDocument:
     """All that can be done for JSON; the same document if its bytes are UTF-8."""
     text, repairs = _decode(document)
     return document.repaired(text.encode(), *repairs) if repairs else document
 
 
-def _decode(document: Document) -> tuple[str, list[Repair]]:
+def _decode(document: OpenedDocument) -> tuple[str, list[Repair]]:
     body = document.body
     try:
         return body.decode(), []

@@ -40,16 +40,16 @@ from cssselect.parser import Element as Named
 from cssselect.xpath import ExpressionError
 from lxml import etree
 
-from protocols.errors import EmptyDocument, InvalidDocument, LimitExceeded
 from protocols.feeds.context import ParseContext
-from protocols.feeds.discovery import parse_page
 from protocols.feeds.element import Element, text_of
-from protocols.feeds.encoding import to_utf8
+from protocols.feeds.feed_links import parse_page
 from protocols.feeds.jsonvalues import load_json
 from protocols.feeds.limits import MAX_TEXT_BYTES, check_body, check_json, check_xml
 from protocols.feeds.references import make_absolute
+from protocols.feeds.text_encoding import to_utf8
 from protocols.identity import fingerprint
 from protocols.model import Entry, Feed, FeedFormat, Link, ParsedFeed, Text
+from protocols.protocol_errors import EmptyDocument, InvalidDocument, LimitExceeded
 from protocols.text import collapse
 from protocols.urls import is_json_path
 

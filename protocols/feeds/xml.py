@@ -8,10 +8,9 @@ from typing import Final, TypeAlias, TypeVar
 from lxml import etree
 from msgspec.structs import replace
 
-from protocols.errors import FeedError, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.atom import read_atom
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document
+from protocols.feeds.document import OpenedDocument
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_DEPTH, MAX_TEXT_BYTES
 from protocols.feeds.longtexts import LongTexts, StandInFound, shorten
@@ -26,6 +25,12 @@ from protocols.feeds.repair import repair
 from protocols.feeds.rss import read_rdf, read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import (
+    FeedError,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
 from protocols.xml_syntax import SAFE
 
 Result = TypeVar("Result")
@@ -49,7 +54,7 @@ _OF_RSS: Final = frozenset(NAMESPACES["rss"])
 _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 
-def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
+def parse_xml(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
     """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
     parsed = read_shortened(
         document.body,
@@ -77,7 +82,7 @@ def read_shortened(body: bytes, read: TreeReader[Result]) -> Result | None:
     return None if texts.are_left else result
 
 
-def build_tree(document: Document) -> tuple[Document, Element]:
+def build_tree(document: OpenedDocument) -> tuple[OpenedDocument, Element]:
     """The tree, and the document it was built from: the same one, or repaired."""
     try:
         return document, parse_tree(document.body)

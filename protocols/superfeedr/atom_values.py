@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from protocols.enclosures import Captions, enclosed_files
 from protocols.languages import language_tag
 from protocols.model import Author, Category, Entry, Extensions, Link, Text
-from protocols.superfeedr.rendering import author_id
+from protocols.superfeedr.rendered_values import author_id
 from protocols.text import collapse
 from protocols.xml_syntax import Parts, XmlWriter, attribute, clean
 

@@ -22,10 +22,10 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from protocols.errors import InvalidValue
 from protocols.http import parse_content_type
+from protocols.protocol_errors import InvalidValue
 from protocols.websub.callbacks import LONGEST_URL, read_web_url
-from protocols.websub.requests import only_value, required_value
+from protocols.websub.websub_parameters import only_value, required_value
 
 MOST_PARAMETERS: Final = 1_000
 DEEPEST: Final = 8

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
     "topic": ("topic", "hub.topic", "feed", "feed.url", "url"),

@@ -7,7 +7,7 @@ A query is a topic without a feed; the language is that of Superfeedr's trackers
 from protocols.track.parsing import parse_query
 from protocols.track.query import Query, QueryError, canonical
 from protocols.track.subject import Subject, subject_of
-from protocols.track.topics import TrackTopic, is_track_topic, read_track_topic
+from protocols.track.track_topics import TrackTopic, is_track_topic, read_track_topic
 
 __all__ = [
     "Query",

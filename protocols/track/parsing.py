@@ -19,15 +19,15 @@ from typing import Final
 from protocols.track.query import (
     All,
     AnyOf,
-    Comparison,
     Language,
     Leaf,
     LinkTo,
     Member,
     Popularity,
+    PopularityComparison,
     Query,
     QueryError,
-    Site,
+    SiteTerm,
     Words,
     is_positive,
 )
@@ -35,7 +35,7 @@ from protocols.track.subject import address_of
 from protocols.track.words import folded, words_of
 
 
-class Mark(StrEnum):
+class QueryMark(StrEnum):
     OPEN = "("
     CLOSE = ")"
     OR = "|"
@@ -48,10 +48,10 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class QueryToken:
     """``position`` counts characters from 1; ``name`` is that of a flag."""
 
-    mark: Mark
+    mark: QueryMark
     position: int
     text: str = ""
     name: str = ""
@@ -60,8 +60,10 @@ class Token:
 FLAGS: Final = "site:, link:, language:, popularity:, porn:ok and bozo:ok"
 
 _SPACE: Final = re.compile(r"\s*")
-_MARKS: Final = {str(mark): mark for mark in (Mark.OPEN, Mark.CLOSE, Mark.OR)}
-_SIGNS: Final = {str(mark): mark for mark in (Mark.AND, Mark.NOT)}
+_MARKS: Final = {
+    str(mark): mark for mark in (QueryMark.OPEN, QueryMark.CLOSE, QueryMark.OR)
+}
+_SIGNS: Final = {str(mark): mark for mark in (QueryMark.AND, QueryMark.NOT)}
 _FLAG: Final = re.compile(
     r"(site|link|language|porn|bozo|popularity)(?::|(?<=popularity)(?=[<>]))",
     re.IGNORECASE,
@@ -74,32 +76,32 @@ _QUOTED: Final = re.compile(r'"([^"]*)"')
 _VALUE: Final = re.compile(r"""[^\s()|"]*""")
 
 
-def tokens_of(query: str) -> Iterator[Token]:
+def tokens_of(query: str) -> Iterator[QueryToken]:
     """Raises `QueryError` for quotes that do not end, and comparisons of no flag."""
     place = _end_of(_SPACE, query, 0)
     while place < len(query):
         token, place = _next_token(query, place)
         yield token
         place = _end_of(_SPACE, query, place)
-    yield Token(Mark.END, place + 1)
+    yield QueryToken(QueryMark.END, place + 1)
 
 
-def _next_token(query: str, place: int) -> tuple[Token, int]:
+def _next_token(query: str, place: int) -> tuple[QueryToken, int]:
     character, position = query[place], place + 1
     mark = _MARKS.get(character) or _SIGNS.get(character)
     if mark:
-        return Token(mark, position), place + 1
+        return QueryToken(mark, position), place + 1
     if character == '"':
         text, end = _quoted(query, place)
-        return Token(Mark.QUOTED, position, text), end
+        return QueryToken(QueryMark.QUOTED, position, text), end
     flag = _FLAG.match(query, place)
     if flag:
         text, end = _value(query, flag.end())
-        return Token(Mark.FLAG, position, text, flag[1].lower()), end
+        return QueryToken(QueryMark.FLAG, position, text, flag[1].lower()), end
     if _COMPARISON.match(query, place):
         raise QueryError(position, "one of the flags " + FLAGS, query[place:])
     end = _end_of(_WORD, query, place)
-    return Token(Mark.WORD, position, query[place:end]), end
+    return QueryToken(QueryMark.WORD, position, query[place:end]), end
 
 
 def _quoted(query: str, place: int) -> tuple[str, int]:
@@ -131,7 +133,7 @@ LONGEST_QUERY: Final = 2_048
 MOST_MEMBERS: Final = 100
 MOST_DEPTH: Final = 20
 
-_ENDS: Final = frozenset({Mark.OR, Mark.CLOSE, Mark.END})
+_ENDS: Final = frozenset({QueryMark.OR, QueryMark.CLOSE, QueryMark.END})
 _MEMBER: Final = "a word, a phrase in quotes, a flag or a group"
 _HOST: Final = re.compile(r"[^\s/?#@:]+")
 _NUMBER: Final = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d*)?|\.\d+)")
@@ -149,14 +151,14 @@ class _Parser:
     """One reading of one query."""
 
     def __init__(self, text: str) -> None:
-        self._tokens: Iterator[Token] = tokens_of(text)
+        self._tokens: Iterator[QueryToken] = tokens_of(text)
         self._token = next(self._tokens)
         self._members = 0
         self._allowed: set[str] = set()
 
     def query(self) -> Query:
         root = self._any(depth=0)
-        if self._token.mark is not Mark.END:
+        if self._token.mark is not QueryMark.END:
             raise self._unexpected("the end or an opening parenthesis before it")
         if root is None or not is_positive(root):
             raise QueryError(1, "something that must be there, in every alternative,")
@@ -171,7 +173,7 @@ class _Parser:
         if depth > MOST_DEPTH:
             raise self._unexpected(f"at most {MOST_DEPTH} groups in each other")
         members = [self._all(depth)]
-        while self._token.mark is Mark.OR:
+        while self._token.mark is QueryMark.OR:
             self._advance()
             members.append(self._all(depth))
         wanted = [member for member in members if member]
@@ -182,7 +184,7 @@ class _Parser:
         is_first = True
         given: set[str] = set()
         while is_first or self._token.mark not in _ENDS:
-            if self._token.mark is Mark.AND and not is_first:
+            if self._token.mark is QueryMark.AND and not is_first:
                 self._advance()
             position = self._token.position
             member = self._member(depth)
@@ -195,15 +197,15 @@ class _Parser:
     def _member(self, depth: int) -> Member | None:
         token = self._token
         self._count()
-        if token.mark is Mark.NOT:
+        if token.mark is QueryMark.NOT:
             self._advance()
             return self._negated(depth + 1)
-        if token.mark is Mark.OPEN:
+        if token.mark is QueryMark.OPEN:
             return self._group(depth)
-        if token.mark in (Mark.WORD, Mark.QUOTED):
+        if token.mark in (QueryMark.WORD, QueryMark.QUOTED):
             self._advance()
             return _words(token)
-        if token.mark is Mark.FLAG:
+        if token.mark is QueryMark.FLAG:
             self._advance()
             return self._flag(token)
         raise self._unexpected(_MEMBER)
@@ -220,12 +222,12 @@ class _Parser:
     def _group(self, depth: int) -> Member | None:
         self._advance()
         member = self._any(depth + 1)
-        if self._token.mark is not Mark.CLOSE:
+        if self._token.mark is not QueryMark.CLOSE:
             raise self._unexpected("a closing parenthesis")
         self._advance()
         return member
 
-    def _flag(self, token: Token) -> Member | None:
+    def _flag(self, token: QueryToken) -> Member | None:
         if token.name in ("porn", "bozo"):
             if token.text.lower() != "ok":
                 raise QueryError(token.position, f"{token.name}:ok", token.text)
@@ -255,7 +257,7 @@ def _one_or(kind: type[All | AnyOf], members: list[Member]) -> Member | None:
 
 def _check_single(member: Member, given: set[str], position: int) -> None:
     """Of the same entry two of these cannot be wanted, or only to no purpose."""
-    if isinstance(member, Site | LinkTo | Language) and not member.is_negated:
+    if isinstance(member, SiteTerm | LinkTo | Language) and not member.is_negated:
         name = str(member).partition(":")[0]
     elif isinstance(member, Popularity):
         name = "popularity"
@@ -266,8 +268,8 @@ def _check_single(member: Member, given: set[str], position: int) -> None:
     given.add(name)
 
 
-def _words(token: Token) -> Words:
-    is_exact = token.mark is Mark.QUOTED
+def _words(token: QueryToken) -> Words:
+    is_exact = token.mark is QueryMark.QUOTED
     words = words_of(token.text)
     if not is_exact:
         words = [folded(word) for word in words]
@@ -276,11 +278,11 @@ def _words(token: Token) -> Words:
     return Words(tuple(words), is_exact)
 
 
-def _site(token: Token) -> Site:
-    return Site(_host(token, address_of(token.text)[0]))
+def _site(token: QueryToken) -> SiteTerm:
+    return SiteTerm(_host(token, address_of(token.text)[0]))
 
 
-def _link(token: Token) -> LinkTo:
+def _link(token: QueryToken) -> LinkTo:
     host, path = address_of(token.text)
     if host:
         return LinkTo(f"{host}{path or '/'}")
@@ -291,7 +293,7 @@ def _link(token: Token) -> LinkTo:
     return LinkTo(_host(token, ""))
 
 
-def _host(token: Token, host: str) -> str:
+def _host(token: QueryToken, host: str) -> str:
     if not host and _HOST.fullmatch(token.text):
         host = address_of(f"http://{token.text}")[0]
     if not host:
@@ -300,7 +302,7 @@ def _host(token: Token, host: str) -> str:
     return host
 
 
-def _language(token: Token) -> Language:
+def _language(token: QueryToken) -> Language:
     if _CODE.fullmatch(token.text) is None:
         raise QueryError(
             token.position, "two letters (ISO 639-1) after language:", token.text
@@ -308,16 +310,16 @@ def _language(token: Token) -> Language:
     return Language(token.text[:2].lower())
 
 
-def _popularity(token: Token) -> Popularity:
+def _popularity(token: QueryToken) -> Popularity:
     match = _NUMBER.fullmatch(token.text)
     if match is None:
         raise QueryError(
             token.position, "<, <=, > or >= and a number after popularity:", token.text
         )
-    return Popularity(Comparison(match[1]), float(match[2]))
+    return Popularity(PopularityComparison(match[1]), float(match[2]))
 
 
-_FLAGS: Final[Mapping[str, Callable[[Token], Leaf]]] = {
+_FLAGS: Final[Mapping[str, Callable[[QueryToken], Leaf]]] = {
     "language": _language,
     "link": _link,
     "popularity": _popularity,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.track.subject import Subject
 
 _PLAIN_VALUE: Final = re.compile(r"[^\s()|]+(?:\([^\s()|]*\)[^\s()|]*)*")
@@ -33,14 +33,14 @@ class QueryError(InvalidValue):
         self.args = (f"query: expected {expected} at character {position}{shown}",)
 
 
-class Comparison(StrEnum):
+class PopularityComparison(StrEnum):
     LESS = "<"
     AT_MOST = "<="
     MORE = ">"
     AT_LEAST = ">="
 
     @property
-    def inverse(self) -> Comparison:
+    def inverse(self) -> PopularityComparison:
         return _INVERSES[self]
 
     def holds(self, left: float, right: float) -> bool:
@@ -48,16 +48,16 @@ class Comparison(StrEnum):
 
 
 _INVERSES: Final = {
-    Comparison.LESS: Comparison.AT_LEAST,
-    Comparison.AT_MOST: Comparison.MORE,
-    Comparison.MORE: Comparison.AT_MOST,
-    Comparison.AT_LEAST: Comparison.LESS,
+    PopularityComparison.LESS: PopularityComparison.AT_LEAST,
+    PopularityComparison.AT_MOST: PopularityComparison.MORE,
+    PopularityComparison.MORE: PopularityComparison.AT_MOST,
+    PopularityComparison.AT_LEAST: PopularityComparison.LESS,
 }
-_HOLDS: Final[dict[Comparison, Callable[[float, float], bool]]] = {
-    Comparison.LESS: operator.lt,
-    Comparison.AT_MOST: operator.le,
-    Comparison.MORE: operator.gt,
-    Comparison.AT_LEAST: operator.ge,
+_HOLDS: Final[dict[PopularityComparison, Callable[[float, float], bool]]] = {
+    PopularityComparison.LESS: operator.lt,
+    PopularityComparison.AT_MOST: operator.le,
+    PopularityComparison.MORE: operator.gt,
+    PopularityComparison.AT_LEAST: operator.ge,
 }
 
 
@@ -89,7 +89,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteTerm:
     """Published at a host, or at one under it."""
 
     host: str
@@ -98,7 +98,7 @@ class Site:
     def matches(self, subject: Subject) -> bool:
         return (self.host in subject.hosts) is not self.is_negated
 
-    def inverse(self) -> Site:
+    def inverse(self) -> SiteTerm:
         return replace(self, is_negated=not self.is_negated)
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    comparison: Comparison
+    comparison: PopularityComparison
     number: float
 
     @property
@@ -199,7 +199,7 @@ class AnyOf:
         return " | ".join(map(str, self.members))
 
 
-Leaf: TypeAlias = Words | Site | LinkTo | Language | Popularity
+Leaf: TypeAlias = Words | SiteTerm | LinkTo | Language | Popularity
 Member: TypeAlias = Leaf | All | AnyOf
 
 

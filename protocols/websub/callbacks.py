@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 LONGEST_URL = 2_048
 """Characters, of a topic as of a callback."""

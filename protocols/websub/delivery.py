@@ -13,7 +13,7 @@ SHARED_HEADERS_KEPT = 256
 """Topics and formats whose headers are remembered while a record fans out."""
 
 
-class Delivery(Struct, frozen=True, kw_only=True, gc=False):
+class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     """A notification that is about to be sent.
 
     ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
@@ -48,7 +48,7 @@ def notification_id(epoch: str, position: int, subscription: int) -> str:
     return f"{epoch}-{position}-{subscription}"
 
 
-def delivery_headers(delivery: Delivery) -> dict[str, str]:
+def delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
     """All headers of the request that are the hub's to choose.
 
     Signatures are there "when, and only when" the subscription has a secret.
@@ -86,7 +86,7 @@ def _shared_headers(
     }
 
 
-def _sign(headers: dict[str, str], delivery: Delivery) -> None:
+def _sign(headers: dict[str, str], delivery: WebhookDelivery) -> None:
     """WebSub has place for one signature. Standard Webhooks: "multiple signatures
     (space delimited)", so that secrets change "with no downtime"."""
     secret, id, at = delivery.secret, delivery.id, delivery.timestamp

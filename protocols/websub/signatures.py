@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import Final
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 ALGORITHMS: Final = ("sha1", "sha256", "sha384", "sha512")
 """Those of the WebSub recommendation."""

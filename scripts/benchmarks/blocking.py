@@ -35,7 +35,7 @@ from hub.search.entry_search import SearchService
 from hub.search.index_follower import SearchIndex
 from hub.services.entry_notifications import render
 from hub.services.token_authentication import Principal
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
 from scripts.benchmarks.documents import make_document, rss
 from scripts.benchmarks.measuring import Finding, Size, until
 from scripts.benchmarks.peers import Peer, running_peer

@@ -31,7 +31,7 @@ from hub.services.topic_addresses import TrackTopics
 from hub.web.authentication import Authenticator
 from hub.web.server.http_server import create_server, listening_socket
 from hub.web.streams.stream_routes import StreamRoutes
-from protocols.live.encoding import text_frame
+from protocols.live.message_encoding import text_frame
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.hub_under_test import running_hub
 from scripts.benchmarks.listeners import MARK, Listeners, allow_files, listening

@@ -23,14 +23,14 @@ from msgspec import Struct
 
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
-from protocols.errors import MalformedDocument
 from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from protocols.model import IdSource, Notification, ParsedFeed, Status
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.protocol_errors import MalformedDocument
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 from scripts.benchmarks.documents import FeedDocument, make_documents
 from scripts.benchmarks.measuring import Finding, Size
 from storage.records import Polling

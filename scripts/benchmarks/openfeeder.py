@@ -13,7 +13,7 @@ from typing import Final
 
 from hub.runtime.clock import SystemClock
 from hub.services.openfeeder_documents import OpenFeederService
-from protocols.openfeeder.write.parameters import (
+from protocols.openfeeder.write.content_queries import (
     IndexAsked,
     PageAsked,
     Request,

@@ -18,7 +18,7 @@ from hub.services.entry_retrieval import EntryRange, RetrievalRequest, Retrieval
 from hub.services.feed_registration import FeedService
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of

@@ -16,8 +16,8 @@ from statistics import median
 
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, head_line
-from protocols.scp.read.collections import CollectionReader, SitePage
-from protocols.scp.read.entries import entry_of_page
+from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collections import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
 from protocols.scp.write.page import PageContext, page_line
 from scripts.benchmarks.known_items import measure_known_items
@@ -138,7 +138,7 @@ def _round(file: Path, pages: int, idle: float) -> _Round:
     return _Round(reader.output / 1e6, cpu, _peak() - idle)
 
 
-def _pages(file: Path, reader: CollectionReader) -> Iterator[SitePage]:
+def _pages(file: Path, reader: CollectionReader) -> Iterator[CollectionPage]:
     with file.open("rb") as packed:
         while piece := packed.read(_PIECE):
             yield from reader.feed(piece)

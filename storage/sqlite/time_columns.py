@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from protocols.websub.requests import LONGEST_LEASE
+from protocols.websub.websub_parameters import LONGEST_LEASE
 from storage.clock_steps import LONGEST_WAIT, NOTICED, FeedTimes, held_back, put_right
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds

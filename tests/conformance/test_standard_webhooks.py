@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from protocols.websub.delivery import Delivery, delivery_headers
+from protocols.websub.delivery import WebhookDelivery, delivery_headers
 from protocols.websub.signatures import sign_webhook, verify_webhook
 from tests.support.standard_webhooks import Received
 from tests.support.standard_webhooks import verifies as verifies_by_hand
@@ -52,7 +52,7 @@ def sent(
     body: bytes = b"{}", secret: str = secret_of(32), former_secret: str = ""
 ) -> Case:
     """What the hub sends."""
-    delivery = Delivery(
+    delivery = WebhookDelivery(
         topic="https://site.example/feed",
         callback="https://reader.example/",
         hub="https://hub.example/hub",

@@ -22,34 +22,34 @@ from hub.http.network_errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document
 from hub.ingest.worker_frames import Task
-from protocols.errors import FeedError, InvalidValue
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.discovery import discover, discover_in_header
 from protocols.feeds.explaining import explain
+from protocols.feeds.feed_links import discover, discover_in_header
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.html import disarm, sanitize
 from protocols.http import parse_link_header, read_robots
 from protocols.http.headers import header_value, parse_reset
 from protocols.identity import fingerprint
-from protocols.live.decoding import read_client_message, read_server_message
+from protocols.legacy_pings import Fault, read_call, read_ping, render_fault
+from protocols.live.message_decoding import read_client_message, read_server_message
 from protocols.model import Feed, FeedFormat, Notification, ParsedFeed, Status
-from protocols.openfeeder.read.documents import read_front, read_listing, read_page
-from protocols.openfeeder.read.entries import content_of as openfeeder_content
-from protocols.openfeeder.read.entries import entry_of, is_of
 from protocols.openfeeder.read.places import discovery_places, places_in_llms
+from protocols.openfeeder.read.site_answers import read_front, read_listing, read_page
+from protocols.openfeeder.read.site_entries import content_of as openfeeder_content
+from protocols.openfeeder.read.site_entries import entry_of, is_of
 from protocols.outlines import read_outlines
-from protocols.pings import Fault, read_call, read_ping, render_fault
+from protocols.protocol_errors import FeedError, InvalidValue
+from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collections import CollectionReader
-from protocols.scp.read.entries import entry_of_page
 from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
 from protocols.scp.read.unpacking import SizeLimits
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 from protocols.superfeedr.parameters import read_body, read_query
 from protocols.track import parse_query, subject_of
-from protocols.websub.requests import read_form, read_request
-from protocols.websub.subscriber import read_question
+from protocols.websub.subscribing import read_question
+from protocols.websub.websub_parameters import read_form, read_request
 from protocols.xml_syntax import SAFE
 
 DATA: Final = Path(__file__).parent.parent / "data"

@@ -21,7 +21,7 @@ from hub.publishing.openfeeder_analytics import create_sink
 from hub.settings import Settings
 from hub.upstream.requests import HubRequests
 from hub.websub.validation import Validation
-from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint
+from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from storage.records import FeedId, NewFeed, NewPushCallback, Polling, PushWay
 from tests.hardening.forbidden_addresses import (
     LOOPBACK_HOSTS,

@@ -11,9 +11,9 @@ from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
 from hub.services.open_hub_requests import Ping
 from hub.websub.topics import TopicRefused
-from protocols.errors import InvalidValue
-from protocols.live.messages import Subscribe as Listen
-from protocols.websub.requests import PublishRequest, SubscribeRequest
+from protocols.live.live_messages import Subscribe as Listen
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.websub_parameters import PublishRequest, SubscribeRequest
 from storage.records import AccountId, Format
 from tests.support.open_hub import HUB_URL, open_hub_scene
 from tests.support.public_feeds import PublicFeeds

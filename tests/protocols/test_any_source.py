@@ -9,9 +9,9 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedError
 from protocols.feeds import parse
-from protocols.openfeeder.read.documents import load_loosely
+from protocols.openfeeder.read.site_answers import load_loosely
+from protocols.protocol_errors import FeedError
 from tests.support.golden import CONTEXT, DATA, OTHERS
 
 DOCUMENTS = {path: (DATA / path).read_bytes() for path in OTHERS}

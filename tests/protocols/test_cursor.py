@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.cursor import cursor_in_turn, read_cursor, read_cursor_of, turn_of
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 
 @given(st.from_regex(r"[0-9A-Za-z]{1,32}", fullmatch=True), st.integers(0, 10**18 - 1))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.languages import language_tag, reduce_language
 from tests.support.creator import a_creator_feed, an_item, read
@@ -89,7 +89,7 @@ JSON_FEED = {"version": "https://jsonfeed.org/version/1.1", "title": "F"}
 def language_of(body: bytes, *, is_broken: bool = False) -> tuple[str, str]:
     """The feed's and its only entry's."""
     parsed = (
-        read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+        read_with_feedparser(OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT)
         if is_broken
         else parse(body, CONTEXT)
     )

@@ -8,12 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import (
-    FeedError,
-    LimitExceeded,
-    MalformedDocument,
-    NotAFeed,
-)
 from protocols.outlines import (
     LONGEST_SECTION,
     MOST_FEEDS,
@@ -22,6 +16,12 @@ from protocols.outlines import (
     Inclusion,
     ListedFeed,
     read_outlines,
+)
+from protocols.protocol_errors import (
+    FeedError,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
 )
 
 URL = "https://site.example/lists/mine.opml"

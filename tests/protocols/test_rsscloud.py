@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from protocols.pings import cloud_url, is_registered, registration_form
+from protocols.legacy_pings import cloud_url, is_registered, registration_form
 
 
 def test_a_registration_tells_where_to_notify() -> None:

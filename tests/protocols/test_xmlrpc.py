@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.pings import (
+from protocols.legacy_pings import (
     MOST_BYTES,
     MOST_PARAMETERS,
     Fault,

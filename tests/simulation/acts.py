@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.websub.requests import PublishRequest
+from protocols.websub.websub_parameters import PublishRequest
 from storage.records import SubscriptionId
 from tests.simulation.backups import Backups
 from tests.simulation.membership import Membership

@@ -11,8 +11,7 @@ from hub.composition import BuiltHub
 from hub.live.errors import NoRoom, UnknownTopic
 from hub.live.prepared import Prepared
 from protocols.cursor import read_cursor
-from protocols.errors import InvalidValue
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     SLOW,
     Closing,
     NotificationMessage,
@@ -21,6 +20,7 @@ from protocols.live.messages import (
     Subscribed,
     Unsubscribed,
 )
+from protocols.protocol_errors import InvalidValue
 from storage.errors import StorageError
 from tests.support.publisher import entries_named_in
 

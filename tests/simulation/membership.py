@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
-from protocols.websub.requests import SubscribeRequest
+from protocols.websub.websub_parameters import SubscribeRequest
 from storage.records import Format, SubscriptionId
 from tests.simulation.stage import Stage
 from tests.simulation.world import Presence

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from hub.live.prepared import Prepared
-from protocols.live.messages import NotificationMessage, Reset
+from protocols.live.live_messages import NotificationMessage, Reset
 from tests.simulation.listeners import Listener
 
 

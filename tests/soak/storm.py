@@ -26,7 +26,7 @@ from time import monotonic
 import aiohttp
 
 from hub.main import raise_limit
-from protocols.live.messages import SHUTDOWN
+from protocols.live.live_messages import SHUTDOWN
 from tests.soak.storm_clients import Client, SlowClient
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher

@@ -22,16 +22,16 @@ from msgspec import Struct, structs
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
-from protocols.openfeeder.read.documents import (
-    Listed,
+from protocols.openfeeder.read.site_answers import (
+    ListedItem,
     read_front,
     read_listing,
     read_page,
 )
-from protocols.openfeeder.read.entries import entry_of
+from protocols.openfeeder.read.site_entries import entry_of
 from protocols.outlines import read_outlines
+from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collections import CollectionReader
-from protocols.scp.read.entries import entry_of_page
 from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.sitemaps import read_sitemap
 
@@ -126,7 +126,7 @@ def _collection(body: bytes) -> Any:
 
 def _page(body: bytes) -> Any:
     page = read_page(body, CONTEXT.url)
-    listed = Listed(reference="/a", url=page.url, digest=0, title="Listed")
+    listed = ListedItem(reference="/a", url=page.url, digest=0, title="Listed")
     return [page, entry_of(listed, page, "en")]
 
 

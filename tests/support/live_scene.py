@@ -21,7 +21,7 @@ from hub.live.rendering import Rendering
 from hub.live.replay import Replays
 from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
 from hub.runtime.metrics import Metrics
-from protocols.live.messages import Closing, NotificationMessage, Reset
+from protocols.live.live_messages import Closing, NotificationMessage, Reset
 from protocols.model import Entry, Feed
 from storage.contract import LogStore
 from storage.packing import pack

@@ -19,10 +19,10 @@ from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.schedule.poll_period import PollingRules
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, IdSource
+from protocols.protocol_errors import FeedError
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
 from tests.support.fetch_targets import a_target, an_answer
 

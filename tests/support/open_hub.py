@@ -27,7 +27,7 @@ from hub.websub.verifier import Verifier
 from protocols.feeds import ParseContext
 from protocols.feeds import parse as parse_feed
 from protocols.model import ParsedFeed
-from protocols.websub.requests import SubscribeRequest, UnsubscribeRequest
+from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequest
 from storage.contract import Storage
 from storage.records import NewFeed, StoredFeed, Verification
 from tests.support.clock import ManualClock

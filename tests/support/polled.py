@@ -16,9 +16,9 @@ from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
-from protocols.errors import EmptyDocument
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import EmptyDocument
 from protocols.urls import resource_url
 from storage.errors import StorageError
 from storage.records import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from protocols.scp.read.collections import CollectionReader, SitePage
+from protocols.scp.read.collections import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.unpacking import SizeLimits
 
@@ -62,7 +62,7 @@ def read(
     pieces: bytes | Sequence[bytes],
     rules: HeadRules = RULES,
     limits: SizeLimits | None = None,
-) -> tuple[CollectionReader, list[SitePage]]:
+) -> tuple[CollectionReader, list[CollectionPage]]:
     reader = CollectionReader(rules, limits)
     pages = []
     for piece in [pieces] if isinstance(pieces, bytes) else pieces:

@@ -59,8 +59,8 @@ from hub.upstream.deliveries import Deliveries
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
-from protocols.errors import FeedLink
-from protocols.feeds.discovery import choose
+from protocols.feeds.feed_links import choose
+from protocols.protocol_errors import FeedLink
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (

@@ -12,10 +12,10 @@ from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED, known_slices
 from hub.core.schedule.poll_period import PollingRules
-from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import FeedError, MalformedDocument
 from storage.records import FetchCommit, FetchTarget
 from tests.support.fetch_targets import START, a_target, an_answer
 

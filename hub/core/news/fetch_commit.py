@@ -36,8 +36,8 @@ from hub.core.schedule.next_request import (
 )
 from hub.core.schedule.posting_profile import velocity
 from hub.core.status.feed_status import failure_line, success_line
-from protocols.errors import UnsupportedVersion
 from protocols.model import FeedFormat
+from protocols.protocol_errors import UnsupportedVersion
 from protocols.quick import changed
 from storage.records import (
     FeedState,

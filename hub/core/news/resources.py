@@ -19,10 +19,10 @@ from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash, whole_body
 from hub.core.news.fetch_commit import quiet_commit, succeeded
 from hub.core.schedule.posting_profile import count_change, posting_history
-from protocols.errors import EmptyDocument, LimitExceeded
 from protocols.http import OCTET_STREAM
 from protocols.identity import content_hash
 from protocols.model import Entry, ParsedFeed
+from protocols.protocol_errors import EmptyDocument, LimitExceeded
 from protocols.quick import changed
 from protocols.urls import selector_of
 from storage.records import FetchCommit, FetchTarget, Posting, RecordKind, RecordWrite

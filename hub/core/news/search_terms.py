@@ -18,7 +18,7 @@ from protocols.track.query import (
     LinkTo,
     Member,
     Popularity,
-    Site,
+    SiteTerm,
     Words,
 )
 from protocols.track.subject import language_key, link_key, site_key
@@ -83,7 +83,7 @@ def _term(member: Member) -> Term | None:
         return None
     if isinstance(member, Words):
         return Phrase(tuple(map(folded, member.words)))
-    if isinstance(member, Site):
+    if isinstance(member, SiteTerm):
         return _place(site_key(member.host))
     if isinstance(member, LinkTo):
         return _place(link_key(member.place))

@@ -20,7 +20,7 @@ from protocols.track.query import (
     LinkTo,
     Member,
     Query,
-    Site,
+    SiteTerm,
     Words,
 )
 from protocols.track.subject import ANY_KEY, Subject, language_key, link_key, site_key
@@ -118,7 +118,7 @@ def _requirement(member: Member, share_of: Share) -> _Requirement:
         return _Requirement(2.0, frozenset({ANY_KEY}))
     if isinstance(member, Words):
         return _rarest(member, share_of)
-    if isinstance(member, Site):
+    if isinstance(member, SiteTerm):
         return _Requirement(_SITE_SHARE, frozenset({site_key(member.host)}))
     if isinstance(member, LinkTo):
         return _Requirement(_SITE_SHARE, frozenset({link_key(member.place)}))

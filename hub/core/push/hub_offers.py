@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from protocols.errors import InvalidValue
 from protocols.http import parse_link_header
+from protocols.legacy_pings import cloud_url
 from protocols.model import Feed
-from protocols.pings import cloud_url
+from protocols.protocol_errors import InvalidValue
 from protocols.urls import normal_url, resource_url
 from protocols.websub.callbacks import read_web_url
 from storage.records import PushOffer, PushWay

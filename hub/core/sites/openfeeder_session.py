@@ -21,19 +21,19 @@ from hub.core.sites.walk_steps import (
     commit_pages,
     get,
 )
-from protocols.errors import FeedError
 from protocols.model import Deletion, Feed
-from protocols.openfeeder.read.documents import (
-    Changes,
-    Discovery,
-    Index,
-    Listed,
-    Page,
+from protocols.openfeeder.read.places import page_url
+from protocols.openfeeder.read.site_answers import (
+    ContentPage,
+    DiscoveryDocument,
+    ListedChanges,
+    ListedIndex,
+    ListedItem,
     read_listing,
     read_page,
 )
-from protocols.openfeeder.read.entries import content_of, entry_of, is_of, key_of
-from protocols.openfeeder.read.places import page_url
+from protocols.openfeeder.read.site_entries import content_of, entry_of, is_of, key_of
+from protocols.protocol_errors import FeedError
 
 _VERSION = 1
 
@@ -78,8 +78,8 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
     misses: int = 0  # answers in a row of which that is so
 
     @property
-    def discovery(self) -> Discovery:
-        return Discovery(
+    def discovery(self) -> DiscoveryDocument:
+        return DiscoveryDocument(
             endpoint=self.endpoint,
             site_url=self.site_url,
             name=self.name,
@@ -92,7 +92,7 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
         """How far that has come which is read one by one."""
         return self.checked, self.read_through, self.confirmed
 
-    def found(self, discovery: Discovery) -> OpenFeederState:
+    def found(self, discovery: DiscoveryDocument) -> OpenFeederState:
         """With what the discovery document says. Another endpoint is another index."""
         marks = self.marks if discovery.endpoint == self.endpoint else ()
         return msgspec.structs.replace(
@@ -210,7 +210,7 @@ class OpenFeederSession:
             raise Failed(fetched, fetched.error)
         self.answer = fetched
 
-    def listing(self, fetched: Fetched) -> Index | Changes:
+    def listing(self, fetched: Fetched) -> ListedIndex | ListedChanges:
         """Raises `Failed`."""
         self.check(fetched)
         try:
@@ -222,7 +222,7 @@ class OpenFeederSession:
         return listing
 
     def read_pages(
-        self, items: Iterable[Listed], deleted: Set[str] = frozenset()
+        self, items: Iterable[ListedItem], deleted: Set[str] = frozenset()
     ) -> Part[bool]:
         """Whether all could be; those that could not are noted. What was read is saved
         with the next step, or when the visit ends before. Keys of what was ``deleted``
@@ -244,10 +244,10 @@ class OpenFeederSession:
     def take_deletion(self, deletion: Deletion) -> None:
         self._deletions.append(deletion)
 
-    def ask_page(self, item: Listed) -> Part[Fetched]:
+    def ask_page(self, item: ListedItem) -> Part[Fetched]:
         return (yield from get(page_url(self.state.endpoint, item.reference)))
 
-    def page(self, fetched: Fetched, item: Listed) -> Page | None:
+    def page(self, fetched: Fetched, item: ListedItem) -> ContentPage | None:
         """None for one that cannot be read. Raises `Failed` where others cannot be
         either."""
         try:
@@ -264,7 +264,7 @@ class OpenFeederSession:
         self.note(f"{item.reference}: {reason}")
         return None
 
-    def take(self, item: Listed, page: Page | None) -> None:
+    def take(self, item: ListedItem, page: ContentPage | None) -> None:
         """A page was read. ``page`` None: all that is known of it is what lists it."""
         if page is not None and page.missing:
             self.note(f"{item.reference}: {page.missing} chunks were not sent")

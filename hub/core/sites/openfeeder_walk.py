@@ -36,18 +36,18 @@ from hub.core.sites.walk_steps import (
     load_pages,
 )
 from protocols.dates import parse_date
-from protocols.errors import FeedError
 from protocols.model import Deletion
-from protocols.openfeeder.read.documents import (
-    Changes,
-    Index,
-    Listed,
+from protocols.openfeeder.read.places import LIMIT, changes_url, index_url
+from protocols.openfeeder.read.site_answers import (
+    ListedChanges,
+    ListedIndex,
+    ListedItem,
     head_of,
     read_front,
     time_of,
 )
-from protocols.openfeeder.read.entries import is_of, key_of
-from protocols.openfeeder.read.places import LIMIT, changes_url, index_url
+from protocols.openfeeder.read.site_entries import is_of, key_of
+from protocols.protocol_errors import FeedError
 from protocols.urls import resolve
 from storage.records import StoredSitePage
 
@@ -123,7 +123,7 @@ def _confirm(
 ) -> Part[None]:
     for each in missing:
         url = resolve(each.reference, session.state.site_url)
-        item = Listed(reference=each.reference, url=url, digest=each.stamp)
+        item = ListedItem(reference=each.reference, url=url, digest=each.stamp)
         fetched = yield from session.ask_page(item)
         page = None if fetched.status in GONE else session.page(fetched, item)
         is_there = page is not None and page.url and is_of(page, item)
@@ -149,7 +149,7 @@ def read_changes(session: OpenFeederSession) -> Part[bool]:
     fetched = yield from get(changes_url(state.endpoint, state.cursor))
     is_refused = fetched.status in REFUSED
     changes = None if is_refused else session.listing(fetched)
-    if not isinstance(changes, Changes):
+    if not isinstance(changes, ListedChanges):
         cursor = "" if is_refused else state.cursor
         session.set(gives_changes=False, cursor=cursor, next_cursor="", read_through="")
         return False
@@ -159,7 +159,7 @@ def read_changes(session: OpenFeederSession) -> Part[bool]:
     return changes.tracks_deletions and changes.is_whole
 
 
-def _take(session: OpenFeederSession, changes: Changes) -> Part[None]:
+def _take(session: OpenFeederSession, changes: ListedChanges) -> Part[None]:
     """In the order of keys, so that a reading that was interrupted goes on.
 
     What changes meanwhile is told the next time, for then it is asked with the cursor
@@ -256,7 +256,7 @@ def go_on(session: OpenFeederSession) -> Part[None]:
     while session.state.page:
         fetched = yield from get(index_url(session.state.endpoint, session.state.page))
         index = session.listing(fetched)
-        if not isinstance(index, Index):
+        if not isinstance(index, ListedIndex):
             raise Failed(fetched, "expected an index")
         if session.state.page == 1 and not session.state.cursor:
             session.set(cursor=_cursor_of(fetched))
@@ -277,7 +277,7 @@ def go_on(session: OpenFeederSession) -> Part[None]:
 def _take_page(
     session: OpenFeederSession,
     fetched: Fetched,
-    index: Index,
+    index: ListedIndex,
     met: set[str],
     empty: int,
 ) -> Part[None]:
@@ -315,7 +315,7 @@ def _take_page(
 
 
 def _is_wanted(
-    session: OpenFeederSession, item: Listed, before: StoredSitePage | None
+    session: OpenFeederSession, item: ListedItem, before: StoredSitePage | None
 ) -> bool:
     """Whether a page is to be read: it is new, or its index entry has changed."""
     if before is None or before.is_deleted or session.state.is_thorough:
@@ -323,14 +323,14 @@ def _is_wanted(
     return before.stamp != item.digest
 
 
-def _was_deleted(item: Listed, known: Mapping[str, StoredSitePage]) -> bool:
+def _was_deleted(item: ListedItem, known: Mapping[str, StoredSitePage]) -> bool:
     """Whether it is listed just as it was when it was told to be gone: by an index that
     is older than that, unless the page itself is there."""
     before = known.get(key_of(item.url))
     return before is not None and before.is_deleted and before.stamp == item.digest
 
 
-def _is_last(number: int, index: Index, *, is_new: bool) -> bool:
+def _is_last(number: int, index: ListedIndex, *, is_new: bool) -> bool:
     """There are servers that give one page under every number, others that say that
     there are no pages at all, and pages that come empty."""
     if number >= MOST_PAGES or (index.items and not is_new):

@@ -40,13 +40,13 @@ from hub.core.sites.walk_steps import (
     parse,
     read_collection,
 )
-from protocols.errors import FeedError, NotAFeed
-from protocols.feeds.discovery import choose, discover_in_header
+from protocols.feeds.feed_links import choose, discover_in_header
 from protocols.identity import key_of_id
 from protocols.model import Deletion, Entry, ParsedFeed
+from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.scp.collection import CollectionType
 from protocols.scp.read.heads import HeadRules, SiteHead
-from protocols.scp.read.plans import SectionPlan, plan_section, wanted_sections
+from protocols.scp.read.plans import SectionReadingPlan, plan_section, wanted_sections
 from protocols.scp.read.sitemaps import SiteFile, SiteMap, read_sitemap
 from protocols.urls import is_web_url
 
@@ -397,7 +397,7 @@ def _files(sitemap: SiteMap, section: str) -> list[SiteFile]:
     return [each for each in sitemap.files if each.section == section]
 
 
-def _is_full(plan: SectionPlan) -> bool:
+def _is_full(plan: SectionReadingPlan) -> bool:
     return bool(plan.files) and plan.files[0].since is None and not plan.is_broken
 
 

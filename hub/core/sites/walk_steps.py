@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Final, TypeAlias, TypeVar
 
 from hub.core.fetched import Fetched
-from protocols.errors import FeedError
 from protocols.model import Deletion, Entry, Feed, ParsedFeed
+from protocols.protocol_errors import FeedError
 from protocols.scp.read.heads import HeadRules, SiteHead
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.records import SiteTally, StoredSitePage

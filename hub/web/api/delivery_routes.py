@@ -21,7 +21,7 @@ from hub.web.request_input import (
     query_number,
     read_body,
 )
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
 from storage.records import RetryingSubscription, Right, SubscriptionId

@@ -11,9 +11,9 @@ from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
 from hub.web.json_output import JsonObject, Time, named_schema
-from protocols.errors import FeedLink
 from protocols.model import Hints
 from protocols.outlines import ListedFeed, OutlineWalk, WalkedList
+from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedState,
     PushCount,

@@ -48,8 +48,8 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
-from protocols.errors import InvalidValue
 from protocols.outlines import DEEPEST, MOST_LISTS
+from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
 from storage.records import Credentials, FeedId, FeedState, Right

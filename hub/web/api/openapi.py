@@ -45,7 +45,7 @@ from hub.web.websub.hub_routes import FORM_TYPE, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
 from hub.web.websub.push_routes import PushRoutes
 from protocols.model import FeedFormat
-from protocols.openfeeder.write.parameters import ErrorCode
+from protocols.openfeeder.write.content_queries import ErrorCode
 from protocols.websub.signatures import SIGNINGS
 from storage.records import Right
 

@@ -26,9 +26,8 @@ from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits, RequestAllowance
 from hub.web.request_input import read_bytes
 from hub.web.websub.hub_routes import PingJson
-from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint, find_bot
-from protocols.openfeeder.write.documents import SCHEMA, VERSION, render_error
-from protocols.openfeeder.write.parameters import (
+from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint, find_bot
+from protocols.openfeeder.write.content_queries import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     LONGEST_QUERY,
@@ -40,6 +39,7 @@ from protocols.openfeeder.write.parameters import (
     invalid_parameter,
     read_request,
 )
+from protocols.openfeeder.write.served_documents import SCHEMA, VERSION, render_error
 from storage.errors import StorageError
 
 STATUSES = {

@@ -30,8 +30,8 @@ from websockets.server import ServerProtocol
 
 from hub.live.outlet import LARGEST_BACKLOG
 from hub.live.prepared import Prepared
-from protocols.live.encoding import WINDOW_BITS
-from protocols.live.messages import NOT_UTF_8, POLICY, SLOW, Closing
+from protocols.live.live_messages import NOT_UTF_8, POLICY, SLOW, Closing
+from protocols.live.message_encoding import WINDOW_BITS
 
 LARGEST_MESSAGE = 64 * 1024
 """Bytes of a client's message, decompressed and put together."""

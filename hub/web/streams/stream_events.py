@@ -35,9 +35,9 @@ from hub.web.streams.stream_requests import (
     refuse_without_room,
 )
 from protocols.cursor import read_cursor
-from protocols.errors import InvalidValue
-from protocols.live.encoding import EVENT_STREAM
-from protocols.live.messages import Closed, Closing, Subscribe
+from protocols.live.live_messages import Closed, Closing, Subscribe
+from protocols.live.message_encoding import EVENT_STREAM
+from protocols.protocol_errors import InvalidValue
 from storage.errors import StorageError
 
 CLOSE_SECONDS = 5.0

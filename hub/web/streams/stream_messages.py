@@ -26,9 +26,7 @@ from hub.web.streams.stream_requests import (
     read_stream_request,
     refuse_without_room,
 )
-from protocols.errors import InvalidValue
-from protocols.live.decoding import InvalidMessage, read_client_message
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     FAILED,
     NOT_AUTHORIZED,
     NOT_TEXT,
@@ -39,6 +37,8 @@ from protocols.live.messages import (
     Trouble,
     Unsubscribe,
 )
+from protocols.live.message_decoding import InvalidMessage, read_client_message
+from protocols.protocol_errors import InvalidValue
 from storage.errors import StorageError
 
 MESSAGES = Rate(per_second=50.0, burst=2_000.0)

@@ -15,8 +15,8 @@ from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
 from protocols.cursor import read_cursor
-from protocols.live.decoding import read_choice
-from protocols.live.messages import BodyFormat, Subscribe, WantedUpdates
+from protocols.live.live_messages import BodyFormat, Subscribe, WantedUpdates
+from protocols.live.message_decoding import read_choice
 
 STREAM_PATH = "/stream"
 

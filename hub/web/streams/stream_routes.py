@@ -15,8 +15,8 @@ from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_events import EventStream
 from hub.web.streams.stream_messages import MessageStream
 from hub.web.streams.stream_requests import STREAM_PATH
-from protocols.live.encoding import EVENT_STREAM
-from protocols.live.messages import BodyFormat, WantedUpdates
+from protocols.live.live_messages import BodyFormat, WantedUpdates
+from protocols.live.message_encoding import EVENT_STREAM
 
 
 class StreamNotificationJson(JsonObject):

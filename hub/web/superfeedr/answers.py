@@ -13,8 +13,8 @@ from hub.services.service_errors import AddressRefused, NotAllowed, TooManyWaiti
 from hub.web.problems import Problem, as_problem
 from hub.web.request_input import combined_field
 from hub.web.superfeedr.calls import Call, accepts_json
-from protocols.errors import InvalidValue
-from protocols.superfeedr.json import JSON_TYPE
+from protocols.protocol_errors import InvalidValue
+from protocols.superfeedr.json_notifications import JSON_TYPE
 
 JSONP_TYPE = "text/javascript; charset=utf-8"
 RETRY_SECONDS = "60"

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from hub.services.token_authentication import Principal
 from hub.web.request_input import combined_field
 from protocols.http import quality
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
 from storage.records import Right
 

@@ -26,7 +26,7 @@ from hub.web.superfeedr.credentials import identify, query_of
 from hub.web.superfeedr.listing import SubscriptionList
 from hub.web.superfeedr.retrieval_modes import retrieval_modes
 from hub.web.superfeedr.subscription_modes import Publishing, Subscribing
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import (
     DEFAULT_LENGTHS,
     Lengths,

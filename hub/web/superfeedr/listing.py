@@ -15,8 +15,8 @@ from starlette.responses import Response
 from hub.core.status.feed_status import shown_status
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
-from protocols.errors import InvalidValue
-from protocols.superfeedr.json import status_object
+from protocols.protocol_errors import InvalidValue
+from protocols.superfeedr.json_notifications import status_object
 from protocols.superfeedr.parameters import Parameters
 from storage.contract import ListingStore
 from storage.records import (

@@ -31,10 +31,10 @@ from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from hub.web.superfeedr.listing import read_search, search_of
 from hub.web.superfeedr.retrieval_streams import Streaming
-from protocols.errors import InvalidValue
 from protocols.http import quality
-from protocols.live.encoding import EVENT_STREAM
-from protocols.live.messages import BodyFormat
+from protocols.live.live_messages import BodyFormat
+from protocols.live.message_encoding import EVENT_STREAM
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
 from storage.records import Right
 

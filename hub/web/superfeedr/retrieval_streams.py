@@ -32,11 +32,11 @@ from hub.web.streams.stream_events import (
 from hub.web.streams.stream_requests import refuse_without_room
 from hub.web.superfeedr.calls import Call
 from protocols.cursor import read_cursor
-from protocols.errors import InvalidValue
-from protocols.live.encoding import EVENT_STREAM, event
-from protocols.live.messages import SLOW, BodyFormat, Closing, NotificationMessage
-from protocols.superfeedr.atom import ATOM_TYPE
-from protocols.superfeedr.json import JSON_TYPE
+from protocols.live.live_messages import SLOW, BodyFormat, Closing, NotificationMessage
+from protocols.live.message_encoding import EVENT_STREAM, event
+from protocols.protocol_errors import InvalidValue
+from protocols.superfeedr.atom_notifications import ATOM_TYPE
+from protocols.superfeedr.json_notifications import JSON_TYPE
 from storage.contract import LogStore
 from storage.records import Format, RecordKind, Updates
 

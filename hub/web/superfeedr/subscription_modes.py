@@ -20,15 +20,15 @@ from hub.services.account_subscriptions import (
 from hub.services.entry_retrieval import DEFAULT_COUNT, MOST_COUNT, RetrievalService
 from hub.web.request_input import combined_field
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
-from protocols.websub.requests import (
+from protocols.websub.signatures import ALGORITHMS, OF_OLD
+from protocols.websub.websub_parameters import (
     LONGEST_VERIFY_TOKEN,
     Form,
     PublishRequest,
     read_request,
 )
-from protocols.websub.signatures import ALGORITHMS, OF_OLD
 from storage.records import Format, Right, VerificationMode
 
 _TOPICS = ("hub.url", "hub.topic")

@@ -20,16 +20,16 @@ from hub.web.rate_limits import RateLimits
 from hub.web.request_input import combined_field, read_bytes
 from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
-from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
-from protocols.websub.requests import (
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.websub_parameters import (
     FORMATS,
     PublishRequest,
     UnsubscribeRequest,
     read_form,
     read_request,
 )
-from protocols.websub.signatures import ALGORITHMS
 from storage.errors import StorageError
 
 HUB_PATH = "/hub"

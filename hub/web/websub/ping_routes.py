@@ -14,7 +14,7 @@ from hub.services.service_errors import TooManyWaiting
 from hub.web.operation import Operation, Routes
 from hub.web.problems import Problem
 from hub.web.request_input import read_bytes
-from protocols.pings import (
+from protocols.legacy_pings import (
     MOST_BYTES,
     Fault,
     FaultCode,

@@ -17,9 +17,9 @@ from hub.services.service_errors import ServiceError
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from hub.web.request_input import BODY_SECONDS, combined_field, read_bytes
-from protocols.errors import InvalidValue
-from protocols.websub.requests import Form, read_form
-from protocols.websub.subscriber import CONFIRMATION_TYPE, read_question
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.subscribing import CONFIRMATION_TYPE, read_question
+from protocols.websub.websub_parameters import Form, read_form
 from storage.errors import NotFound, StorageError
 from storage.records import PushCallback, PushWay
 

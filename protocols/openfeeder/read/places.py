@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
-from protocols.feeds.discovery import MOST_LINKS, parse_page
+from protocols.feeds.feed_links import MOST_LINKS, parse_page
 from protocols.http.headers import parse_typed_links
 from protocols.urls import is_web_url, resolve
 

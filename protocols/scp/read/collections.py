@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from protocols.errors import (
+from protocols.protocol_errors import (
     EmptyDocument,
     InvalidDocument,
     LimitExceeded,
@@ -71,7 +71,7 @@ _MOST_KEPT: Final = 20
 _TEXTS: Final = ("url", "title", "description", "modified", "language")
 
 
-class SitePage(NamedTuple):
+class CollectionPage(NamedTuple):
     """A page that has what it must have; ``members`` are as the file has them.
 
     ``line`` counts from 1, the collection's own line.
@@ -128,11 +128,11 @@ class CollectionReader:
         """Bytes of its lines."""
         return self._unpacker.output
 
-    def feed(self, piece: bytes) -> Iterator[SitePage]:
+    def feed(self, piece: bytes) -> Iterator[CollectionPage]:
         for unpacked in self._unpacker.feed(piece):
             yield from self._take(unpacked)
 
-    def finish(self) -> Iterator[SitePage]:
+    def finish(self) -> Iterator[CollectionPage]:
         """The last pages; then the checksum is verified."""
         for unpacked in self._unpacker.finish():
             yield from self._take(unpacked)
@@ -145,7 +145,7 @@ class CollectionReader:
             yield page
         checksums.verify()
 
-    def _take(self, unpacked: bytes) -> Iterator[SitePage]:
+    def _take(self, unpacked: bytes) -> Iterator[CollectionPage]:
         checksums = self._checksums
         if checksums is None:
             unpacked = self._beginning + unpacked
@@ -156,7 +156,7 @@ class CollectionReader:
         checksums.update(unpacked)
         yield from self._split(unpacked)
 
-    def _split(self, unpacked: bytes) -> Iterator[SitePage]:
+    def _split(self, unpacked: bytes) -> Iterator[CollectionPage]:
         for line in self._splitter.feed(unpacked):
             if (page := self._read(line)) is not None:
                 yield page
@@ -176,7 +176,7 @@ class CollectionReader:
         self._checksums = Checksums(self.head.checksum, first, self._rules.checksum)
         return self._checksums, unpacked[end:]
 
-    def _read(self, line: bytes | None) -> SitePage | None:
+    def _read(self, line: bytes | None) -> CollectionPage | None:
         self._number += 1
         if line is None:
             self.lines += 1
@@ -194,7 +194,7 @@ class CollectionReader:
         self.lines += 1
         return self._check(members)
 
-    def _check(self, members: Any) -> SitePage | None:
+    def _check(self, members: Any) -> CollectionPage | None:
         """SCP, "Fatal Errors": "Missing required fields in page object"."""
         if type(members) is not dict:
             raise InvalidDocument(f"line {self._number}", "expected an object")
@@ -216,7 +216,7 @@ class CollectionReader:
         if len(content) > MOST_BLOCKS:
             self._leave_out("/content", f"more than {MOST_BLOCKS} blocks")
             return None
-        return SitePage(self._number, url, modified, members)
+        return CollectionPage(self._number, url, modified, members)
 
     def _missing(self, name: str, expected: str) -> InvalidDocument:
         return InvalidDocument(f"line {self._number}: /{name}", f"expected {expected}")

@@ -12,7 +12,11 @@ from typing import Any, Final
 
 import orjson
 
-from protocols.errors import InvalidDocument, MalformedDocument, UnsupportedVersion
+from protocols.protocol_errors import (
+    InvalidDocument,
+    MalformedDocument,
+    UnsupportedVersion,
+)
 from protocols.scp.collection import CollectionType
 from protocols.scp.read.unpacking import CHECKSUM, ChecksumRule
 

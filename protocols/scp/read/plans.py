@@ -35,7 +35,7 @@ class SectionState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SectionPlan:
+class SectionReadingPlan:
     """``files`` in the order in which they are to be read.
 
     ``is_expired``: one that is wanted is no longer there, so the sitemap is to be read
@@ -69,7 +69,7 @@ def plan_section(
     now: datetime,
     *,
     is_full: bool = False,
-) -> SectionPlan:
+) -> SectionReadingPlan:
     """``files`` are those of one section, in any order.
 
     A snapshot first, if there was none yet, if deltas were missed, or if it has fewer
@@ -86,7 +86,7 @@ def plan_section(
     # Had nothing expired, would anything else be read?
     wanted = _plan(listed, state)
     doubted = [each for each in _plan(named, state).files if each not in listed]
-    return SectionPlan(
+    return SectionReadingPlan(
         files=plan.files,
         is_broken=plan.is_broken,
         is_expired=wanted != plan,
@@ -104,7 +104,7 @@ def _is_credible(file: SiteFile, now: datetime) -> bool:
     return now - LONGEST_AGO <= file.generated <= now + _FAR
 
 
-def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionPlan:
+def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionReadingPlan:
     snapshot = max(
         (each for each in files if each.since is None),
         key=lambda each: (each.generated, each.url),
@@ -124,17 +124,19 @@ def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionPlan:
             or _size(chain) >= _size([snapshot]) > 0
         ):
             chain, is_broken = _chain(deltas, snapshot.generated)
-            return SectionPlan(files=(snapshot, *chain), is_broken=is_broken)
-    return SectionPlan(files=tuple(chain), is_broken=is_broken)
+            return SectionReadingPlan(files=(snapshot, *chain), is_broken=is_broken)
+    return SectionReadingPlan(files=tuple(chain), is_broken=is_broken)
 
 
-def _first_plan(snapshot: SiteFile | None, deltas: Sequence[SiteFile]) -> SectionPlan:
+def _first_plan(
+    snapshot: SiteFile | None, deltas: Sequence[SiteFile]
+) -> SectionReadingPlan:
     """Without a snapshot what the deltas have is all there is to be had."""
     first = snapshot or min(deltas, key=lambda each: each.generated, default=None)
     if first is None:
-        return SectionPlan()
+        return SectionReadingPlan()
     chain, is_broken = _chain(deltas, first.generated)
-    return SectionPlan(
+    return SectionReadingPlan(
         files=(first, *chain), is_broken=is_broken or first is not snapshot
     )
 

@@ -18,8 +18,8 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
-from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed
+from protocols.protocol_errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.scp.collection import EXTENSION, CollectionType
 from protocols.scp.read.heads import read_moment
 from protocols.scp.read.unpacking import GZIP, SizeLimits, Unpacker

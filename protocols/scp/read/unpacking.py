@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from protocols.errors import InvalidDocument, LimitExceeded, MalformedDocument
+from protocols.protocol_errors import InvalidDocument, LimitExceeded, MalformedDocument
 
 CHECKSUM: Final = re.compile("sha256:[0-9a-fA-F]{64}")
 """The specification wants lower case, the schema takes either."""

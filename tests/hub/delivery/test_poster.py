@@ -16,8 +16,8 @@ from hub.delivery.slow_requests import SlowRequests
 from hub.http import Answer, Purpose, Request
 from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.origin_limiter import OriginLimiter
-from protocols.websub.requests import ENDLESS_LEASE
 from protocols.websub.signatures import verify
+from protocols.websub.websub_parameters import ENDLESS_LEASE
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position
 from tests.support.clock import ManualClock
 from tests.support.subscriptions import a_subscription

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from hub.ingest.document_parser import KEPT, MOST_KEPT, REST, CostlySources, WaitingLine
-from protocols.errors import LimitExceeded
 from protocols.feeds import ParseContext
+from protocols.protocol_errors import LimitExceeded
 from tests.support.waiting import eventually
 
 FEED = ParseContext(url="https://a.x.example/f", now=datetime(2026, 1, 1, tzinfo=UTC))

@@ -15,9 +15,14 @@ from backports import zstd
 from structlog.testing import capture_logs
 
 from hub.ingest.document_parser import INLINE_BYTES, REST, WorkerParser
-from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
+from protocols.protocol_errors import (
+    EmptyDocument,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
 from tests.support.clock import ManualClock
 from tests.support.waiting import eventually
 

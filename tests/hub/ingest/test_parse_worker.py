@@ -12,9 +12,14 @@ from msgspec import structs
 
 from hub.ingest.parse_worker import answer, read_document
 from hub.ingest.worker_frames import LENGTH, Task, decode_batch, decode_result, unwrap
-from protocols.errors import EmptyDocument, FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext
 from protocols.model import Feed, FeedFormat, ParsedFeed
+from protocols.protocol_errors import (
+    EmptyDocument,
+    FeedError,
+    LimitExceeded,
+    MalformedDocument,
+)
 
 CONTEXT = ParseContext(url="https://x.example/", now=datetime(2026, 1, 1, tzinfo=UTC))
 RSS = (

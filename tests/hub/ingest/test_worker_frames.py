@@ -20,16 +20,6 @@ from hub.ingest.worker_frames import (
     encode_task,
     unwrap,
 )
-from protocols.errors import (
-    EmptyDocument,
-    FeedError,
-    FeedLink,
-    InvalidDocument,
-    LimitExceeded,
-    MalformedDocument,
-    NotAFeed,
-    UnsupportedVersion,
-)
 from protocols.feeds import ParseContext
 from protocols.model import (
     Author,
@@ -43,6 +33,16 @@ from protocols.model import (
     Link,
     ParsedFeed,
     Text,
+)
+from protocols.protocol_errors import (
+    EmptyDocument,
+    FeedError,
+    FeedLink,
+    InvalidDocument,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+    UnsupportedVersion,
 )
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from hub.delivery.notifications import Notifications
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import ChannelKey
-from protocols.live.messages import NotificationMessage
+from protocols.live.live_messages import NotificationMessage
 from storage.contract import LogStore
 from storage.records import (
     FeedId,

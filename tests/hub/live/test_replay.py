@@ -9,7 +9,7 @@ import pytest
 
 from hub.live.pages import PAGE
 from hub.live.replay import AT_ONCE
-from protocols.live.messages import FAILED, SLOW
+from protocols.live.live_messages import FAILED, SLOW
 from storage.errors import StorageBusy
 from storage.records import EntryId, FeedId, Position
 from tests.support.live_scene import LiveScene, record_of

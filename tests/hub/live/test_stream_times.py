@@ -15,7 +15,7 @@ import pytest
 from hub.live.prepared import Prepared
 from hub.live.stream import LONGEST_DRAIN, LiveStream
 from hub.runtime.metrics import Metrics
-from protocols.live.messages import SHUTDOWN, Closing, Heartbeat
+from protocols.live.live_messages import SHUTDOWN, Closing, Heartbeat
 from storage.contract import LogStore
 from storage.records import Cursor, Position
 from tests.simulation.loop import VirtualLoop

@@ -11,7 +11,7 @@ import pytest
 
 from hub.live.connections import Guest
 from hub.live.watch import LiveWatch
-from protocols.live.messages import TOKEN_ENDED
+from protocols.live.live_messages import TOKEN_ENDED
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, HiddenFeeds, TokenId
 from tests.support.live_scene import RecordingOutlet

@@ -22,7 +22,7 @@ from hub.publishing.openfeeder_analytics import (
 )
 from hub.settings import Settings
 from hub.web.application import create_application
-from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint
+from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from tests.hub.web.conftest import TOKEN
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub

@@ -10,7 +10,7 @@ import pytest
 from hub.publishing.page_cache import LARGEST_KEPT, MOST_CHARACTERS, PageCache
 from hub.publishing.page_visibility import PageKeeper
 from protocols.model import Feed, Text
-from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.content_queries import AuthorDisplay
 from storage.records import ListedPage
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import Hub, open_hub

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.runtime.metrics import Histogram, Metrics, Tally
-from protocols.prometheus import Family
+from protocols.prometheus import MetricFamily
 from storage.records import (
     Attempt,
     ChunkOutcome,
@@ -31,7 +31,7 @@ COMMIT = FetchCommit(
 )
 
 
-def numbers(family: Family) -> dict[str, float]:
+def numbers(family: MetricFamily) -> dict[str, float]:
     """By the value of the label, or the suffix and the value of it."""
     return {
         each.suffix + "".join(each.labels.values()): each.value

@@ -14,7 +14,7 @@ from hub.services import FeedService
 from hub.services.feed_requests import AddFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.services.topic_addresses import AddressCheck
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.records import Credentials, FeedId
 from tests.support.services import BLOG, FOLDER, PAGE, Hub, open_hub
 

@@ -10,7 +10,11 @@ from hub.services.open_hub_requests import Ping
 from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub import pings as pings_module
 from hub.websub.topics import OpenHub
-from protocols.websub.requests import PublishRequest, RefusedUrl, UnsubscribeRequest
+from protocols.websub.websub_parameters import (
+    PublishRequest,
+    RefusedUrl,
+    UnsubscribeRequest,
+)
 from storage.errors import NotFound
 from storage.records import FeedState
 from tests.support.open_hub import (

@@ -18,7 +18,7 @@ from hub.services.push_callbacks import SHORTEST_LEASE, UpstreamService
 from hub.services.service_errors import Gone
 from hub.upstream.deliveries import Delivery, Reading
 from protocols.websub.signatures import sign
-from protocols.websub.subscriber import HubDenial, HubQuestion
+from protocols.websub.subscribing import HubDenial, HubQuestion
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (

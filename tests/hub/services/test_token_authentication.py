@@ -17,7 +17,7 @@ from hub.services.token_authentication import (
     Principal,
     TokenService,
 )
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.errors import NotFound
 from storage.records import OPERATOR, Account, AccountId, Right, TokenId
 from tests.support.services import Hub, open_hub

@@ -7,7 +7,7 @@ import pytest
 from hub.http.guard import Guard
 from hub.ingest.fetcher import BlockedHosts
 from hub.services.topic_addresses import AddressCheck
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 
 
 async def look_up(host: str) -> list[str]:

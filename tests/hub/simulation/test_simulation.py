@@ -32,7 +32,7 @@ from hub.simulation.traces import (
     read_traces,
 )
 from hub.simulation.traffic import generate
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from tests.support.trace_files import write_traces
 
 HOUR, DAY = 3_600.0, 86_400.0

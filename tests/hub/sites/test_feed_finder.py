@@ -21,10 +21,10 @@ from hub.sites.feed_finder import (
     LookupResult,
     find_scp,
 )
-from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
 from protocols.openfeeder.read.places import LLMS, WELL_KNOWN, WORDPRESS
+from protocols.protocol_errors import FeedError
 from storage.records import Credentials
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer

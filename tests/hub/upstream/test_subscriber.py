@@ -29,7 +29,7 @@ from hub.upstream.deliveries import Delivery, Reading
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
-from protocols.websub.subscriber import HubQuestion
+from protocols.websub.subscribing import HubQuestion
 from storage.contract import Storage
 from storage.errors import NotFound, WriteFailed
 from storage.records import (

@@ -7,7 +7,7 @@ import pytest
 
 from hub.ingest.tracker import Tracker
 from hub.services.open_hub_requests import Ping
-from protocols.websub.requests import PublishRequest
+from protocols.websub.websub_parameters import PublishRequest
 from storage.records import FeedState
 from tests.support.services import Hub
 

@@ -11,16 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.errors import (
-    EmptyDocument,
-    FeedError,
-    FeedLink,
-    LimitExceeded,
-    MalformedDocument,
-    NotAFeed,
-)
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.limits import (
@@ -32,6 +24,14 @@ from protocols.feeds.limits import (
     MAX_JSON_DEPTH,
     MAX_MARKUP,
     MAX_TEXT_BYTES,
+)
+from protocols.protocol_errors import (
+    EmptyDocument,
+    FeedError,
+    FeedLink,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
 )
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.documents import CONTEXT, atom, context, rss
@@ -306,7 +306,9 @@ def _rdf(items: str) -> bytes:
 def test_of_too_many_entries_the_newest_are_kept_in_their_order(format: str) -> None:
     body = _many(format)
     if format.endswith("feedparser"):
-        parsed = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+        parsed = read_with_feedparser(
+            OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+        )
         assert parsed is not None
     else:
         parsed = parse(body, CONTEXT)

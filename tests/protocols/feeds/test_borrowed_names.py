@@ -6,7 +6,7 @@ import pytest
 
 from protocols.dates import parse_date
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.names import ATOM, ATOM_03
 from protocols.model import Author, Entry, Feed, ParsedFeed, Text
@@ -133,7 +133,9 @@ def read(body: bytes, *, is_broken: bool) -> ParsedFeed:
     body = body.replace(b"<rss ", f"<rss{NAMESPACES} ".encode())
     if not is_broken:
         return parse(body, CONTEXT)
-    parsed = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    parsed = read_with_feedparser(
+        OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+    )
     assert parsed is not None
     return parsed
 

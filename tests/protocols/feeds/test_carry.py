@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from protocols.dates import parse_date
-from protocols.errors import InvalidDocument
 from protocols.feeds import parse
 from protocols.feeds.names import NAMESPACES
 from protocols.model import Entry, Text
+from protocols.protocol_errors import InvalidDocument
 from tests.protocols.feeds.carried import leaves, lost_values, values_of
 from tests.support.golden import CONTEXT, DATA, reading
 

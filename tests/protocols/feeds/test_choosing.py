@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.errors import FeedLink
-from protocols.feeds.discovery import choose, discover_in_header
+from protocols.feeds.feed_links import choose, discover_in_header
+from protocols.protocol_errors import FeedLink
 
 RSS, ATOM, JSON = "application/rss+xml", "application/atom+xml", "application/feed+json"
 

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import (
-    FeedError,
-    InvalidDocument,
-    NotAFeed,
-    UnsupportedVersion,
-)
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.creator import older_url
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import content_hash, fingerprint
 from protocols.model import FeedFormat, ParsedFeed
+from protocols.protocol_errors import (
+    FeedError,
+    InvalidDocument,
+    NotAFeed,
+    UnsupportedVersion,
+)
 from tests.support.creator import NOW, URL, a_creator_feed, an_item, read
 
 JSON = st.recursive(

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from protocols.errors import LimitExceeded
-from protocols.feeds.discovery import parse_page
 from protocols.feeds.element import Element
+from protocols.feeds.feed_links import parse_page
 from protocols.feeds.resource import select
+from protocols.protocol_errors import LimitExceeded
 
 _MARKUP = (
     "<div>",

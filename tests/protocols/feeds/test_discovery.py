@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedLink
-from protocols.feeds.discovery import (
+from protocols.feeds.feed_links import (
     MOST_ATTRIBUTES,
     Discovered,
     discover,
     discover_in_header,
 )
+from protocols.protocol_errors import FeedLink
 
 PAGE = "https://site.example/blog/"
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from protocols.feeds import parse
-from protocols.feeds.encoding import known_codec, mend_utf8, to_utf8
+from protocols.feeds.text_encoding import known_codec, mend_utf8, to_utf8
 from tests.support.documents import CONTEXT, context
 
 TITLE = "Déjà vu “мир” 日本"

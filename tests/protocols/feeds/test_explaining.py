@@ -7,7 +7,7 @@ import pytest
 from protocols.feeds.explaining import (
     MOST_DROPPED,
     EntryRule,
-    Explanation,
+    ParseExplanation,
     explain,
     explain_encoding,
 )
@@ -17,7 +17,7 @@ from tests.support.documents import atom, context, rss
 SITE = "<title>F</title><link>https://site.example/</link>"
 
 
-def explained(body: bytes, content_type: str = "") -> Explanation:
+def explained(body: bytes, content_type: str = "") -> ParseExplanation:
     parsed = parse_leniently(body, context(content_type=content_type))
     return explain(body, content_type, parsed)
 

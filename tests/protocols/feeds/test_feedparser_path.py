@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.identity import content_hash
 from protocols.model import Entry, Geo
@@ -30,7 +30,9 @@ MODULES = (
 def both(body: bytes) -> tuple[list[Entry], list[Entry]]:
     """What our reader makes of it, and what would be made of it were it broken."""
     body = body.replace(b"<rss ", f"<rss{MODULES} ".encode())
-    other = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    other = read_with_feedparser(
+        OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+    )
     assert other is not None
     return [*parse(body, CONTEXT).entries], [*other.entries]
 
@@ -115,7 +117,9 @@ def test_a_feed_is_as_well() -> None:
         "<itunes:explicit>x</itunes:explicit><podcast:guid>g</podcast:guid>"
     )
     body = rss(head=head).replace(b"<rss ", f"<rss{MODULES} ".encode())
-    other = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    other = read_with_feedparser(
+        OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+    )
     assert other is not None
     assert other.feed.logo == "https://site.example/i.png"
     assert other.feed.extensions["podcast"] == {"guid": "g"}
@@ -240,6 +244,8 @@ def test_what_the_channel_of_rdf_is_about_is_the_id_of_the_feed(
         f' xmlns="http://purl.org/rss/1.0/"><channel{about}><title>T</title></channel>'
         '<item rdf:about="https://a.example/1"><title>1</title></item></rdf:RDF>'
     ).encode()
-    theirs = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    theirs = read_with_feedparser(
+        OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+    )
     assert theirs is not None
     assert theirs.feed.id == parse(body, CONTEXT).feed.id == id

@@ -5,13 +5,13 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from protocols.errors import MalformedDocument
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, Geo, Notification, Status, Text
-from protocols.superfeedr.json import render_json
+from protocols.protocol_errors import MalformedDocument
+from protocols.superfeedr.json_notifications import render_json
 from tests.support.documents import CONTEXT, atom, rss
 
 XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
@@ -160,7 +160,9 @@ def test_an_atom_entry_without_an_author_has_those_of_its_source_or_its_feed(
 ) -> None:
     body = atom(f"{head}<entry><id>1</id><title>T</title>{entry}</entry>")
     if is_broken:
-        parsed = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+        parsed = read_with_feedparser(
+            OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+        )
     else:
         parsed = parse(body, CONTEXT)
     assert parsed is not None

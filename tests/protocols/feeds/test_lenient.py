@@ -5,12 +5,12 @@ from collections.abc import Callable
 import feedparser
 import pytest
 
-from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import lenient
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import FeedFormat, ParsedFeed, Text
+from protocols.protocol_errors import LimitExceeded, MalformedDocument, NotAFeed
 from tests.support.documents import CONTEXT, atom, rss
 
 ONE, TWO = "<item><guid>1</guid></item>", "<item><guid>2</guid></item>"
@@ -179,7 +179,9 @@ def test_recovery_does_not_make_a_feed_of_other_xml() -> None:
 
 
 def _read(body: bytes) -> ParsedFeed | None:
-    return read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    return read_with_feedparser(
+        OpenedDocument(kind=DocumentKind.XML, body=body), CONTEXT
+    )
 
 
 def test_feedparser_fills_the_same_model() -> None:

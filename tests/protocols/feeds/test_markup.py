@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.model import Entry
 from tests.support.documents import atom, rss
@@ -93,7 +93,7 @@ def test_half_escaped_markup_is_the_same_where_feedparser_reads_it(
     written: str, meant: str
 ) -> None:
     body = f"<rss><channel><item><description>{written}</description></item></channel>"
-    document = Document(kind=Kind.XML, body=f"{body}</rss>".encode())
+    document = OpenedDocument(kind=DocumentKind.XML, body=f"{body}</rss>".encode())
     parsed = read_with_feedparser(document, CONTEXT)
     assert parsed is not None
     [entry] = parsed.entries

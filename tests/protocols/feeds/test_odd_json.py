@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from protocols.errors import InvalidDocument, MalformedDocument, NotAFeed
 from protocols.feeds import parse
 from protocols.model import IdSource
+from protocols.protocol_errors import InvalidDocument, MalformedDocument, NotAFeed
 from protocols.scp.collection import EXTENSION
 from tests.support.documents import CONTEXT
 

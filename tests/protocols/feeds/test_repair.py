@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.errors import MalformedDocument, NotAFeed
 from protocols.feeds import parse
-from protocols.feeds.document import Document, Kind
+from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.repair import repair
+from protocols.protocol_errors import MalformedDocument, NotAFeed
 from tests.support.documents import CONTEXT, rss
 
 
@@ -131,15 +131,15 @@ def test_undeclared_prefixes_mean_what_they_usually_mean() -> None:
 
 
 def test_a_document_that_nothing_helps_is_left_as_it_is() -> None:
-    document = Document(kind=Kind.XML, body=b"<rss><channel></rss>")
+    document = OpenedDocument(kind=DocumentKind.XML, body=b"<rss><channel></rss>")
     assert repair(document) is document
-    nameless = Document(kind=Kind.XML, body=b" a:b='1'")
+    nameless = OpenedDocument(kind=DocumentKind.XML, body=b" a:b='1'")
     assert repair(nameless) is nameless
 
 
 def test_comments_and_cdata_are_never_touched() -> None:
     body = b"<a><!-- & --><![CDATA[&nbsp; & ]]>&#65; & <![CDATA[ & unclosed"
-    repaired = repair(Document(kind=Kind.XML, body=body))
+    repaired = repair(OpenedDocument(kind=DocumentKind.XML, body=body))
     assert repaired.body == body.replace(b"&#65; & ", b"&#65; &amp; ")
 
 

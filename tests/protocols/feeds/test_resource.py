@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import (
+from protocols.feeds import ParseContext, parse
+from protocols.feeds.resource import MOST_MATCHES, path_error
+from protocols.model import FeedFormat, ParsedFeed, Text
+from protocols.protocol_errors import (
     EmptyDocument,
     FeedError,
     InvalidDocument,
     LimitExceeded,
     MalformedDocument,
 )
-from protocols.feeds import ParseContext, parse
-from protocols.feeds.resource import MOST_MATCHES, path_error
-from protocols.model import FeedFormat, ParsedFeed, Text
 from tests.support.creator import NOW
 
 URL = "https://a.example/page"

@@ -11,7 +11,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
-from protocols.live.encoding import deflated_text_frame, text_frame
+from protocols.live.message_encoding import deflated_text_frame, text_frame
 
 
 def read(*frames: bytes) -> list[bytes]:

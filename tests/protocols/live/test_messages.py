@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import InvalidValue
-from protocols.live.decoding import (
-    InvalidMessage,
-    read_client_message,
-    read_server_message,
-)
-from protocols.live.encoding import encode
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     BodyFormat,
     ClientMessage,
     Closed,
@@ -30,6 +23,13 @@ from protocols.live.messages import (
     Unsubscribed,
     WantedUpdates,
 )
+from protocols.live.message_decoding import (
+    InvalidMessage,
+    read_client_message,
+    read_server_message,
+)
+from protocols.live.message_encoding import encode
+from protocols.protocol_errors import InvalidValue
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 ids = st.none() | texts | st.integers(-(2**63), 2**63 - 1)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import InvalidValue
-from protocols.live.encoding import comment, encode, event, event_of
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     Heartbeat,
     NotificationMessage,
     Subscribed,
     Unsubscribed,
 )
+from protocols.live.message_encoding import comment, encode, event, event_of
+from protocols.protocol_errors import InvalidValue
 from tests.support.event_stream import Event, EventParser
 
 names = st.from_regex(r"[a-z]{1,9}", fullmatch=True)

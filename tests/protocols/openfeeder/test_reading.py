@@ -12,22 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.model import FeedFormat
-from protocols.openfeeder.read.documents import (
-    LARGEST_MENDED,
-    MOST_CHUNKS,
-    Changes,
-    Index,
-    cursor_after,
-    read_front,
-    read_listing,
-    read_page,
-    time_of,
-    token_of,
-)
-from protocols.openfeeder.read.entries import content_of, entry_of, is_of, key_of
 from protocols.openfeeder.read.places import (
     ENDPOINT,
     LLMS,
@@ -38,6 +24,20 @@ from protocols.openfeeder.read.places import (
     page_url,
     places_in_llms,
 )
+from protocols.openfeeder.read.site_answers import (
+    LARGEST_MENDED,
+    MOST_CHUNKS,
+    ListedChanges,
+    ListedIndex,
+    cursor_after,
+    read_front,
+    read_listing,
+    read_page,
+    time_of,
+    token_of,
+)
+from protocols.openfeeder.read.site_entries import content_of, entry_of, is_of, key_of
+from protocols.protocol_errors import FeedError, MalformedDocument
 
 SITE = "https://site.example/"
 FRONT = f"https://site.example{WELL_KNOWN}"
@@ -143,7 +143,7 @@ def test_an_index_lists_what_can_be_read_and_says_what_cannot() -> None:
 
     index = read_listing(written({"items": items, "total_pages": 3}), SITE)
 
-    assert isinstance(index, Index)
+    assert isinstance(index, ListedIndex)
     assert [(each.reference, each.url) for each in index.items] == [
         ("/a", f"{SITE}a"),
         ("https://site.example/d?x=1#y", f"{SITE}d?x=1#y"),
@@ -163,7 +163,7 @@ def test_an_index_lists_what_can_be_read_and_says_what_cannot() -> None:
 def test_the_number_of_pages_is_a_number_or_not_known(total: object, read: int) -> None:
     index = read_listing(written({"items": [], "total_pages": total}), SITE)
 
-    assert isinstance(index, Index)
+    assert isinstance(index, ListedIndex)
     assert index.total_pages == read
 
 
@@ -174,7 +174,7 @@ def test_an_index_item_is_the_same_in_any_order_of_its_members() -> None:
     deep = read_listing(DEEP, SITE)
 
     assert one == two != three
-    assert isinstance(deep, Index)
+    assert isinstance(deep, ListedIndex)
     assert deep.items[0].digest == 0
 
 
@@ -183,7 +183,7 @@ def test_of_too_many_items_the_first_count_and_the_rest_is_said() -> None:
 
     index = read_listing(written({"items": items}), SITE)
 
-    assert isinstance(index, Index)
+    assert isinstance(index, ListedIndex)
     assert (len(index.items), index.is_whole) == (5_000, False)
 
 
@@ -204,7 +204,7 @@ def test_changes_are_those_with_a_sync_and_tombstones_may_be_bare() -> None:
         SITE,
     )
 
-    assert isinstance(changes, Changes)
+    assert isinstance(changes, ListedChanges)
     assert [(each.url, each.title) for each in changes.changed] == [
         (f"{SITE}a", "A"),
         (f"{SITE}b", ""),
@@ -320,7 +320,7 @@ def test_entries_that_are_places_of_one_page_are_told_apart_by_their_fragments()
     assert len({key_of(each.url) for each in listed}) == 3
     gone = {"sync": {}, "deleted": [{"url": "/log#one"}]}
     changes = read_listing(written(gone), SITE)
-    assert isinstance(changes, Changes)
+    assert isinstance(changes, ListedChanges)
     assert [each.url for each in changes.deleted] == [listed[0].url]
 
 
@@ -340,7 +340,7 @@ def test_a_page_is_that_of_a_fragment_unless_it_calls_itself_another(
 ) -> None:
     items = [{"url": "/log#one", "title": "One"}]
     index = read_listing(written({"items": items}), SITE)
-    assert isinstance(index, Index)
+    assert isinstance(index, ListedIndex)
     page = read_page(written({"chunks": [], "url": url, "title": title}), SITE)
     assert is_of(page, index.items[0]) is is_it
 
@@ -353,7 +353,7 @@ def test_a_page_without_chunks_is_none() -> None:
 def _listed(*references: str) -> Any:
     items = [{"url": reference} for reference in references]
     listing = read_listing(written({"items": items}), SITE)
-    assert isinstance(listing, Index)
+    assert isinstance(listing, ListedIndex)
     return listing.items
 
 
@@ -426,7 +426,7 @@ def test_a_page_that_names_the_protocol_may_have_the_usual_endpoint() -> None:
 def test_what_templates_write_for_json_is_mended(body: bytes) -> None:
     index = read_listing(body, SITE)
 
-    assert isinstance(index, Index)
+    assert isinstance(index, ListedIndex)
     assert [(each.url, each.title) for each in index.items] == [(f"{SITE}a", "naïve")]
 
 

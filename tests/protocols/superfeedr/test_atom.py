@@ -17,7 +17,7 @@ from protocols.model import (
     Status,
     Text,
 )
-from protocols.superfeedr.atom import render_atom
+from protocols.superfeedr.atom_notifications import render_atom
 from tests.support.golden import attributes, find, read_xml, texts
 from tests.support.superfeedr_example import EXAMPLE, TROUBLE
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Feed, Link, Notification, Status
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 from tests.support.golden import CONTEXT, attributes, find, read_xml, texts
 from tests.support.superfeedr_example import EXAMPLE, STATUS
 

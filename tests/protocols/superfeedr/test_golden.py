@@ -8,8 +8,12 @@ import orjson
 import pytest
 
 from protocols.model import Notification
-from protocols.superfeedr.atom import ATOM_TYPE, render_atom, render_entries
-from protocols.superfeedr.json import JSON_TYPE, render_items, render_json
+from protocols.superfeedr.atom_notifications import (
+    ATOM_TYPE,
+    render_atom,
+    render_entries,
+)
+from protocols.superfeedr.json_notifications import JSON_TYPE, render_items, render_json
 from tests.support.superfeedr_example import EXAMPLE, TROUBLE
 
 GOLDEN = Path(__file__).parents[2] / "data" / "superfeedr"

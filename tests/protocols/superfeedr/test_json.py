@@ -20,7 +20,7 @@ from protocols.model import (
     Status,
     Text,
 )
-from protocols.superfeedr.json import render_json
+from protocols.superfeedr.json_notifications import render_json
 
 MAY = datetime(2025, 5, 2, 6, 19, 31, 999_000, tzinfo=UTC)
 SCHEMA = "http://activitystrea.ms/schema/1.0"

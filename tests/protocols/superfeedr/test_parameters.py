@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pytest
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import (
     LONGEST_PATH,
     MOST_PARAMETERS,

@@ -14,8 +14,8 @@ import orjson
 from hypothesis import given
 
 from protocols.model import Deletion, Entry, Feed, Notification, Status, Text
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 from tests.protocols.superfeedr.atom_items import deletion_of, head_of, item_of
 from tests.support.entries import ENTRIES, LONG, NOTIFICATIONS
 from tests.support.golden import find, read_xml

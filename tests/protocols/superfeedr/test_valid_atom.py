@@ -27,7 +27,7 @@ from protocols.model import (
     Status,
     Text,
 )
-from protocols.superfeedr.atom import render_atom
+from protocols.superfeedr.atom_notifications import render_atom
 from tests.protocols.superfeedr.valid_atom import faults
 from tests.support.entries import ANY, ENTRIES, LONG, NOTIFICATIONS, several
 from tests.support.golden import attributes, find, read_xml, texts

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.track import (
     QueryError,
     canonical,

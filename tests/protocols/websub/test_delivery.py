@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from protocols.websub.delivery import Delivery, delivery_headers, notification_id
+from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
 from protocols.websub.signatures import sign, sign_webhook, verify
 
-DELIVERY = Delivery(
+DELIVERY = WebhookDelivery(
     topic="https://site.example/feed?a=1",
     callback="https://reader.example/callback?id=7",
     hub="https://hub.example/hub",
@@ -99,7 +99,7 @@ def test_a_notification_keeps_its_id_over_retries() -> None:
 def test_no_text_from_outside_can_end_a_header(
     topic: str, callback: str, hub: str, content_type: str, user_agent: str
 ) -> None:
-    delivery = Delivery(
+    delivery = WebhookDelivery(
         topic=topic,
         callback=callback,
         hub=hub,

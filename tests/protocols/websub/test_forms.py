@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import InvalidValue
-from protocols.websub.requests import MOST_PARAMETERS, read_form
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.websub_parameters import MOST_PARAMETERS, read_form
 
 ANY = re.compile(".*")
 

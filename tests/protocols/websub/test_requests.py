@@ -4,8 +4,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from protocols.errors import InvalidValue
-from protocols.websub.requests import (
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.websub_parameters import (
     MOST_PUBLISHED,
     HubRequest,
     PublishRequest,

@@ -6,14 +6,14 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from protocols.errors import InvalidValue
-from protocols.websub.requests import DEFAULT_LEASE, LONGEST_LEASE, read_form
-from protocols.websub.subscriber import (
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.subscribing import (
     HubDenial,
     HubQuestion,
     read_question,
     subscription_form,
 )
+from protocols.websub.websub_parameters import DEFAULT_LEASE, LONGEST_LEASE, read_form
 
 TOPIC = "https://feed.example/?a=1&b=ü"
 

@@ -14,8 +14,8 @@ from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.schedule.poll_period import PollingRules
-from protocols.errors import EmptyDocument, FeedError, MalformedDocument
 from protocols.model import Deletion, Entry, FeedFormat, IdSource, ParsedFeed
+from protocols.protocol_errors import EmptyDocument, FeedError, MalformedDocument
 from storage.records import (
     FeedState,
     FetchCommit,

@@ -6,7 +6,7 @@ import pytest
 
 from hub.core.fetched import Fetched, Understood
 from hub.core.news.fetch_commit import fetch_error, is_known_body
-from protocols.errors import EmptyDocument
+from protocols.protocol_errors import EmptyDocument
 from storage.records import Polling
 from tests.support.documents import a_document
 

@@ -12,8 +12,8 @@ from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import RESOURCE_FLOOR, PollingRules, plan
-from protocols.errors import InvalidDocument
 from protocols.feeds import ParseContext, parse
+from protocols.protocol_errors import InvalidDocument
 from protocols.urls import selector_of
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from hub.core.news.entry_diff import UPDATES_A_DAY
 from hub.core.news.seen_set import KEPT_DAYS, SeenSet
 from protocols.model import Feed, IdSource, Notification
-from protocols.superfeedr.atom import render_atom
-from protocols.superfeedr.json import render_json
+from protocols.superfeedr.atom_notifications import render_atom
+from protocols.superfeedr.json_notifications import render_json
 from storage.records import OPERATOR, ClaimTerms, NewSubscription, RecordKind
 from tests.support.clock import ManualClock
 from tests.support.golden import golden_documents

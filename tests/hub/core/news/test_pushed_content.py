@@ -15,9 +15,9 @@ from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import KEPT_DAYS
 from hub.core.schedule.poll_period import PollingRules
-from protocols.errors import EmptyDocument, FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, ParsedFeed
+from protocols.protocol_errors import EmptyDocument, FeedError
 from storage.records import FeedState, FetchCommit, FetchTarget, RecordKind
 from tests.support import creator
 from tests.support.documents import a_document, entries_named

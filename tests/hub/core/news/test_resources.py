@@ -12,7 +12,7 @@ from hub.core.news.decision import Decision
 from hub.core.news.resources import is_content, resource_hash
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import velocity
-from protocols.errors import (
+from protocols.protocol_errors import (
     EmptyDocument,
     FeedError,
     LimitExceeded,

@@ -23,8 +23,8 @@ from hub.core.push.hub_trust import (
     is_useless,
 )
 from hub.core.schedule.poll_period import DAY, PollingRules
-from protocols.errors import EmptyDocument
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed
+from protocols.protocol_errors import EmptyDocument
 from storage.records import (
     Credentials,
     FetchCommit,

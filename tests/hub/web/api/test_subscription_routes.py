@@ -7,7 +7,7 @@ import pytest
 
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.web.api.delivery_routes import StragglerJson
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from storage.records import (
     ANONYMOUS,
     OPERATOR,

@@ -26,7 +26,7 @@ from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.openfeeder.write.relevance import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, Right

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import read_parameters
 
 ODD = (

@@ -16,7 +16,7 @@ from hub.services.entry_retrieval import EntryRange, RetrievalRequest
 from hub.web.streams.stream_events import EventOutlet
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.retrieval_streams import Streaming, write_first
-from protocols.live.messages import SLOW, BodyFormat, Closing
+from protocols.live.live_messages import SLOW, BodyFormat, Closing
 from protocols.superfeedr.parameters import Parameters
 from storage.records import RecordKind
 from tests.support.event_stream import EventClient

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import CONFIRMED_WITHIN, LONGEST_BACKOFF
 from hub.web.websub.push_routes import LARGEST_PUSH
-from protocols.websub.requests import LONGEST_LEASE
 from protocols.websub.signatures import sign
+from protocols.websub.websub_parameters import LONGEST_LEASE
 from storage.records import (
     CallbackState,
     NewFeed,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from protocols.openfeeder.write.analytics import (
+from protocols.openfeeder.write.bot_requests import (
     BOTS,
     AnalyticsEvent,
     Endpoint,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.model import Text
-from protocols.openfeeder.write.chunks import (
+from protocols.openfeeder.write.page_chunks import (
     MOST_CHUNKS,
     chunks_of,
     chunks_of_words,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from protocols.openfeeder.write.chunks import prune
+from protocols.openfeeder.write.page_chunks import prune
 
 RUN = 2_000
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.write.chunks import PageSetting, page_of
-from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
+from protocols.openfeeder.write.content_queries import AuthorDisplay, PageType
+from protocols.openfeeder.write.page_chunks import PageSetting, page_of
 
 UPDATED = datetime(2026, 3, 1, tzinfo=UTC)
 SETTING = PageSetting(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.openfeeder.write.parameters import (
+from protocols.openfeeder.write.content_queries import (
     ErrorCode,
     OpenFeederError,
     SyncPoint,

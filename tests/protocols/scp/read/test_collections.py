@@ -15,7 +15,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import (
+from protocols.protocol_errors import (
     EmptyDocument,
     FeedError,
     InvalidDocument,

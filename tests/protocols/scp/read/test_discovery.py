@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedError, LimitExceeded, MalformedDocument, NotAFeed
+from protocols.protocol_errors import (
+    FeedError,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
 from protocols.scp.collection import CollectionHead, CollectionType
 from protocols.scp.read import sitemaps
 from protocols.scp.read.heads import read_moment

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.model import Author, Category, Entry, Feed, Link, Text
+from protocols.scp.read.collection_entries import entry_of_page, html_of_blocks
 from protocols.scp.read.collections import Warnings
-from protocols.scp.read.entries import entry_of_page, html_of_blocks
 from protocols.scp.write.page import PageContext, page_line
 from tests.support.scp_files import collection, head, lines, page, read
 

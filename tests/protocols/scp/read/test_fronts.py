@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, Link
+from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.scp.read.sitemaps import LARGEST
 from tests.support.scp_files import NOW
 

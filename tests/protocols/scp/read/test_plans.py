@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocols.scp.read.plans import (
     LONGEST_AGO,
-    SectionPlan,
+    SectionReadingPlan,
     SectionState,
     plan_section,
     wanted_sections,
@@ -52,7 +52,7 @@ def state(reached: float, snapshot: float = 0, is_broken: bool = False) -> Secti
     )
 
 
-def names(plan: SectionPlan) -> list[str]:
+def names(plan: SectionReadingPlan) -> list[str]:
     return [each.url.rpartition("/")[2] for each in plan.files]
 
 
@@ -128,7 +128,7 @@ def test_a_site_of_deltas_alone_is_read_as_far_as_it_goes() -> None:
 
 def test_what_has_expired_is_not_fetched_but_the_sitemap_again() -> None:
     plan = plan_section([snapshot(1, until=2)], None, NOW)
-    assert plan == SectionPlan(is_expired=True)
+    assert plan == SectionReadingPlan(is_expired=True)
     gone = [snapshot(0, until=1), delta(0, 1, until=2), delta(1, 2)]
     plan = plan_section(gone, state(1), NOW)
     assert names(plan) == ["d1-2"]
@@ -141,7 +141,7 @@ def test_what_has_expired_is_not_fetched_but_the_sitemap_again() -> None:
 
 def test_what_is_said_to_be_made_in_the_future_is_not_read() -> None:
     ahead = snapshot(1_000, until=2_000)
-    assert plan_section([ahead], None, NOW) == SectionPlan(incredible=ahead)
+    assert plan_section([ahead], None, NOW) == SectionReadingPlan(incredible=ahead)
     plan = plan_section([snapshot(0), delta(0, 1), ahead], None, NOW)
     assert names(plan) == ["s0", "d0-1"]
     assert plan.incredible == ahead
@@ -150,13 +150,13 @@ def test_what_is_said_to_be_made_in_the_future_is_not_read() -> None:
 def test_what_was_made_too_long_ago_is_not_read_unless_it_was_before() -> None:
     old = snapshot(0)
     later = NOW + LONGEST_AGO
-    assert plan_section([old], None, later) == SectionPlan(incredible=old)
-    assert plan_section([old], state(0), later) == SectionPlan()
+    assert plan_section([old], None, later) == SectionReadingPlan(incredible=old)
+    assert plan_section([old], state(0), later) == SectionReadingPlan()
 
 
 def test_nothing_is_nothing() -> None:
-    assert plan_section([], None, NOW) == SectionPlan()
-    assert plan_section([], state(0), NOW) == SectionPlan()
+    assert plan_section([], None, NOW) == SectionReadingPlan()
+    assert plan_section([], state(0), NOW) == SectionReadingPlan()
 
 
 def section(name: str, pages: int | None, is_delta: bool = False) -> SiteFile:

@@ -9,7 +9,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedError, LimitExceeded, MalformedDocument
+from protocols.protocol_errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.scp.read import unpacking
 from protocols.scp.read.unpacking import SizeLimits, Unpacker
 from tests.support.scp_files import in_pieces

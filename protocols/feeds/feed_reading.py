@@ -6,11 +6,10 @@ are told apart by their content alone.
 
 from __future__ import annotations
 
-import protocols.openfeeder.read.documents as openfeeder  # begins with this package
-from protocols.errors import LimitExceeded, MalformedDocument
+import protocols.openfeeder.read.site_answers as openfeeder  # begins with this package
 from protocols.feeds.context import ParseContext
 from protocols.feeds.creator import is_creator_feed, read_creator_feed
-from protocols.feeds.document import Document, Kind, open_document
+from protocols.feeds.document import DocumentKind, OpenedDocument, open_document
 from protocols.feeds.extensions import Json
 from protocols.feeds.incremental import read_incrementally
 from protocols.feeds.jsonfeed import is_json_feed, read_json_feed
@@ -18,6 +17,7 @@ from protocols.feeds.jsonvalues import load_json
 from protocols.feeds.repair import repair_encoding, repair_json
 from protocols.feeds.xml import parse_xml
 from protocols.model import Feed, FeedFormat, ParsedFeed
+from protocols.protocol_errors import LimitExceeded, MalformedDocument
 from protocols.scp.read.sitemaps import site_of_sitemap
 
 
@@ -62,7 +62,7 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
     return site or read_document(open_document(body, context), context)
 
 
-def read_document(document: Document, context: ParseContext) -> ParsedFeed:
+def read_document(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
     try:
         return _read(document, context)
@@ -70,15 +70,15 @@ def read_document(document: Document, context: ParseContext) -> ParsedFeed:
         raise document.locate(error) from None
 
 
-def _read(document: Document, context: ParseContext) -> ParsedFeed:
-    if document.kind == Kind.JSON:
+def _read(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
+    if document.kind == DocumentKind.JSON:
         return _read_json(document, context)
     if context.known is not None:
         return read_incrementally(document, context.known, context)
     return parse_xml(document, context)
 
 
-def _read_json(document: Document, context: ParseContext) -> ParsedFeed:
+def _read_json(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
     """As it is, or mended; the error is that of the first that is UTF-8."""
     try:
         return document.sign(read_json(document.body, context))

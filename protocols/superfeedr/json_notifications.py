@@ -31,7 +31,7 @@ from protocols.model import (
     Text,
 )
 from protocols.superfeedr.atom_values import extensions_of
-from protocols.superfeedr.rendering import (
+from protocols.superfeedr.rendered_values import (
     author_id,
     feed_id,
     has_generated_ids,

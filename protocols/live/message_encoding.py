@@ -19,8 +19,7 @@ from typing import Final
 
 import orjson
 
-from protocols.errors import InvalidValue
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     ClientMessage,
     Closed,
     ErrorMessage,
@@ -33,6 +32,7 @@ from protocols.live.messages import (
     Unsubscribe,
     Unsubscribed,
 )
+from protocols.protocol_errors import InvalidValue
 
 _TYPES: dict[type[ServerMessage | ClientMessage], str] = {
     Subscribe: "subscribe",

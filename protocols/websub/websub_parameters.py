@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.signatures import ALGORITHMS, OF_OLD
 

@@ -12,13 +12,13 @@ from typing import Final
 
 import orjson
 
-from protocols.openfeeder.write.chunks import Chunk, Page, PageFacts
-from protocols.openfeeder.write.parameters import (
+from protocols.openfeeder.write.content_queries import (
     ErrorCode,
     SyncPoint,
     encode_token,
     format_moment,
 )
+from protocols.openfeeder.write.page_chunks import Chunk, EntryPage, PageFacts
 from protocols.scp.collection import timestamp
 
 VERSION: Final = "1.0"
@@ -27,7 +27,7 @@ _Members = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class PublisherFacts:
     """What the discovery document says. ``contact`` "": none."""
 
     name: str
@@ -76,7 +76,9 @@ class Cached:
     seconds: int | None = None
 
 
-def render_discovery(site: Site, endpoint: str, capabilities: Sequence[str]) -> bytes:
+def render_discovery(
+    site: PublisherFacts, endpoint: str, capabilities: Sequence[str]
+) -> bytes:
     about: _Members = {
         "name": site.name,
         "url": site.url,
@@ -108,7 +110,10 @@ def render_index(items: Sequence[Scored], *, page: int, total_pages: int) -> byt
 
 
 def render_page(
-    page: Page, chunks: Sequence[Chunk], scores: Mapping[str, float], cached: Cached
+    page: EntryPage,
+    chunks: Sequence[Chunk],
+    scores: Mapping[str, float],
+    cached: Cached,
 ) -> bytes:
     """``chunks``: those returned; ``scores`` by their ids, if any were asked for."""
     facts = page.facts

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from lxml import etree
 
-from protocols.errors import FeedLink
 from protocols.feeds.element import Element
 from protocols.http.headers import parse_typed_links
+from protocols.protocol_errors import FeedLink
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 

@@ -18,7 +18,7 @@ from protocols.feeds.jsonvalues import shallow
 from protocols.identity import key_of_id
 from protocols.languages import language_tag
 from protocols.model import Author, Category, Entry, Link, Text
-from protocols.scp.read.collections import SitePage, Warnings, page_url
+from protocols.scp.read.collections import CollectionPage, Warnings, page_url
 from protocols.scp.read.heads import read_moment
 from protocols.text import collapse
 
@@ -216,7 +216,7 @@ _MOST_AUTHORS: Final = 50
 _MOST_KEYWORDS: Final = 100
 
 
-def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
+def entry_of_page(page: CollectionPage, warnings: Warnings) -> Entry:
     """Never fails: what is wrong with an optional member is left out and noted."""
     found, url = page.members, page.url
     schema = found.get("schema")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from protocols.errors import InvalidValue
-from protocols.websub.requests import DEFAULT_LEASE, LONGEST_LEASE, Form
+from protocols.protocol_errors import InvalidValue
+from protocols.websub.websub_parameters import DEFAULT_LEASE, LONGEST_LEASE, Form
 
 CONFIRMATION_TYPE: Final = "application/octet-stream"
 """WebSub 5.3.1 since June 2026: the confirmation MUST use a safe media type, and

@@ -24,15 +24,15 @@ from urllib.parse import urlsplit
 import orjson
 from msgspec import Struct
 
-from protocols.errors import InvalidDocument, MalformedDocument
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Kind, open_document
+from protocols.feeds.document import DocumentKind, open_document
 from protocols.feeds.extensions import Json
 from protocols.feeds.jsonvalues import load_json, read_time, string_of
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.repair import repair_encoding, repair_json
 from protocols.languages import language_tag
 from protocols.model import Feed, Link
+from protocols.protocol_errors import InvalidDocument, MalformedDocument
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
@@ -48,7 +48,7 @@ def load_loosely(body: bytes) -> Json:
     `MalformedDocument` for what nothing mends, or is too large to be mended.
     """
     document = open_document(body, _NOWHERE)
-    if document.kind != Kind.JSON:
+    if document.kind != DocumentKind.JSON:
         raise InvalidDocument("", "expected JSON")
     try:
         return load_json(document.body)
@@ -61,7 +61,7 @@ def load_loosely(body: bytes) -> Json:
     return load_json(mended.body)
 
 
-class Discovery(Struct, frozen=True, kw_only=True, gc=False):
+class DiscoveryDocument(Struct, frozen=True, kw_only=True, gc=False):
     """``/.well-known/openfeeder.json`` (2.1). URLs are absolute."""
 
     endpoint: str
@@ -71,7 +71,7 @@ class Discovery(Struct, frozen=True, kw_only=True, gc=False):
     description: str = ""
 
 
-class Listed(Struct, frozen=True, kw_only=True, gc=False):
+class ListedItem(Struct, frozen=True, kw_only=True, gc=False):
     """An item of an index, or of a differential answer.
 
     ``reference`` is its URL as the site gives it, which ``?url=`` is asked for;
@@ -88,48 +88,48 @@ class Listed(Struct, frozen=True, kw_only=True, gc=False):
     updated: datetime | None = None
 
 
-class Index(Struct, frozen=True, kw_only=True, gc=False):
+class ListedIndex(Struct, frozen=True, kw_only=True, gc=False):
     """One page of the index (3.3). ``is_whole``: no item had to be left out.
 
     ``total_pages`` is 0 where nothing is said, or nothing that can be.
     """
 
-    items: tuple[Listed, ...]
+    items: tuple[ListedItem, ...]
     total_pages: int
     is_whole: bool
     problems: tuple[str, ...] = ()
 
 
-class Tombstone(Struct, frozen=True, kw_only=True, gc=False):
+class ListedTombstone(Struct, frozen=True, kw_only=True, gc=False):
     reference: str
     url: str
     at: datetime | None
 
 
-class Changes(Struct, frozen=True, kw_only=True, gc=False):
+class ListedChanges(Struct, frozen=True, kw_only=True, gc=False):
     """A differential answer (3.4): ``changed`` are those added and updated.
 
     ``cursor`` is what the next one is to be asked with; "" if none was given.
     """
 
-    changed: tuple[Listed, ...]
-    deleted: tuple[Tombstone, ...]
+    changed: tuple[ListedItem, ...]
+    deleted: tuple[ListedTombstone, ...]
     cursor: str
     tracks_deletions: bool
     is_whole: bool
     problems: tuple[str, ...] = ()
 
 
-class Chunk(Struct, frozen=True, kw_only=True, gc=False):
+class ContentChunk(Struct, frozen=True, kw_only=True, gc=False):
     text: str
     type: str
 
 
-class Page(Struct, frozen=True, kw_only=True, gc=False):
+class ContentPage(Struct, frozen=True, kw_only=True, gc=False):
     """The content of one page (3.2). ``missing``: chunks that were not sent."""
 
     url: str
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[ContentChunk, ...]
     missing: int
     title: str = ""
     author: str = ""
@@ -164,18 +164,18 @@ def is_content(document: Members) -> bool:
     return is_schema or "openfeeder_version" in document
 
 
-def read_front(body: bytes, url: str) -> Discovery:
+def read_front(body: bytes, url: str) -> DiscoveryDocument:
     """Read what a site was registered by: its discovery document, or its endpoint.
 
     Raises a `FeedError`.
     """
     document = _load(body)
     if is_content(document):
-        return Discovery(endpoint=url, site_url=resolve("/", url))
+        return DiscoveryDocument(endpoint=url, site_url=resolve("/", url))
     return read_discovery(document, url)
 
 
-def read_discovery(document: Members, url: str) -> Discovery:
+def read_discovery(document: Members, url: str) -> DiscoveryDocument:
     """``url`` is where it was: the endpoint is relative to that, and not to the site's
     own idea of its address, which may be another. Raises `InvalidDocument`."""
     version = document.get("version")
@@ -194,7 +194,7 @@ def read_discovery(document: Members, url: str) -> Discovery:
         raise InvalidDocument("/feed/endpoint", "expected an http or https URL")
     address = site.get("url")
     named = resolve(address.strip(), url) if isinstance(address, str) else ""
-    return Discovery(
+    return DiscoveryDocument(
         endpoint=absolute,
         site_url=named if _is_address(named) else resolve("/", url),
         name=collapse(string_of(site.get("name"))),
@@ -203,7 +203,7 @@ def read_discovery(document: Members, url: str) -> Discovery:
     )
 
 
-def read_listing(body: bytes, site_url: str) -> Index | Changes:
+def read_listing(body: bytes, site_url: str) -> ListedIndex | ListedChanges:
     """What was asked for with ``since``, or without: an index either way from those
     who know no differences. Raises a `FeedError`."""
     document = _load(body)
@@ -212,21 +212,21 @@ def read_listing(body: bytes, site_url: str) -> Index | Changes:
     return _read_index(document, site_url)
 
 
-def read_page(body: bytes, site_url: str) -> Page:
+def read_page(body: bytes, site_url: str) -> ContentPage:
     """Raises a `FeedError`."""
     document = _load(body)
     chunks = document.get("chunks")
     if not isinstance(chunks, list):
         raise InvalidDocument("/chunks", "expected an array")
     read = tuple(
-        Chunk(text=text, type=string_of(each.get("type")))
+        ContentChunk(text=text, type=string_of(each.get("type")))
         for each in chunks[:MOST_CHUNKS]
         if isinstance(each, dict) and (text := string_of(each.get("text")))
     )
     meta = document.get("meta")
     total = _number(meta.get("total_chunks")) if isinstance(meta, dict) else 0
     reference = string_of(document.get("url"))
-    return Page(
+    return ContentPage(
         url=_url(reference, site_url),
         chunks=read,
         missing=max(0, max(total, len(chunks)) - min(len(chunks), MOST_CHUNKS)),
@@ -246,13 +246,13 @@ def _load(body: bytes) -> Members:
     return document
 
 
-def _read_index(document: Members, site_url: str) -> Index:
+def _read_index(document: Members, site_url: str) -> ListedIndex:
     items = document.get("items")
     if not isinstance(items, list):
         raise InvalidDocument("/items", "expected an array")
     problems: list[str] = []
     read = _read_items("/items", items, site_url, problems)
-    return Index(
+    return ListedIndex(
         items=read,
         total_pages=_number(document.get("total_pages")),
         is_whole=not problems,
@@ -260,11 +260,11 @@ def _read_index(document: Members, site_url: str) -> Index:
     )
 
 
-def _read_changes(document: Members, site_url: str) -> Changes:
+def _read_changes(document: Members, site_url: str) -> ListedChanges:
     sync = document["sync"]
     assert isinstance(sync, dict)  # noqa: S101 - the caller has looked
     problems: list[str] = []
-    changed: dict[str, Listed] = {}
+    changed: dict[str, ListedItem] = {}
     for name in ("added", "updated"):
         items = document.get(name, [])
         if not isinstance(items, list):
@@ -274,7 +274,7 @@ def _read_changes(document: Members, site_url: str) -> Changes:
     deleted = document.get("deleted", [])
     if not isinstance(deleted, list):
         raise InvalidDocument("/deleted", "expected an array")
-    return Changes(
+    return ListedChanges(
         changed=tuple(changed.values()),
         deleted=_read_tombstones(deleted, site_url, problems),
         cursor=cursor_after(
@@ -288,7 +288,7 @@ def _read_changes(document: Members, site_url: str) -> Changes:
 
 def _read_items(
     place: str, items: list[Json], site_url: str, problems: list[str]
-) -> tuple[Listed, ...]:
+) -> tuple[ListedItem, ...]:
     read = []
     if len(items) > MAX_ENTRIES:
         problems.append(f"{place}: {len(items)} items: the first {MAX_ENTRIES} count")
@@ -305,8 +305,8 @@ def _read_items(
     return tuple(read)
 
 
-def _listed(item: Members, reference: str, url: str) -> Listed:
-    return Listed(
+def _listed(item: Members, reference: str, url: str) -> ListedItem:
+    return ListedItem(
         reference=reference,
         url=url,
         digest=_digest(item),
@@ -320,7 +320,7 @@ def _listed(item: Members, reference: str, url: str) -> Listed:
 
 def _read_tombstones(
     deleted: list[Json], site_url: str, problems: list[str]
-) -> tuple[Tombstone, ...]:
+) -> tuple[ListedTombstone, ...]:
     """Some send bare URLs."""
     read = []
     for number, each in enumerate(deleted[:MAX_ENTRIES]):
@@ -330,7 +330,7 @@ def _read_tombstones(
             problems.append(f"/deleted/{number}/url: expected a URL")
             continue
         at = read_time(each.get("deleted_at"))[0] if isinstance(each, dict) else None
-        read.append(Tombstone(reference=reference.strip(), url=url, at=at))
+        read.append(ListedTombstone(reference=reference.strip(), url=url, at=at))
     return tuple(read)
 
 
@@ -413,7 +413,7 @@ def _time_of_token(token: str) -> datetime | None:
     return moment if has_zone else None
 
 
-def head_of(discovery: Discovery) -> Feed:
+def head_of(discovery: DiscoveryDocument) -> Feed:
     return Feed(
         title=discovery.name,
         subtitle=discovery.description,

@@ -24,7 +24,7 @@ from urllib.parse import urlencode, urlsplit
 
 from lxml import etree
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.text import collapse
 from protocols.websub.callbacks import read_web_url
 from protocols.xml_syntax import SAFE

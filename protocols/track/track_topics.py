@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
-from protocols.errors import InvalidValue
+from protocols.protocol_errors import InvalidValue
 from protocols.track.parsing import parse_query
 from protocols.track.query import Query
 from protocols.urls import normal_url

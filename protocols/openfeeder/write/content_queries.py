@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import orjson
 
-from protocols.errors import InvalidValue, ProtocolError
+from protocols.protocol_errors import InvalidValue, ProtocolError
 
 
 class AuthorDisplay(StrEnum):

@@ -38,7 +38,7 @@ from protocols.superfeedr.atom_values import (
     put_text_construct,
     timestamp,
 )
-from protocols.superfeedr.rendering import (
+from protocols.superfeedr.rendered_values import (
     document_date,
     feed_id,
     has_generated_ids,

@@ -8,8 +8,7 @@ from typing import Any, TypeVar, cast
 import orjson
 
 from protocols.cursor import read_cursor
-from protocols.errors import InvalidValue
-from protocols.live.messages import (
+from protocols.live.live_messages import (
     BodyFormat,
     ClientMessage,
     Closed,
@@ -26,6 +25,7 @@ from protocols.live.messages import (
     Unsubscribed,
     WantedUpdates,
 )
+from protocols.protocol_errors import InvalidValue
 
 LONGEST_ID = 128
 """Characters, or digits."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from protocols.identity import content_hash, fingerprint, key_of_id
 from protocols.model import Author, Entry, Link, Text
-from protocols.openfeeder.read.documents import Chunk, Listed, Page
+from protocols.openfeeder.read.site_answers import ContentChunk, ContentPage, ListedItem
 
 GROUP: Final = "openfeeder"
 """Of extensions: what the format says and the entry model has no place for."""
@@ -24,7 +24,7 @@ def key_of(url: str) -> str:
     return key_of_id(url)
 
 
-def entry_of(listed: Listed, page: Page | None, language: str) -> Entry:
+def entry_of(listed: ListedItem, page: ContentPage | None, language: str) -> Entry:
     """``page`` is None where a site does not give the content of what it lists."""
     summary = (page.summary if page else "") or listed.summary
     author = (page.author if page else "") or listed.author
@@ -45,7 +45,7 @@ def entry_of(listed: Listed, page: Page | None, language: str) -> Entry:
     )
 
 
-def content_of(entry: Entry, page: Page | None) -> int:
+def content_of(entry: Entry, page: ContentPage | None) -> int:
     """63 bits of what an entry says: the order of chunks is not, for there are servers
     that lose it."""
     if page is None:
@@ -55,7 +55,7 @@ def content_of(entry: Entry, page: Page | None) -> int:
     return fingerprint(content_hash(ordered)) >> 1
 
 
-def is_of(page: Page, listed: Listed) -> bool:
+def is_of(page: ContentPage, listed: ListedItem) -> bool:
     """Whether a page is the one that was asked for.
 
     Servers drop queries and fragments, and answer with the page that has none. Hosts
@@ -78,11 +78,11 @@ def _place(url: str) -> tuple[tuple[str, str], str]:
     return (parts.path.rstrip("/"), parts.query), parts.fragment
 
 
-def _content(chunks: Iterable[Chunk]) -> Text:
+def _content(chunks: Iterable[ContentChunk]) -> Text:
     return Text(value="\n".join(map(_markup, chunks)), type="html")
 
 
-def _markup(chunk: Chunk) -> str:
+def _markup(chunk: ContentChunk) -> str:
     if chunk.type == "list":
         return f"<ul>{''.join(map(_item, chunk.text.splitlines()))}</ul>"
     text = html.escape(chunk.text, quote=False)

@@ -21,7 +21,7 @@ from typing import Any, Final
 from protocols.enclosures import enclosed_files
 from protocols.languages import language_tag
 from protocols.model import Entry, Feed, Text
-from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
+from protocols.openfeeder.write.content_queries import AuthorDisplay, PageType
 from protocols.scp.write.blocks import Block, blocks_of_html, blocks_of_text, take_out
 from protocols.scp.write.page import TITLE_LENGTH, author_name, shorten
 from protocols.text import collapse
@@ -230,7 +230,7 @@ class PageFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class EntryPage:
     facts: PageFacts
     chunks: tuple[Chunk, ...]
 
@@ -246,7 +246,7 @@ class PageSetting:
     authors: AuthorDisplay = AuthorDisplay.NAME
 
 
-def page_of(entry: Entry, setting: PageSetting) -> Page:
+def page_of(entry: Entry, setting: PageSetting) -> EntryPage:
     """The same entry in the same setting is the same page. It has a chunk at least."""
     content = chunks_of(entry.content)
     summary = chunks_of(entry.summary)
@@ -262,7 +262,7 @@ def page_of(entry: Entry, setting: PageSetting) -> Page:
         language=_language(entry, setting),
         summary=_summary(words) or title,
     )
-    return Page(facts=facts, chunks=content or summary or chunks_of_words(title))
+    return EntryPage(facts=facts, chunks=content or summary or chunks_of_words(title))
 
 
 def page_type(entry: Entry) -> PageType:
