@@ -147,6 +147,8 @@ def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
 
 def seconds_of(stated: object) -> int:
     """Of a number, ``3723``, ``62:03``, ``1:02:03`` or ``PT1H``; else 0."""
+    if not stated:  # mostly nothing is
+        return 0
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return int(stated) if 0 < stated <= _LONGEST_SECONDS else 0
     text = stated.strip() if isinstance(stated, str) else ""
@@ -240,7 +242,7 @@ def _of_media_rss(extensions: Extensions) -> Iterator[EnclosedFile]:
     """What stands beside a ``media:content``, or in its group, is said of it as well
     (Media RSS 1.5.1: elements at a deeper level come first)."""
     media = extensions.get("media")
-    whole = media if isinstance(media, Mapping) else {}
+    whole = media if isinstance(media, dict) else {}
     for group in (*_objects(whole.get("group")), whole):
         contents = _objects(group.get("content"))[:MOST_FILES]
         # Versions of one thing, in a group: what one of them says goes for all.
@@ -283,7 +285,7 @@ def _of_block(block: _Said) -> Iterator[EnclosedFile]:
             title=_text(block.get("name")),
             seconds=block.get("duration"),
             sides=block,
-            poster=_text(icon.get("url")) if isinstance(icon, Mapping) else "",
+            poster=_text(icon.get("url")) if isinstance(icon, dict) else "",
             captions=_captions(_objects(block.get("captions")), "url"),
         )
 
@@ -365,13 +367,15 @@ def _pixels(value: object) -> int:
 
 def _objects(value: object) -> list[_Said]:
     """Extensions hold one element as a mapping, and several as a list of them."""
+    if value is None:
+        return []
     listed = value if isinstance(value, list) else [value]
-    return [each for each in listed if isinstance(each, Mapping)]
+    return [each for each in listed if isinstance(each, dict)]
 
 
 def _member(extensions: Extensions, prefix: str, name: str) -> Any:
     group = extensions.get(prefix)
-    return group.get(name) if isinstance(group, Mapping) else None
+    return group.get(name) if isinstance(group, dict) else None
 
 
 def _word(extensions: Extensions, prefix: str, name: str) -> str:
@@ -384,7 +388,7 @@ def _text(value: object) -> str:
 
 def _plain(value: object) -> str:
     """An element's text, which stands beside its attributes if it has some."""
-    return _text(value.get("value") if isinstance(value, Mapping) else value)
+    return _text(value.get("value") if isinstance(value, dict) else value)
 
 
 def _first(values: Iterable[_Value], nothing: _Value) -> _Value:
