@@ -302,12 +302,12 @@ def _reference(shape: type[Any]) -> Members:
 def _schemas() -> Members:
     every = (*API_OPERATIONS, *OPEN_OPERATIONS)
     bodies = [type(each.body) for each in every if each.body is not None]
-    answers: set[type[Any]] = {
+    answers: list[type[Any]] = [
         shape
         for each in every
         for contents in each.answers.values()
         for shape in _by_type(contents).values()
-    }
+    ]
     told: list[type[Any]] = [
         *answers,
         ProblemJson,

@@ -100,7 +100,8 @@ class TopicRoutes(Routes):
     @_page_of_topic(TopicFormat.NORMALIZED, "get_topic_normalized", dict)
     @_page_of_topic(TopicFormat.JSON_FEED, "get_topic_as_json_feed", dict)
     async def show(self, request: Request) -> Response:
-        format = TopicFormat(request.scope["path"].partition(".")[2])
+        path: str = request.scope["path"]
+        format = next(each for each in TopicFormat if path.endswith(f".{each}"))
         feed_id = FeedId(path_id(request, "topic"))
         prepared = await self._public.page(
             feed_id,
