@@ -23,8 +23,8 @@ from storage.records import (
     OPERATOR,
     AccountId,
     Format,
-    Right,
     StoredFeed,
+    TokenScope,
     Updates,
 )
 
@@ -144,4 +144,4 @@ def _viewer(principal: Principal | None) -> AccountId | None:
 
 
 def _may_retrieve(principal: Principal | None) -> bool:
-    return principal is not None and principal.may(Right.RETRIEVE)
+    return principal is not None and principal.may(TokenScope.RETRIEVE)

@@ -1,4 +1,4 @@
-"""Tokens: what an account shows to be let in, and with which rights.
+"""Tokens: what an account shows to be let in, and with which scopes.
 
 A token is 32 hexadecimal characters that only its holder knows; the hub keeps their
 SHA-256. That a token is good is remembered for seconds, so that it is not looked up
@@ -28,9 +28,9 @@ from storage.records import (
     Account,
     AccountId,
     NewToken,
-    Right,
     StoredToken,
     TokenId,
+    TokenScope,
 )
 
 REMEMBERED_SECONDS = 5.0
@@ -51,35 +51,35 @@ class Principal:
     """Who makes a request, and what it may do. ``token`` None: the admin token."""
 
     account: Account
-    rights: frozenset[Right]
+    scopes: frozenset[TokenScope]
     token: TokenId | None = None
 
     @property
     def is_admin(self) -> bool:
-        return Right.ADMIN in self.rights
+        return TokenScope.ADMIN in self.scopes
 
     @property
     def viewer(self) -> AccountId | None:
         """As whom it reads what feeds have told; None: as the operator, who reads all.
 
-        Who has not the right `retrieve` reads what is public, as `NOBODY`.
+        Without the scope `retrieve` it reads what is public, as `NOBODY`.
         """
-        if not self.may(Right.RETRIEVE):
+        if not self.may(TokenScope.RETRIEVE):
             return NOBODY
         is_operator = self.is_admin or self.account.id == OPERATOR
         return None if is_operator else self.account.id
 
-    def may(self, right: Right) -> bool:
+    def may(self, scope: TokenScope) -> bool:
         """Whoever administers the hub may do everything."""
-        return right in self.rights or self.is_admin
+        return scope in self.scopes or self.is_admin
 
 
 ADMINISTRATOR = Principal(
-    account=Account(id=OPERATOR, name="operator"), rights=frozenset(Right)
+    account=Account(id=OPERATOR, name="operator"), scopes=frozenset(TokenScope)
 )
 """The holder of the admin token."""
 WITHOUT_TOKEN = Principal(
-    account=Account(id=ANONYMOUS, name="anonymous"), rights=frozenset()
+    account=Account(id=ANONYMOUS, name="anonymous"), scopes=frozenset()
 )
 """Who shows no token."""
 
@@ -89,7 +89,7 @@ class CreateToken:
     """``value``: the token itself, such as one of Superfeedr's; "" for a new one."""
 
     account: str
-    rights: frozenset[Right]
+    scopes: frozenset[TokenScope]
     label: str = ""
     value: str = ""
 
@@ -115,7 +115,7 @@ class TokenService:
     async def create(self, request: CreateToken) -> CreatedToken:
         """Make a token for an account, which may be a new one. Raises `InvalidValue`.
 
-        No right implies another, but for ``admin``, which is all of them.
+        No scope implies another, but for ``admin``, which is all of them.
         """
         account = account_name("account", request.account)
         _check(request)
@@ -123,7 +123,7 @@ class TokenService:
         new = NewToken(
             account=account,
             digest=_digest(secret),
-            rights=request.rights,
+            scopes=request.scopes,
             label=request.label,
         )
         token = await self._tokens.add(new, self._clock.now())
@@ -163,7 +163,7 @@ class TokenService:
         token = await self._find(_digest(secret))
         if token is None or account not in ("", token.account.name):
             return None
-        return Principal(account=token.account, rights=token.rights, token=token.id)
+        return Principal(account=token.account, scopes=token.scopes, token=token.id)
 
     async def _find(self, digest: bytes) -> StoredToken | None:
         """By a digest, so that timing tells nothing of the tokens there are."""
@@ -210,7 +210,7 @@ def account_name(field: str, written: str) -> str:
 def _check(request: CreateToken) -> None:
     if request.value and _TOKEN.fullmatch(request.value.lower()) is None:
         raise InvalidValue("value", "32 hexadecimal digits, as a token has")
-    if not request.rights:
-        raise InvalidValue("rights", f"at least one of {', '.join(Right)}")
+    if not request.scopes:
+        raise InvalidValue("rights", f"at least one of {', '.join(TokenScope)}")
     if len(request.label) > LONGEST_LABEL or not request.label.isprintable():
         raise InvalidValue("label", f"at most {LONGEST_LABEL} printable characters")

@@ -16,11 +16,11 @@ from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
-from hub.web.api.openapi import RIGHTS, OpenApiRoutes
+from hub.web.api.openapi import SCOPES, OpenApiRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
-from hub.web.authentication import Authenticator, RequireRight
+from hub.web.authentication import Authenticator, RequireScope
 from hub.web.middleware import LimitRequests, LoopGuard
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.problems import Problem, answer_error, problem_response
@@ -119,11 +119,11 @@ def create_application(
     ]
     guard = [
         Middleware(
-            RequireRight,
+            RequireScope,
             authenticator=authenticator,
             limits=limits,
             routes=api,
-            rights=RIGHTS,
+            scopes=SCOPES,
         )
     ]
     websub = HubRoutes(services.websub, limits)

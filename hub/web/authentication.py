@@ -24,7 +24,7 @@ from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenSer
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.rate_limits import RateLimits
 from storage.errors import StorageError
-from storage.records import Right
+from storage.records import TokenScope
 
 
 def is_foreign(connection: HTTPConnection) -> bool:
@@ -49,7 +49,7 @@ def is_of_another_site(connection: HTTPConnection) -> bool:
 
 USER = "admin"
 CHALLENGE = 'Bearer realm="fanfare", Basic realm="fanfare", charset="UTF-8"'
-RightOfRoute = Mapping[tuple[str, str], Right | None]
+ScopeOfRoute = Mapping[tuple[str, str], TokenScope | None]
 """By method and path of a route; None: for everybody."""
 _PRINCIPAL = "fanfare.principal"
 
@@ -93,31 +93,31 @@ def refuse_in_query(principal: Principal) -> None:
         )
 
 
-def require(principal: Principal, right: Right) -> None:
-    """Raises `Problem` 403 naming the right that the token has not."""
-    if principal.may(right):
+def require(principal: Principal, scope: TokenScope) -> None:
+    """Raises `Problem` 403 naming the scope that the token has not."""
+    if principal.may(scope):
         return
     # RFC 6750 3.1, insufficient_scope: "The request requires higher privileges than
     # provided by the access token."
-    challenge = f'Bearer realm="fanfare", error="insufficient_scope", scope="{right}"'
+    challenge = f'Bearer realm="fanfare", error="insufficient_scope", scope="{scope}"'
     raise Problem(
         HTTPStatus.FORBIDDEN,
-        f"this takes the right {right}, which this token has not",
+        f"this takes the right {scope}, which this token has not",
         headers={"WWW-Authenticate": challenge},
     )
 
 
 def principal_of(request: Request) -> Principal:
-    """Who makes a request that `RequireRight` has let through."""
+    """Who makes a request that `RequireScope` has let through."""
     principal = request.scope[_PRINCIPAL]
     assert isinstance(principal, Principal)  # noqa: S101 - only set below
     return principal
 
 
-class RequireRight:
-    """ASGI middleware before the routes of the API: lets through who has the right.
+class RequireScope:
+    """ASGI middleware before the routes of the API: whose token has the scope passes.
 
-    A route that ``rights`` does not know is for administrators.
+    A route that ``scopes`` does not know is for administrators.
     """
 
     def __init__(
@@ -126,13 +126,13 @@ class RequireRight:
         authenticator: Authenticator,
         limits: RateLimits,
         routes: Sequence[BaseRoute],
-        rights: RightOfRoute,
+        scopes: ScopeOfRoute,
     ) -> None:
         self._app = app
         self._authenticator = authenticator
         self._limits = limits
         self._routes = routes
-        self._rights = rights
+        self._scopes = scopes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # there are no websockets here: not found
@@ -155,14 +155,14 @@ class RequireRight:
                 HTTPStatus.FORBIDDEN, "requests made by another site are refused"
             )
         route = self._route(request)
-        if route is not None and self._right(request, route) is None:
+        if route is not None and self._scope_of(request, route) is None:
             self._limits.check_address(request)
             return
         principal = await self._identify(request)
         if principal.token is not None:
             self._limits.check_token(principal.token)
-        if route is not None and (right := self._right(request, route)):
-            require(principal, right)
+        if route is not None and (needed := self._scope_of(request, route)):
+            require(principal, needed)
         request.scope[_PRINCIPAL] = principal
 
     def _route(self, request: Request) -> Route | None:
@@ -173,9 +173,9 @@ class RequireRight:
                 return route
         return None
 
-    def _right(self, request: Request, route: Route) -> Right | None:
+    def _scope_of(self, request: Request, route: Route) -> TokenScope | None:
         method = "GET" if request.method == "HEAD" else request.method
-        return self._rights.get((method, route.path), Right.ADMIN)
+        return self._scopes.get((method, route.path), TokenScope.ADMIN)
 
     async def _identify(self, request: HTTPConnection) -> Principal:
         """Who shows no good token is counted by address, so that guessing is slow."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from hub.web.request_input import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, RequestBody
-from storage.records import Right
+from storage.records import TokenScope
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -78,9 +78,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiOperation(Operation):
-    """A method on a path below ``/api``; ``right`` None: everybody may."""
+    """A method on a path below ``/api``; ``scope`` None: everybody may."""
 
-    right: Right | None
+    scope: TokenScope | None
     problems: tuple[int, ...] = ()  # besides those that all have
 
     @property
@@ -89,7 +89,7 @@ class ApiOperation(Operation):
         return {
             *self.problems,
             *(_BODY_PROBLEMS if self.body else ()),
-            *(_TOKEN_PROBLEMS if self.right else ()),
+            *(_TOKEN_PROBLEMS if self.scope else ()),
             *_ANY_PROBLEMS,
         }
 

@@ -48,7 +48,7 @@ from storage.records import (
     Format,
     NewFeed,
     NewSubscription,
-    Right,
+    TokenScope,
 )
 from storage.sqlite import open_database
 
@@ -148,7 +148,7 @@ async def _search(search: SearchService) -> None:
         for number in range(ACCOUNTS):
             principal = Principal(
                 account=Account(id=AccountId(number + 10), name=f"account-{number}"),
-                rights=frozenset({Right.ADMIN}),
+                scopes=frozenset({TokenScope.ADMIN}),
             )
             tasks.create_task(_find(search, principal))
 

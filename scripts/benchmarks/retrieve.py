@@ -23,10 +23,10 @@ from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
 from storage.contract import Storage
-from storage.records import Account, Right, StoredFeed
+from storage.records import Account, StoredFeed, TokenScope
 
 OWNER: Final = Principal(
-    account=Account(id=ACCOUNT, name="me"), rights=frozenset({Right.RETRIEVE})
+    account=Account(id=ACCOUNT, name="me"), scopes=frozenset({TokenScope.RETRIEVE})
 )
 NAMES: Final = ("topic", "topic, before an entry", "callback of 10 topics")
 

@@ -204,7 +204,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     wish: AccountRequest | None = None
 
 
-class Right(StrEnum):
+class TokenScope(StrEnum):
     """What a token lets its holder do; each is given by itself."""
 
     SUBSCRIBE = "subscribe"
@@ -224,7 +224,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 class NewToken(msgspec.Struct, frozen=True, kw_only=True):
     account: str  # its name; an unknown one becomes a new account
     digest: bytes  # SHA-256 of the token, which itself is not stored
-    rights: frozenset[Right]
+    scopes: frozenset[TokenScope]
     label: str = ""
 
 
@@ -233,7 +233,7 @@ class StoredToken(msgspec.Struct, frozen=True, kw_only=True):
 
     id: TokenId
     account: Account
-    rights: frozenset[Right]
+    scopes: frozenset[TokenScope]
     label: str
     created_at: datetime
     used_at: datetime | None  # to the hour or so

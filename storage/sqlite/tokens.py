@@ -8,7 +8,14 @@ from datetime import datetime
 from functools import partial
 
 from storage.errors import NotFound
-from storage.records import Account, AccountId, NewToken, Right, StoredToken, TokenId
+from storage.records import (
+    Account,
+    AccountId,
+    NewToken,
+    StoredToken,
+    TokenId,
+    TokenScope,
+)
 from storage.sqlite.columns import (
     from_milliseconds,
     from_milliseconds_or_none,
@@ -33,7 +40,7 @@ class SqliteTokens:
         parameters = {
             "account": new.account,
             "digest": new.digest,
-            "rights": " ".join(sorted(new.rights)),
+            "rights": " ".join(sorted(new.scopes)),
             "label": new.label,
             "now": to_milliseconds(now),
         }
@@ -84,7 +91,7 @@ def _read(row: Row) -> StoredToken:
     return StoredToken(
         id=token_id,
         account=Account(id=AccountId(account_id), name=name),
-        rights=frozenset(Right(right) for right in rights.split()),
+        scopes=frozenset(TokenScope(each) for each in rights.split()),
         label=label,
         created_at=from_milliseconds(created),
         used_at=from_milliseconds_or_none(used),

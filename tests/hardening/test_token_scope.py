@@ -17,15 +17,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from hub.services.token_authentication import CreateToken
-from hub.web.api.openapi import OPEN_OPERATIONS, RIGHTS
+from hub.web.api.openapi import OPEN_OPERATIONS, SCOPES
 from hub.web.application import create_application
 from hub.web.superfeedr.endpoint import create_modes
 from storage.records import (
     NewFeed,
     NewSubscription,
-    Right,
     SubscriptionId,
     SubscriptionState,
+    TokenScope,
 )
 from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
@@ -43,7 +43,7 @@ OF_PAGES = {("OPTIONS", "/stream")}
 """What pages of other sites may ask (CORS), answered before there are routes."""
 ANY_TOKEN_MODES, OPEN_MODES = {"authenticate"}, {"publish"}
 NO_GOOD = ("nobody", "unknown", "revoked", "malformed")
-SINGLE = [each for each in Right if each is not Right.ADMIN]
+SINGLE = [each for each in TokenScope if each is not TokenScope.ADMIN]
 
 
 def undeclared(application: Starlette) -> set[str]:
@@ -71,7 +71,7 @@ def is_declared(method: str, path: str) -> bool:
     if method == "websocket":
         return path in OPEN_WEBSOCKETS
     if path.startswith("/api"):
-        return (method, path.removeprefix("/api")) in RIGHTS
+        return (method, path.removeprefix("/api")) in SCOPES
     return (method, path) in OPEN
 
 
@@ -105,9 +105,9 @@ class Scene:
         form = {f"hub.{name}": value for name, value in {"mode": mode, **more}.items()}
         return await self.client.post("/", data=form, headers=headers)
 
-    async def make_token(self, account: str, *rights: Right) -> str:
+    async def make_token(self, account: str, *rights: TokenScope) -> str:
         made = await self.hub.services.tokens.create(
-            CreateToken(account=account, rights=frozenset(rights))
+            CreateToken(account=account, scopes=frozenset(rights))
         )
         return made.secret
 
@@ -118,10 +118,10 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         application = create_application(hub.services, ADMIN_TOKEN)
         async with client_of(application) as client:
             scene = Scene(hub, application, client)
-            for right in Right:
-                scene.tokens[right] = await scene.make_token("alice", right)
+            for scope in TokenScope:
+                scene.tokens[scope] = await scene.make_token("alice", scope)
             made = await hub.services.tokens.create(
-                CreateToken(account="alice", rights=frozenset(Right))
+                CreateToken(account="alice", scopes=frozenset(TokenScope))
             )
             await hub.services.tokens.revoke(made.token.id)
             scene.tokens["revoked"] = made.secret
@@ -151,15 +151,15 @@ def test_a_route_that_does_not_say_so_is_found(scene: Scene, route: str) -> None
 
 def test_every_mode_says_who_may_use_it(scene: Scene) -> None:
     modes = create_modes(scene.hub.services)
-    unlimited = {name for name, mode in modes.items() if mode.right is None}
+    unlimited = {name for name, mode in modes.items() if mode.scope is None}
     assert unlimited == ANY_TOKEN_MODES | OPEN_MODES
     assert {name for name, mode in modes.items() if mode.is_open} == OPEN_MODES
 
 
-def needed(verb: str, path: str) -> Right | None:
-    """The right for a verb at a path of the API; a verb it has not takes none."""
+def needed(verb: str, path: str) -> TokenScope | None:
+    """The scope for a verb at a path of the API; a verb it has not takes none."""
     method = "GET" if verb == "HEAD" else verb
-    return RIGHTS.get((method, path.removeprefix("/api")))
+    return SCOPES.get((method, path.removeprefix("/api")))
 
 
 def has(scene: Scene, verb: str, path: str) -> bool:
@@ -224,22 +224,22 @@ async def test_a_token_says_nothing_of_itself_that_is_believed(
         assert answer.status_code == 401
 
 
-@pytest.mark.parametrize("right", SINGLE)
+@pytest.mark.parametrize("scope", SINGLE)
 async def test_a_right_opens_its_own_verbs_and_paths_and_no_other(
-    scene: Scene, right: Right
+    scene: Scene, scope: TokenScope
 ) -> None:
     for path in filter(lambda each: each.startswith("/api/"), scene.paths):
         for verb in VERBS:
-            status = (await scene.ask(verb, path, right)).status_code
+            status = (await scene.ask(verb, path, scope)).status_code
             if not has(scene, verb, path):
                 assert status == 405, (verb, path)
-            elif needed(verb, path) in (None, right):
+            elif needed(verb, path) in (None, scope):
                 assert status not in (401, 403, 405), (verb, path)
             else:
                 assert status == 403, (verb, path)
 
 
-@pytest.mark.parametrize("who", [Right.ADMIN, "operator"])
+@pytest.mark.parametrize("who", [TokenScope.ADMIN, "operator"])
 async def test_whoever_administers_may_do_everything_there_is(
     scene: Scene, who: str
 ) -> None:
@@ -272,10 +272,10 @@ async def test_a_mode_takes_its_right_and_no_other(scene: Scene) -> None:
         for who in ("nobody", "unknown", "revoked"):
             answer = await scene.call(name, who)
             assert (answer.status_code == 401) != mode.is_open, (name, who)
-        for right in SINGLE:
-            answer = await scene.call(name, right)
-            is_free = mode.is_open or mode.right in (None, right)
-            assert (answer.status_code == 403) != is_free, (name, right)
+        for scope in SINGLE:
+            answer = await scene.call(name, scope)
+            is_free = mode.is_open or mode.scope in (None, scope)
+            assert (answer.status_code == 403) != is_free, (name, scope)
 
 
 MARK = "of-bob-alone"
@@ -285,7 +285,7 @@ BOBS_CALLBACK = f"https://bob.example/{MARK}"
 
 async def bobs_subscription(scene: Scene) -> SubscriptionId:
     """To a feed that is his alone, too."""
-    token = await scene.make_token("bob", Right.SUBSCRIBE)
+    token = await scene.make_token("bob", TokenScope.SUBSCRIBE)
     account = await scene.hub.services.tokens.authenticate(token, "bob")
     assert account is not None
     storage, now = scene.hub.storage, scene.hub.clock.now()
@@ -306,7 +306,7 @@ async def test_nobody_sees_or_touches_what_is_another_account_s(scene: Scene) ->
     """Every route with every verb, and every mode, by one who may do all but
     administer."""
     subscription = await bobs_subscription(scene)
-    rights = [each for each in Right if each is not Right.ADMIN]
+    rights = [each for each in TokenScope if each is not TokenScope.ADMIN]
     scene.tokens["alice"] = await scene.make_token("alice", *rights)
     headers = scene.headers("alice")
 

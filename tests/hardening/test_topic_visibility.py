@@ -21,7 +21,7 @@ import pytest
 from hub.search.index_follower import SearchIndex
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.token_authentication import CreateToken
-from storage.records import AccountId, Credentials, Right
+from storage.records import AccountId, Credentials, TokenScope
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message
 
 SECRET_WORD = "platypus"
@@ -39,7 +39,7 @@ CLOSED = {
 }
 """None of them is the account's; ``closed-later`` was, before it took credentials."""
 LOGIN = Credentials(username="ann", password="pass")
-RIGHTS = frozenset(Right) - {Right.ADMIN}
+RIGHTS = frozenset(TokenScope) - {TokenScope.ADMIN}
 
 
 @dataclass
@@ -80,7 +80,7 @@ def _shown(answer: httpx2.Response) -> str:
 async def visitor(tmp_path: Path) -> AsyncIterator[Visitor]:
     async with live_hub(tmp_path) as live:
         made = await live.hub.services.tokens.create(
-            CreateToken(account="me", rights=RIGHTS)
+            CreateToken(account="me", scopes=RIGHTS)
         )
         account = made.token.account.id
         await live.add_feed(OPEN, private=True)

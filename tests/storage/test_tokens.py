@@ -10,7 +10,7 @@ import pytest
 
 from storage.contract import TokenStore
 from storage.errors import NotFound
-from storage.records import OPERATOR, NewToken, Right, TokenId
+from storage.records import OPERATOR, NewToken, TokenId, TokenScope
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.new_database import open_new
 
@@ -30,11 +30,11 @@ async def store(
     await storage.close()
 
 
-def new(digest: bytes, account: str = "alice", *rights: Right) -> NewToken:
+def new(digest: bytes, account: str = "alice", *rights: TokenScope) -> NewToken:
     return NewToken(
         account=account,
         digest=digest,
-        rights=frozenset(rights or Right),
+        scopes=frozenset(rights or TokenScope),
         label="a label",
     )
 
@@ -52,11 +52,11 @@ async def test_there_is_one_token_of_a_digest_revoked_or_not(
 
 
 async def test_a_token_is_found_by_its_digest(store: TokenStore) -> None:
-    added = await store.add(new(b"1", "alice", Right.LIST), NOW)
+    added = await store.add(new(b"1", "alice", TokenScope.LIST), NOW)
     await store.add(new(b"2"), NOW)
     assert await store.find(b"1") == added
     assert added.account.name == "alice"
-    assert added.rights == {Right.LIST}
+    assert added.scopes == {TokenScope.LIST}
     assert (added.label, added.created_at) == ("a label", NOW)
     assert (added.used_at, added.revoked_at) == (None, None)
     assert await store.find(b"3") is None

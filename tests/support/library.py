@@ -26,16 +26,16 @@ from storage.records import (
     Polling,
     RecordKind,
     RecordWrite,
-    Right,
     Standing,
     StandingWrite,
     StoredFeed,
     Subscription,
+    TokenScope,
 )
 from tests.support.services import Hub
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
-RETRIEVE = frozenset({Right.RETRIEVE})
+RETRIEVE = frozenset({TokenScope.RETRIEVE})
 CALLBACK = "https://you.example/callback"
 
 
@@ -56,7 +56,7 @@ class Library:
     async def open(cls, hub: Hub, account: str = "me") -> Library:
         """For an account of that name."""
         made = await hub.services.tokens.create(
-            CreateToken(account=account, rights=RETRIEVE)
+            CreateToken(account=account, scopes=RETRIEVE)
         )
         return cls(hub, made.token.account.id, made.secret)
 

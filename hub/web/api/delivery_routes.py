@@ -24,7 +24,7 @@ from hub.web.request_input import (
 from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
-from storage.records import RetryingSubscription, Right, SubscriptionId
+from storage.records import RetryingSubscription, SubscriptionId, TokenScope
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
@@ -97,7 +97,7 @@ class DeliveryRoutes(Routes):
         method="GET",
         path="/deliveries",
         id="list_deliveries",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="What is late, and what was given up",
         answers={200: DeliveriesJson},
         query=(
@@ -129,7 +129,7 @@ class DeliveryRoutes(Routes):
         method="POST",
         path="/deliveries/retry",
         id="retry_delivery",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Try a late subscription, or a dead range, now",
         answers={202: RetriedJson},
         body=Retry(subscription=7),

@@ -47,7 +47,7 @@ from hub.web.websub.push_routes import PushRoutes
 from protocols.model import FeedFormat
 from protocols.openfeeder.write.content_queries import ErrorCode
 from protocols.websub.signatures import SIGNINGS
-from storage.records import Right
+from storage.records import TokenScope
 
 Members = dict[str, Any]
 
@@ -74,7 +74,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
 """By the names that `hub.web.json_output.named_schema` gives to texts."""
-PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm"}
+PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm", "TokenScope": "Right"}
 """What the API calls a class otherwise than its own name, less ``Json``."""
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
@@ -90,7 +90,7 @@ class OpenApiRoutes(Routes):
         method="GET",
         path="/openapi.json",
         id="get_openapi",
-        right=None,
+        scope=None,
         summary="This document",
         answers={200: dict},
     )
@@ -128,8 +128,8 @@ def _api_operations() -> Iterator[ApiOperation]:
 
 API_OPERATIONS = tuple(_api_operations())
 OPEN_OPERATIONS = tuple(each for it in OPEN_ROUTES for each in it.operations())
-RIGHTS: Mapping[tuple[str, str], Right | None] = {
-    (each.method, each.path): each.right for each in API_OPERATIONS
+SCOPES: Mapping[tuple[str, str], TokenScope | None] = {
+    (each.method, each.path): each.scope for each in API_OPERATIONS
 }
 """What the guard of the API asks of a token, by method and path."""
 
@@ -191,13 +191,13 @@ def _operation(each: Operation, tag: str) -> Members:
 
 def _description(each: Operation) -> str:
     if isinstance(each, ApiOperation):
-        return f"Takes the right {each.right}." if each.right else ""
+        return f"Takes the right {each.scope}." if each.scope else ""
     return each.description
 
 
 def _security(each: Operation) -> list[Members]:
     if isinstance(each, ApiOperation):
-        return [{"bearer": []}, {"basic": []}] if each.right else []
+        return [{"bearer": []}, {"basic": []}] if each.scope else []
     opened: list[Members] = [{scheme: []} for scheme in each.security]
     return [{}, *opened] if opened else []
 

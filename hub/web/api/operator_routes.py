@@ -16,7 +16,7 @@ from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
-from storage.records import Right
+from storage.records import TokenScope
 
 
 class Backup(RequestBody):
@@ -114,7 +114,7 @@ class OperatorRoutes(Routes):
         method="GET",
         path="/health",
         id="get_health",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Whether the hub can work, and what waits",
         answers={200: HealthJson},
     )
@@ -125,7 +125,7 @@ class OperatorRoutes(Routes):
         method="POST",
         path="/db/backup",
         id="back_up_database",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Copy the database to a new file on the hub's machine",
         answers={201: BackupMadeJson},
         body=Backup(destination="/var/backups/fanfare.db"),
@@ -140,7 +140,7 @@ class OperatorRoutes(Routes):
         method="POST",
         path="/scp/build",
         id="build_collections",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Build collections for crawlers now",
         answers={201: CollectionsBuiltJson},
         body=CollectionsToBuild(snapshots=True),

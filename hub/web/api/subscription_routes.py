@@ -36,10 +36,10 @@ from storage.contract import Storage
 from storage.records import (
     AccountId,
     Format,
-    Right,
     Subscription,
     SubscriptionId,
     SubscriptionState,
+    TokenScope,
     Updates,
 )
 
@@ -159,7 +159,7 @@ class SubscriptionRoutes(Routes):
         method="GET",
         path="/subscriptions",
         id="list_subscriptions",
-        right=Right.LIST,
+        scope=TokenScope.LIST,
         summary="The account's subscriptions, a page of them",
         answers={200: SubscriptionsJson},
         query=(
@@ -192,7 +192,7 @@ class SubscriptionRoutes(Routes):
         method="POST",
         path="/subscriptions",
         id="subscribe",
-        right=Right.SUBSCRIBE,
+        scope=TokenScope.SUBSCRIBE,
         summary="Subscribe a callback, or change how it is subscribed",
         answers={201: SubscribedJson, 200: SubscribedJson},
         body=SubscriptionToAdd(
@@ -224,7 +224,7 @@ class SubscriptionRoutes(Routes):
         method="GET",
         path="/subscriptions/{id}",
         id="get_subscription",
-        right=Right.LIST,
+        scope=TokenScope.LIST,
         summary="One subscription with its last attempts",
         answers={200: SubscriptionReportJson},
         problems=(404,),
@@ -239,7 +239,7 @@ class SubscriptionRoutes(Routes):
         method="DELETE",
         path="/subscriptions/{id}",
         id="unsubscribe",
-        right=Right.UNSUBSCRIBE,
+        scope=TokenScope.UNSUBSCRIBE,
         summary="End a subscription",
         answers={200: SubscriptionJson},
         query=(
@@ -265,7 +265,7 @@ class SubscriptionRoutes(Routes):
         principal = principal_of(request)
         if not name or name.lower() == principal.account.name:
             return principal.account.id
-        require(principal, Right.ADMIN)
+        require(principal, TokenScope.ADMIN)
         return (await self._tokens.account("account", name)).id
 
     async def _listed_account(self, request: Request) -> AccountId | None:

@@ -13,14 +13,14 @@ from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from storage.contract import TokenStore
-from storage.records import Right, StoredToken, TokenId
+from storage.records import StoredToken, TokenId, TokenScope
 
 
 class TokenToAdd(RequestBody):
     """The body of ``POST /api/tokens``."""
 
     account: str
-    rights: list[Right]
+    rights: list[TokenScope]
     label: str = ""
     value: str = ""
 
@@ -30,7 +30,7 @@ class TokenJson(JsonObject):
 
     id: int
     account: str
-    rights: list[Right]
+    rights: list[TokenScope]
     label: str
     created_at: Time
     used_at: Time | None
@@ -38,7 +38,7 @@ class TokenJson(JsonObject):
 
     @classmethod
     def of_token(cls, token: StoredToken, /, **more: str) -> Self:
-        rights = sorted(token.rights)
+        rights = sorted(token.scopes)
         return cls.of(token, account=token.account.name, rights=rights, **more)
 
 
@@ -66,7 +66,7 @@ class TokenRoutes(Routes):
         method="GET",
         path="/tokens",
         id="list_tokens",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="The tokens of all accounts, without what they are",
         answers={200: TokensJson},
         query=PAGE,
@@ -86,17 +86,19 @@ class TokenRoutes(Routes):
         method="POST",
         path="/tokens",
         id="create_token",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Make a token; only this answer shows it",
         answers={201: CreatedTokenJson},
-        body=TokenToAdd(account="alice", rights=[Right.SUBSCRIBE, Right.LIST]),
+        body=TokenToAdd(
+            account="alice", rights=[TokenScope.SUBSCRIBE, TokenScope.LIST]
+        ),
     )
     async def add(self, request: Request) -> Response:
         body = await read_body(request, TokenToAdd)
         created = await self._tokens.create(
             CreateToken(
                 account=body.account,
-                rights=frozenset(body.rights),
+                scopes=frozenset(body.rights),
                 label=body.label,
                 value=body.value,
             )
@@ -111,7 +113,7 @@ class TokenRoutes(Routes):
         method="DELETE",
         path="/tokens/{id}",
         id="revoke_token",
-        right=Right.ADMIN,
+        scope=TokenScope.ADMIN,
         summary="Revoke a token",
         answers={200: TokenJson},
         problems=(404,),

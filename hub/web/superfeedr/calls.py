@@ -14,7 +14,7 @@ from hub.web.request_input import combined_field
 from protocols.http import quality
 from protocols.live.live_messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
-from storage.records import Right
+from storage.records import TokenScope
 
 
 def accepts_json(request: Request) -> bool:
@@ -59,10 +59,10 @@ tells them as text, or as JSON to whom accepts it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """``right`` None: whoever shows a good token; ``is_open``: it takes none."""
+    """``scope`` None: whoever shows a good token; ``is_open``: it takes none."""
 
     answer: Handler
-    right: Right | None = None
+    scope: TokenScope | None = None
     is_open: bool = False
     effect: Effect = Effect.NONE
 

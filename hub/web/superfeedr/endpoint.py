@@ -35,9 +35,14 @@ from protocols.superfeedr.parameters import (
 )
 from protocols.track import QueryError
 from storage.errors import StorageError
-from storage.records import Right
+from storage.records import TokenScope
 
-TOLD = (Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE)
+TOLD = (
+    TokenScope.SUBSCRIBE,
+    TokenScope.UNSUBSCRIBE,
+    TokenScope.LIST,
+    TokenScope.RETRIEVE,
+)
 
 
 def rights_modes() -> Modes:
@@ -145,8 +150,8 @@ class SuperfeedrMiddleware:
         principal = await identify(
             request, parameters, self._authenticator, mode.effect
         )
-        if mode.right is not None:
-            require(principal, mode.right)
+        if mode.scope is not None:
+            require(principal, mode.scope)
         return principal
 
 

@@ -26,8 +26,8 @@ from storage.records import (
     ListedSubscription,
     Listing,
     ListingSearch,
-    Right,
     StoredFeed,
+    TokenScope,
 )
 
 KEYS = (
@@ -123,7 +123,7 @@ class SubscriptionList:
         self._listings = listings
 
     def modes(self) -> Modes:
-        return {"list": Mode(answer=self.answer, right=Right.LIST)}
+        return {"list": Mode(answer=self.answer, scope=TokenScope.LIST)}
 
     async def answer(self, call: Call) -> Response:
         """A plain array, as it was at first; with ``detailed`` an object around it."""

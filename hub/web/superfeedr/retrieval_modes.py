@@ -36,7 +36,7 @@ from protocols.live.live_messages import BodyFormat
 from protocols.live.message_encoding import EVENT_STREAM
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
-from storage.records import Right
+from storage.records import TokenScope
 
 SANDBOXED = {
     "Content-Security-Policy": "sandbox",
@@ -59,10 +59,10 @@ def retrieval_modes(services: Services) -> Modes:
         Streaming(services.live, services.retrieval, services.storage.log),
     )
     return {
-        "retrieve": Mode(answer=retrieval.retrieve, right=Right.RETRIEVE),
-        "search": Mode(answer=retrieval.search, right=Right.RETRIEVE),
+        "retrieve": Mode(answer=retrieval.retrieve, scope=TokenScope.RETRIEVE),
+        "search": Mode(answer=retrieval.search, scope=TokenScope.RETRIEVE),
         "replay": Mode(
-            answer=retrieval.replay, right=Right.RETRIEVE, effect=Effect.SENDS
+            answer=retrieval.replay, scope=TokenScope.RETRIEVE, effect=Effect.SENDS
         ),
     }
 

@@ -29,7 +29,7 @@ from protocols.websub.websub_parameters import (
     PublishRequest,
     read_request,
 )
-from storage.records import Format, Right, VerificationMode
+from storage.records import Format, TokenScope, VerificationMode
 
 _TOPICS = ("hub.url", "hub.topic")
 
@@ -96,10 +96,12 @@ class Subscribing:
     def modes(self) -> Modes:
         return {
             "subscribe": Mode(
-                answer=self.subscribe, right=Right.SUBSCRIBE, effect=Effect.CHANGES
+                answer=self.subscribe, scope=TokenScope.SUBSCRIBE, effect=Effect.CHANGES
             ),
             "unsubscribe": Mode(
-                answer=self.unsubscribe, right=Right.UNSUBSCRIBE, effect=Effect.CHANGES
+                answer=self.unsubscribe,
+                scope=TokenScope.UNSUBSCRIBE,
+                effect=Effect.CHANGES,
             ),
         }
 

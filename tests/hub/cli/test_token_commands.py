@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from hub.cli import main
 from hub.cli.token_commands import RIGHTS
-from storage.records import Right
+from storage.records import TokenScope
 from tests.hub.cli.conftest import Fanfare
 from tests.support.fake_api import FakeApi
 
@@ -29,7 +29,7 @@ def token_document(**changes: object) -> dict[str, Any]:
 
 
 def test_the_rights_are_those_there_are() -> None:
-    assert set(RIGHTS) == set(Right)
+    assert set(RIGHTS) == set(TokenScope)
 
 
 def test_a_new_token_is_all_that_goes_to_stdout(api: FakeApi, fanfare: Fanfare) -> None:

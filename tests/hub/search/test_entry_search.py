@@ -14,7 +14,7 @@ from hub.services.service_errors import TooManyWaiting
 from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
-from storage.records import FeedId, Right, Standing, StandingWrite
+from storage.records import FeedId, Standing, StandingWrite, TokenScope
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
 
@@ -33,7 +33,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 async def principal_of(hub: Hub, account: str) -> Principal:
     made = await hub.services.tokens.create(
-        CreateToken(account=account, rights=frozenset({Right.RETRIEVE}))
+        CreateToken(account=account, scopes=frozenset({TokenScope.RETRIEVE}))
     )
     found = await hub.services.tokens.authenticate(made.secret)
     assert found is not None

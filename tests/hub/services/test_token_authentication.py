@@ -19,7 +19,7 @@ from hub.services.token_authentication import (
 )
 from protocols.protocol_errors import InvalidValue
 from storage.errors import NotFound
-from storage.records import OPERATOR, Account, AccountId, Right, TokenId
+from storage.records import OPERATOR, Account, AccountId, TokenId, TokenScope
 from tests.support.services import Hub, open_hub
 
 
@@ -35,25 +35,25 @@ def tokens(hub: Hub) -> TokenService:
 
 
 async def create(
-    tokens: TokenService, *rights: Right, account: str = "alice"
+    tokens: TokenService, *rights: TokenScope, account: str = "alice"
 ) -> CreatedToken:
-    return await tokens.create(CreateToken(account=account, rights=frozenset(rights)))
+    return await tokens.create(CreateToken(account=account, scopes=frozenset(rights)))
 
 
 async def test_a_token_stands_for_its_account_and_rights(tokens: TokenService) -> None:
-    made = await create(tokens, Right.LIST, Right.SUBSCRIBE)
+    made = await create(tokens, TokenScope.LIST, TokenScope.SUBSCRIBE)
     assert re.fullmatch("[0-9a-f]{32}", made.secret)
     principal = await tokens.authenticate(made.secret)
     assert principal == Principal(
         account=made.token.account,
-        rights=frozenset({Right.LIST, Right.SUBSCRIBE}),
+        scopes=frozenset({TokenScope.LIST, TokenScope.SUBSCRIBE}),
         token=made.token.id,
     )
 
 
 async def test_a_token_of_another_hub_keeps_its_value(tokens: TokenService) -> None:
     request = CreateToken(
-        account="alice", rights=frozenset({Right.LIST}), value="AB" * 16
+        account="alice", scopes=frozenset({TokenScope.LIST}), value="AB" * 16
     )
     assert (await tokens.create(request)).secret == "ab" * 16
     for written in ("ab" * 16, "AB" * 16):
@@ -63,8 +63,8 @@ async def test_a_token_of_another_hub_keeps_its_value(tokens: TokenService) -> N
 
 
 async def test_the_case_of_an_account_does_not_matter(tokens: TokenService) -> None:
-    made = await create(tokens, Right.LIST, account="Alice")
-    again = await create(tokens, Right.LIST, account="ALICE")
+    made = await create(tokens, TokenScope.LIST, account="Alice")
+    again = await create(tokens, TokenScope.LIST, account="ALICE")
     assert made.token.account == again.token.account
     assert made.token.account.name == "alice"
     assert await tokens.account("account", "aLice") == made.token.account
@@ -75,10 +75,10 @@ async def test_the_case_of_an_account_does_not_matter(tokens: TokenService) -> N
 async def test_accounts_are_made_when_they_are_first_named(
     tokens: TokenService,
 ) -> None:
-    alice = (await create(tokens, Right.LIST)).token.account
-    again = (await create(tokens, Right.LIST)).token.account
-    bob = (await create(tokens, Right.LIST, account="bob")).token.account
-    operator = (await create(tokens, Right.LIST, account="operator")).token.account
+    alice = (await create(tokens, TokenScope.LIST)).token.account
+    again = (await create(tokens, TokenScope.LIST)).token.account
+    bob = (await create(tokens, TokenScope.LIST, account="bob")).token.account
+    operator = (await create(tokens, TokenScope.LIST, account="operator")).token.account
     assert alice == again == Account(id=AccountId(3), name="alice")
     assert bob.id not in (alice.id, OPERATOR)
     assert operator.id == OPERATOR
@@ -87,7 +87,7 @@ async def test_accounts_are_made_when_they_are_first_named(
 async def test_the_database_does_not_hold_the_token(
     hub: Hub, tokens: TokenService
 ) -> None:
-    made = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
     await hub.storage.close()
     files = [path for path in hub.directory.rglob("*") if path.is_file()]
     assert files
@@ -105,14 +105,14 @@ async def test_what_was_never_made_stands_for_nobody(
 
 
 async def test_a_token_goes_with_no_other_account(tokens: TokenService) -> None:
-    made = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
     assert await tokens.authenticate(made.secret, "alice") is not None
     assert await tokens.authenticate(made.secret, "bob") is None
 
 
 async def test_a_revoked_token_opens_nothing_at_once(tokens: TokenService) -> None:
-    made = await create(tokens, Right.LIST)
-    other = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
+    other = await create(tokens, TokenScope.LIST)
     assert await tokens.authenticate(made.secret) is not None
     revoked = await tokens.revoke(made.token.id)
     assert revoked.revoked_at is not None
@@ -123,7 +123,7 @@ async def test_a_revoked_token_opens_nothing_at_once(tokens: TokenService) -> No
 async def test_one_that_another_process_revoked_opens_nothing_after_seconds(
     hub: Hub, tokens: TokenService
 ) -> None:
-    made = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
     assert await tokens.authenticate(made.secret) is not None
     await hub.storage.tokens.revoke(made.token.id, hub.clock.now())
     assert await tokens.authenticate(made.secret) is not None
@@ -134,7 +134,7 @@ async def test_one_that_another_process_revoked_opens_nothing_after_seconds(
 async def test_revoking_twice_keeps_the_first_time(
     hub: Hub, tokens: TokenService
 ) -> None:
-    made = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
     first = await tokens.revoke(made.token.id)
     hub.clock.advance(60)
     assert await tokens.revoke(made.token.id) == first
@@ -148,7 +148,7 @@ async def test_a_token_that_is_not_there_cannot_be_revoked(
 
 
 async def test_use_is_noted_to_the_hour(hub: Hub, tokens: TokenService) -> None:
-    made = await create(tokens, Right.LIST)
+    made = await create(tokens, TokenScope.LIST)
     first_use = hub.clock.now()
     await tokens.authenticate(made.secret)
     hub.clock.advance(600)
@@ -166,7 +166,7 @@ async def test_what_is_remembered_is_bounded(
 ) -> None:
     assert MOST_REMEMBERED <= 10_000
     monkeypatch.setattr("hub.services.token_authentication.MOST_REMEMBERED", 2)
-    made = [await create(tokens, Right.LIST) for _ in range(3)]
+    made = [await create(tokens, TokenScope.LIST) for _ in range(3)]
     for each in made:
         assert await tokens.authenticate(each.secret) is not None
     assert len(tokens._remembered) == 2
@@ -175,23 +175,35 @@ async def test_what_is_remembered_is_bounded(
 @pytest.mark.parametrize(
     ("request_", "field"),
     [
-        (CreateToken(account="", rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="a b", rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="a" * 65, rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="anonymous", rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="admin", rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="alice", rights=frozenset()), "rights"),
+        (CreateToken(account="", scopes=frozenset({TokenScope.LIST})), "account"),
+        (CreateToken(account="a b", scopes=frozenset({TokenScope.LIST})), "account"),
+        (CreateToken(account="a" * 65, scopes=frozenset({TokenScope.LIST})), "account"),
         (
-            CreateToken(account="a", rights=frozenset({Right.LIST}), label="x" * 201),
+            CreateToken(account="anonymous", scopes=frozenset({TokenScope.LIST})),
+            "account",
+        ),
+        (CreateToken(account="admin", scopes=frozenset({TokenScope.LIST})), "account"),
+        (CreateToken(account="alice", scopes=frozenset()), "rights"),
+        (
+            CreateToken(
+                account="a", scopes=frozenset({TokenScope.LIST}), label="x" * 201
+            ),
             "label",
         ),
-        (CreateToken(account="a", rights=frozenset({Right.LIST}), label="\n"), "label"),
         (
-            CreateToken(account="a", rights=frozenset({Right.LIST}), value="ab" * 15),
+            CreateToken(account="a", scopes=frozenset({TokenScope.LIST}), label="\n"),
+            "label",
+        ),
+        (
+            CreateToken(
+                account="a", scopes=frozenset({TokenScope.LIST}), value="ab" * 15
+            ),
             "value",
         ),
         (
-            CreateToken(account="a", rights=frozenset({Right.LIST}), value="x" * 32),
+            CreateToken(
+                account="a", scopes=frozenset({TokenScope.LIST}), value="x" * 32
+            ),
             "value",
         ),
     ],

@@ -10,7 +10,7 @@ from hub.services.entry_retrieval import EntryRange, RetrievalRequest
 from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
-from storage.records import Right
+from storage.records import TokenScope
 from tests.support.library import CALLBACK, Library, topic_of
 from tests.support.services import Hub, open_hub
 
@@ -22,7 +22,7 @@ WANTED = {
 
 async def principal_of(hub: Hub, account: str) -> Principal:
     made = await hub.services.tokens.create(
-        CreateToken(account=account, rights=frozenset({Right.RETRIEVE}))
+        CreateToken(account=account, scopes=frozenset({TokenScope.RETRIEVE}))
     )
     found = await hub.services.tokens.authenticate(made.secret)
     assert found is not None

@@ -15,7 +15,7 @@ from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address
-from storage.records import Right
+from storage.records import TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.support.application_client import client_of
 from tests.support.clock import ManualClock
@@ -87,7 +87,7 @@ async def test_a_token_is_counted_by_itself(limited: httpx2.AsyncClient) -> None
 
 
 async def new_token(hub: Hub) -> str:
-    request = CreateToken(account="ada", rights=frozenset({Right.LIST}))
+    request = CreateToken(account="ada", scopes=frozenset({TokenScope.LIST}))
     return (await hub.services.tokens.create(request)).secret
 
 

@@ -32,7 +32,7 @@ class MemoryTokens:
         token = StoredToken(
             id=TokenId(len(self._tokens) + 1),
             account=Account(id=account, name=new.account),
-            rights=new.rights,
+            scopes=new.scopes,
             label=new.label,
             created_at=now,
             used_at=None,

@@ -10,7 +10,7 @@ import pytest
 
 from hub.web.api.openapi import API_OPERATIONS
 from hub.web.operation import Operation
-from storage.records import Right
+from storage.records import TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.support.services import Hub
 
@@ -73,21 +73,23 @@ def url_of(operation: Operation) -> str:
     return f"/api{operation.path}".replace("{id}", "999")
 
 
-@pytest.mark.parametrize("right", [each for each in Right if each != Right.ADMIN])
+@pytest.mark.parametrize(
+    "scope", [each for each in TokenScope if each != TokenScope.ADMIN]
+)
 async def test_a_right_opens_what_takes_it_and_nothing_else(
-    anybody: httpx2.AsyncClient, right: Right
+    anybody: httpx2.AsyncClient, scope: TokenScope
 ) -> None:
-    headers = await bearer(anybody, right)
+    headers = await bearer(anybody, scope)
     for operation in API_OPERATIONS:
         answer = await anybody.request(
             operation.method, url_of(operation), headers=headers
         )
-        if operation.right in (None, right):
+        if operation.scope in (None, scope):
             assert answer.status_code not in (401, 403), operation.path
         else:
             assert answer.status_code == 403, operation.path
-            assert f"the right {operation.right}" in answer.json()["detail"]
-            assert f'scope="{operation.right}"' in answer.headers["www-authenticate"]
+            assert f"the right {operation.scope}" in answer.json()["detail"]
+            assert f'scope="{operation.scope}"' in answer.headers["www-authenticate"]
 
 
 async def test_the_right_to_administer_opens_everything(
@@ -106,7 +108,7 @@ async def test_without_a_token_only_the_description_is_open(
 ) -> None:
     for operation in API_OPERATIONS:
         answer = await anybody.request(operation.method, url_of(operation))
-        assert (answer.status_code == 401) == (operation.right is not None)
+        assert (answer.status_code == 401) == (operation.scope is not None)
 
 
 async def test_head_takes_the_right_of_get(anybody: httpx2.AsyncClient) -> None:

@@ -29,7 +29,7 @@ from protocols.model import Author, Entry, Feed, Link, Text
 from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.openfeeder.write.relevance import Candidate
 from storage.packing import unpack
-from storage.records import FeedId, FeedState, Right
+from storage.records import FeedId, FeedState, TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.support.application_client import client_of
 from tests.support.openfeeder_client import OpenFeederClient, faults
@@ -693,7 +693,7 @@ async def test_a_hint_has_the_feed_of_a_page_fetched(scene: Scene) -> None:
     await scene.feeds.publish(feed, an_entry("a"), an_entry("b"))
     await scene.judge()
     created = await scene.hub.services.tokens.create(
-        CreateToken(account="cms", rights=frozenset({Right.LIST}))
+        CreateToken(account="cms", scopes=frozenset({TokenScope.LIST}))
     )
     urls = ["https://example.org/a", "https://example.org/b", other.url, "/unknown"]
     answer = await hint(scene, {"action": "delete", "urls": urls}, created.secret)

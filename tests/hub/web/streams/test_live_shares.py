@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from hub.limits.token_bucket import Rate
 from hub.services.token_authentication import CreateToken
 from hub.web.rate_limits import RateLimits, RequestLimits
-from storage.records import Right
+from storage.records import TokenScope
 from tests.support.clock import ManualClock
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
@@ -37,7 +37,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
 
 
 async def a_login(hub: LiveHub, account: str) -> str:
-    request = CreateToken(account=account, rights=frozenset({Right.RETRIEVE}))
+    request = CreateToken(account=account, scopes=frozenset({TokenScope.RETRIEVE}))
     made = await hub.hub.services.tokens.create(request)
     return base64.b64encode(f"{account}:{made.secret}".encode()).decode()
 

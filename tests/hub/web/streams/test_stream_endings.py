@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 
 from hub.services.feed_requests import EditFeed
 from hub.services.token_authentication import CreatedToken, CreateToken
-from storage.records import Credentials, FeedState, Right
+from storage.records import Credentials, FeedState, TokenScope
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import (
     ADMIN,
@@ -53,8 +53,10 @@ async def add_feeds(hub: LiveHub) -> None:
     await hub.add_feed(SECRET, private=True)
 
 
-async def new_token(hub: LiveHub, right: Right = Right.RETRIEVE) -> CreatedToken:
-    request = CreateToken(account="ada", rights=frozenset({right}))
+async def new_token(
+    hub: LiveHub, scope: TokenScope = TokenScope.RETRIEVE
+) -> CreatedToken:
+    request = CreateToken(account="ada", scopes=frozenset({scope}))
     return await hub.hub.services.tokens.create(request)
 
 
@@ -183,7 +185,7 @@ async def test_an_event_stream_ends_with_its_last_topic(hub: LiveHub) -> None:
 async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
     hub: LiveHub,
 ) -> None:
-    may, may_not = await new_token(hub), await new_token(hub, Right.LIST)
+    may, may_not = await new_token(hub), await new_token(hub, TokenScope.LIST)
     await hub.subscribe(NEWS, may.token.account.id)
     admin = {"Authorization": f"Bearer {ADMIN}"}
     async with (

@@ -13,7 +13,7 @@ import pytest
 
 from hub.services.token_authentication import CreateToken
 from hub.web.streams.stream_events import accepts_events
-from storage.records import Right
+from storage.records import TokenScope
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, titles
 from tests.support.waiting import eventually
@@ -194,7 +194,7 @@ async def test_a_request_for_something_else_is_not_acceptable(hub: LiveHub) -> N
 async def test_a_token_opens_private_topics_and_a_wrong_one_nothing(
     hub: LiveHub,
 ) -> None:
-    rights = frozenset({Right.RETRIEVE})
+    rights = frozenset({TokenScope.RETRIEVE})
     made = await hub.hub.services.tokens.create(
         CreateToken(account="ada", rights=rights)
     )

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from hub.limits.token_bucket import Rate
 from hub.services.token_authentication import CreateToken
 from hub.web.rate_limits import RateLimits, RequestLimits
-from storage.records import RecordKind, Right
+from storage.records import RecordKind, TokenScope
 from tests.support.clock import ManualClock
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message, titles
 
@@ -266,10 +266,10 @@ async def test_the_admin_token_opens_private_topics(hub: LiveHub, header: str) -
 async def test_a_token_with_the_right_may_come_in_the_url(hub: LiveHub) -> None:
     tokens = hub.hub.services.tokens
     may = await tokens.create(
-        CreateToken(account="ada", rights=frozenset({Right.RETRIEVE}))
+        CreateToken(account="ada", scopes=frozenset({TokenScope.RETRIEVE}))
     )
     may_not = await tokens.create(
-        CreateToken(account="bob", rights=frozenset({Right.LIST}))
+        CreateToken(account="bob", scopes=frozenset({TokenScope.LIST}))
     )
     await hub.subscribe(SECRET, may.token.account.id)
     await hub.subscribe(SECRET, may_not.token.account.id)
@@ -384,7 +384,7 @@ async def test_a_token_and_an_address_are_counted_apart(tmp_path: Path) -> None:
     limits = RateLimits(RequestLimits(of_token=once, of_address=once), ManualClock())
     async with live_hub(tmp_path, limits=limits) as hub:
         made = await hub.hub.services.tokens.create(
-            CreateToken(account="ada", rights=frozenset({Right.RETRIEVE}))
+            CreateToken(account="ada", scopes=frozenset({TokenScope.RETRIEVE}))
         )
         for query in ({}, {"authorization": basic("ada", made.secret)}):
             async with hub.connect(**query) as client:

@@ -6,18 +6,23 @@ import httpx2
 import pytest
 
 from hub.services.token_authentication import CreateToken
-from storage.records import Right
+from storage.records import TokenScope
 from tests.support.services import Hub
 
-RIGHTS = (Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE)
+RIGHTS = (
+    TokenScope.SUBSCRIBE,
+    TokenScope.UNSUBSCRIBE,
+    TokenScope.LIST,
+    TokenScope.RETRIEVE,
+)
 
 Ask = Callable[..., Awaitable[httpx2.Response]]
 """A request with these parameters, by the account ``me``."""
 
 
-async def make_token(hub: Hub, *rights: Right, account: str = "me") -> str:
+async def make_token(hub: Hub, *rights: TokenScope, account: str = "me") -> str:
     made = await hub.services.tokens.create(
-        CreateToken(account=account, rights=frozenset(rights or RIGHTS))
+        CreateToken(account=account, scopes=frozenset(rights or RIGHTS))
     )
     return made.secret
 

@@ -7,7 +7,7 @@ import base64
 import httpx2
 import pytest
 
-from storage.records import Right
+from storage.records import TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.hub.web.superfeedr.conftest import make_token
 from tests.support.services import Hub
@@ -102,7 +102,7 @@ async def test_without_a_good_token_it_is_401_with_a_challenge_of_basic(
 
 
 async def test_a_missing_right_is_named(hub: Hub, anybody: httpx2.AsyncClient) -> None:
-    token = await make_token(hub, Right.RETRIEVE)
+    token = await make_token(hub, TokenScope.RETRIEVE)
     rights = await anybody.get(
         "/?hub.mode=authenticate&rights=true", auth=("me", token)
     )

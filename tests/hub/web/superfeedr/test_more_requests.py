@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from hub.services.token_authentication import CreateToken
-from storage.records import Right
+from storage.records import TokenScope
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.waiting import eventually
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveHub]:
     async with live_hub(tmp_path_factory.mktemp("hub")) as hub:
         await hub.add_feed(NEWS)
-        rights = frozenset({Right.RETRIEVE})
+        rights = frozenset({TokenScope.RETRIEVE})
         token = CreateToken(account="me", rights=rights, value=TOKEN)
         await hub.hub.services.tokens.create(token)
         yield hub

@@ -12,7 +12,7 @@ import pytest
 from hub.delivery.notifications import Document
 from hub.services.entry_retrieval import FETCHED_AT_ONCE
 from hub.services.token_authentication import CreateToken
-from storage.records import Format, Right, Standing
+from storage.records import Format, Standing, TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.support.golden import read_xml
 from tests.support.library import CALLBACK, START, Library, id_of, topic_of
@@ -654,7 +654,7 @@ async def test_each_mode_takes_the_right_to_retrieve(
     anybody: httpx2.AsyncClient, hub: Hub, mode: str
 ) -> None:
     made = await hub.services.tokens.create(
-        CreateToken(account="me", rights=frozenset({Right.LIST}))
+        CreateToken(account="me", scopes=frozenset({TokenScope.LIST}))
     )
 
     answer = await anybody.get("/", params={"hub.mode": mode}, auth=("me", made.secret))
