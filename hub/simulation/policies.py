@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, inf, sqrt
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from hub.core.schedule.forecast import Forecast, room_of, seconds_until
 from hub.core.schedule.poll_period import (
     DAY,
@@ -26,7 +28,6 @@ from hub.core.schedule.posting_profile import (
 )
 from hub.simulation.replay import Planning, history
 from hub.simulation.traces import Rates, Trace, held_back
-from protocols.quick import changed
 from storage.records import Polling, Posting, Validators
 
 SHORTEST, LONGEST = 60.0, DAY
@@ -149,7 +150,7 @@ class PlannedFeed:
     def next_wait(self, now: float, posted: Sequence[float]) -> float:
         at = datetime.fromtimestamp(now, UTC)
         posting = self.polling.posting
-        self.polling = changed(
+        self.polling = replace(
             self.polling,
             last_success=at,
             fresh_until=at + timedelta(seconds=self.max_age) if self.max_age else None,

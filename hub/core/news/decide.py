@@ -14,8 +14,8 @@ from datetime import datetime
 from functools import partial
 from typing import TypedDict
 
-import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash, news_body, raw_body
@@ -47,7 +47,6 @@ from hub.core.schedule.next_request import landing
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history
 from protocols.model import Entry, FeedFormat, ParsedFeed
-from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting
 
 
@@ -97,19 +96,19 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     news = _news(decision, document)
     polling = _polling(decision, document, news, part_state)
     if stock.is_doubted or news.waiting:  # the same bytes are to be read again
-        polling = changed(polling, body_hash="", validators=None)
+        polling = replace(polling, body_hash="", validators=None)
     commit = _news_commit(decision, polling, document, news)
-    commit = changed(commit, inventory=stock.inventory)
+    commit = replace(commit, inventory=stock.inventory)
     if decision.is_addition:  # the feed's own document says what it is
-        return changed(commit, title=None, format=None, head=None, slices=None)
+        return replace(commit, title=None, format=None, head=None, slices=None)
     raw = None if decision.fetched.is_partial else raw_body(decision.fetched, document)
-    return changed(commit, raw=raw)
+    return replace(commit, raw=raw)
 
 
 def _same_part(decision: Decision) -> FetchCommit:
     """Of the resource something else has changed."""
     digest = body_hash(decision.fetched.body)
-    polling = changed(succeeded(decision, 0), body_hash=digest, body_error="")
+    polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)
 
 
@@ -137,7 +136,7 @@ def _news(decision: Decision, document: ParsedFeed) -> EntryDiff:
         elsewhere=decision.elsewhere,
         quota=None if is_first else quota,
     )
-    return msgspec.structs.replace(news, is_baseline=True) if is_first else news
+    return replace(news, is_baseline=True) if is_first else news
 
 
 def _polling(
@@ -145,7 +144,7 @@ def _polling(
 ) -> Polling:
     before, fetched = decision.polling, decision.fetched
     is_addition = decision.is_addition
-    return changed(
+    return replace(
         succeeded(decision, _count(news)),
         body_hash=body_hash(fetched.body),
         body_error="",
@@ -188,7 +187,7 @@ def _news_commit(
     slices = remember(target.slices, document, news.sightings, decision.reader)
     is_told = partial(_is_told, decision, commit.polling)
     keeps_body = target.keeps_body and has_news(news)
-    return changed(
+    return replace(
         commit,
         title=title,
         format=document.format,

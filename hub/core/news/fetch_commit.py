@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from hub.core.fetched import Fetched, Understood
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -38,7 +40,6 @@ from hub.core.schedule.posting_profile import velocity
 from hub.core.status.feed_status import failure_line, success_line
 from protocols.model import FeedFormat
 from protocols.protocol_errors import UnsupportedVersion
-from protocols.quick import changed
 from storage.records import (
     FeedState,
     FetchCommit,
@@ -78,7 +79,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
     """The state after a good answer, as if it had changed nothing."""
     before, fetched = decision.polling, decision.fetched
     if fetched.is_partial:  # what a publisher brings says nothing of its server
-        return changed(
+        return replace(
             before,
             last_parse=fetched.at,
             entries_since_maintenance=before.entries_since_maintenance + new,
@@ -88,7 +89,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
     is_304 = fetched.status == 304
     maintained_at = _maintained_at(decision)
     is_maintained = maintained_at != before.last_maintenance_at
-    return changed(
+    return replace(
         before,
         last_fetch=fetched.at,
         last_success=fetched.at,
@@ -140,7 +141,7 @@ def quiet_commit(
     target, fetched = decision.target, decision.fetched
     change = change_of_push(decision, polling, new)
     planned = decision.plan(polling, change.push if change else None)
-    polling = changed(
+    polling = replace(
         polling,
         period=planned.period,
         price=decision.planning_context.price,
@@ -180,7 +181,7 @@ def after_failure(decision: Decision, trouble: str) -> FetchCommit:
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
     price = decision.planning_context.price
-    polling = changed(polling, period=planned.period, price=price, message=line)
+    polling = replace(polling, period=planned.period, price=price, message=line)
     records: tuple[RecordWrite, ...] = ()
     if not feed.polling.failures or decision.target.is_error_awaited:
         status = decision.status(polling, planned.next_fetch)
@@ -198,7 +199,7 @@ def after_failure(decision: Decision, trouble: str) -> FetchCommit:
 def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
     before, fetched = decision.polling, decision.fetched
     course = course_after_failure(before, fetched)
-    polling = changed(
+    polling = replace(
         before,
         last_fetch=fetched.at,
         code=fetched.status,
@@ -216,7 +217,7 @@ def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
     )
     if decision.understood.error is None:
         return polling
-    return changed(
+    return replace(
         polling,
         body_hash=body_hash(fetched.body),
         body_error=trouble,
@@ -240,7 +241,7 @@ def after_unreadable(decision: Decision, trouble: str) -> FetchCommit:
         feed_id=decision.target.feed.id,
         at=decision.fetched.at,
         next_fetch=planned.next_fetch,
-        polling=changed(decision.polling, message=line),
+        polling=replace(decision.polling, message=line),
     )
 
 
@@ -278,6 +279,6 @@ def after_nonsense(decision: Decision, trouble: str) -> FetchCommit:
         feed_id=target.feed.id,
         at=fetched.at,
         next_fetch=min(soon, planned.next_fetch),
-        polling=changed(decision.polling, message=line),
+        polling=replace(decision.polling, message=line),
         push=write_of(target.push, change, fetched),
     )

@@ -23,7 +23,6 @@ from protocols.http import OCTET_STREAM
 from protocols.identity import content_hash
 from protocols.model import Entry, ParsedFeed
 from protocols.protocol_errors import EmptyDocument, LimitExceeded
-from protocols.quick import changed
 from protocols.urls import selector_of
 from storage.records import FetchCommit, FetchTarget, Posting, RecordKind, RecordWrite
 
@@ -72,9 +71,9 @@ def after_content(decision: Decision) -> FetchCommit:
     digest = resource_hash(fetched.body)
     is_same = before.is_resource and digest == before.body_hash
     if fetched.status == 304 or is_same:
-        polling = changed(succeeded(decision, 0), unchanged=before.unchanged + 1)
-        return quiet_commit(decision, changed(polling, body_error=""))
-    polling = changed(
+        polling = replace(succeeded(decision, 0), unchanged=before.unchanged + 1)
+        return quiet_commit(decision, replace(polling, body_error=""))
+    polling = replace(
         succeeded(decision, 0),
         body_hash=digest,
         body_error="",
@@ -83,13 +82,13 @@ def after_content(decision: Decision) -> FetchCommit:
         posting=_change_posting(decision),
     )
     commit = quiet_commit(decision, polling)
-    commit = changed(commit, body=whole_body(fetched, OCTET_STREAM))
+    commit = replace(commit, body=whole_body(fetched, OCTET_STREAM))
     # While nobody wanted it as it is, it was in trouble, known by its bytes alone.
     if before.body_hash in ("", digest, body_hash(fetched.body)):
         return commit  # the first document is no news
     status = decision.status(commit.polling, commit.next_fetch)
     content = RecordWrite(kind=RecordKind.CONTENT, status=status)
-    return changed(commit, records=(*commit.records, content))
+    return replace(commit, records=(*commit.records, content))
 
 
 def _change_posting(decision: Decision) -> Posting:

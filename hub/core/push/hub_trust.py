@@ -11,10 +11,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Understood
 from hub.core.push.hub_offers import marks_of
-from protocols.quick import changed
 from storage.records import Polling, Push, PushCount, PushOffer, PushWrite
 
 GRACE = timedelta(minutes=10)
@@ -61,9 +61,9 @@ def push_change(
     the feed offers now."""
     push = before or NOTHING
     if _target(offer) != _target(push.offer):  # of another hub nothing is known
-        record = changed(push.record, proofs=0, needed=2, missed_at=None)
-        return PushChange(push=changed(push, offer=offer, record=record))
-    return _after_news(changed(push, offer=offer), fetched, new)
+        record = replace(push.record, proofs=0, needed=2, missed_at=None)
+        return PushChange(push=replace(push, offer=offer, record=record))
+    return _after_news(replace(push, offer=offer), fetched, new)
 
 
 def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
@@ -79,8 +79,8 @@ def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
 
 def after_useless(push: Push, at: datetime) -> PushChange:
     """It may still mean that there is news."""
-    record = changed(push.record, foreign=push.record.foreign + 1, proofs=0)
-    hinted = changed(push, record=record, hinted_at=push.hinted_at or at)
+    record = replace(push.record, foreign=push.record.foreign + 1, proofs=0)
+    hinted = replace(push, record=record, hinted_at=push.hinted_at or at)
     return PushChange(push=hinted, counted=(PushCount.FOREIGN,), is_useless=True)
 
 
@@ -124,32 +124,32 @@ def _judged(push: Push, at: datetime) -> Push:
     if record.missed_at is None or at - record.missed_at <= GRACE:
         return push
     stricter = min(2 * record.needed, MOST_NEEDED)
-    return changed(
-        push, record=changed(record, proofs=0, needed=stricter, missed_at=None)
+    return replace(
+        push, record=replace(record, proofs=0, needed=stricter, missed_at=None)
     )
 
 
 def _after_push(push: Push, at: datetime, new: int) -> PushChange:
-    record = changed(push.record, pushed_at=at)
+    record = replace(push.record, pushed_at=at)
     if new:
         proofs = min(record.proofs + 1, MOST_NEEDED)
-        brought = changed(record, proofs=proofs, brought=record.brought + 1)
+        brought = replace(record, proofs=proofs, brought=record.brought + 1)
         return PushChange(
-            push=changed(push, record=brought), counted=(PushCount.BROUGHT,)
+            push=replace(push, record=brought), counted=(PushCount.BROUGHT,)
         )
     if record.missed_at is not None:
-        late = changed(record, missed_at=None, late=record.late + 1)
-        return PushChange(push=changed(push, record=late), counted=(PushCount.LATE,))
-    return PushChange(push=changed(push, record=record))
+        late = replace(record, missed_at=None, late=record.late + 1)
+        return PushChange(push=replace(push, record=late), counted=(PushCount.LATE,))
+    return PushChange(push=replace(push, record=record))
 
 
 def _after_miss(push: Push, at: datetime) -> PushChange:
-    record = changed(
+    record = replace(
         push.record,
         missed=push.record.missed + 1,
         missed_at=push.record.missed_at or at,
     )
-    return PushChange(push=changed(push, record=record), counted=(PushCount.MISSED,))
+    return PushChange(push=replace(push, record=record), counted=(PushCount.MISSED,))
 
 
 def hint_time(fetched: Fetched, polling: Polling) -> datetime:
