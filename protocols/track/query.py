@@ -1,6 +1,8 @@
 """A track query, understood: what must be there, and what must not.
 
-Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``.
+Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``. There may be a hundred
+thousand queries in memory; they have no circles, and the garbage collector is spared
+the sight of them.
 """
 
 from __future__ import annotations
@@ -8,9 +10,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from protocols.protocol_errors import InvalidValue
 from protocols.track.subject import Subject
@@ -61,8 +65,7 @@ _HOLDS: Final[dict[PopularityComparison, Callable[[float, float], bool]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True, gc=False):
     """Words in a row; ``is_exact`` ones, from quotes, in their own case."""
 
     words: tuple[str, ...]
@@ -88,8 +91,7 @@ class Words:
         return _signed(quoted, self.is_negated)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteTerm:
+class SiteTerm(Struct, frozen=True, gc=False):
     """Published at a host, or at one under it."""
 
     host: str
@@ -105,8 +107,7 @@ class SiteTerm:
         return _signed(f"site:{_value(self.host)}", self.is_negated)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTo:
+class LinkTo(Struct, frozen=True, gc=False):
     """Links to a page, ``host/path``, or to any page of a host."""
 
     place: str
@@ -122,8 +123,7 @@ class LinkTo:
         return _signed(f"link:{_value(self.place)}", self.is_negated)
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True, gc=False):
     """In a language. Of an entry whose language is not known neither ``language:`` nor
     ``-language:`` is true."""
 
@@ -141,8 +141,7 @@ class Language:
         return _signed(f"language:{self.code}", self.is_negated)
 
 
-@dataclass(frozen=True, slots=True)
-class Popularity:
+class Popularity(Struct, frozen=True, gc=False):
     comparison: PopularityComparison
     number: float
 
@@ -161,8 +160,7 @@ class Popularity:
         return f"popularity:{self.comparison}{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(Struct, frozen=True, gc=False):
     """Every member holds."""
 
     members: tuple[Member, ...]
@@ -180,8 +178,7 @@ class All:
         return " ".join(map(_grouped, self.members))
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True, gc=False):
     """At least one member holds."""
 
     members: tuple[Member, ...]
@@ -203,8 +200,7 @@ Leaf: TypeAlias = Words | SiteTerm | LinkTo | Language | Popularity
 Member: TypeAlias = Leaf | All | AnyOf
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True, gc=False):
     """What entries are held against. ``str()`` writes it out as it was understood."""
 
     root: Member

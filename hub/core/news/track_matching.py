@@ -49,7 +49,7 @@ class QueryIndex(Generic[Name]):
 
     def __init__(self, share_of: Share) -> None:
         self._share_of = share_of
-        self._queries: dict[Name, tuple[Query, frozenset[str]]] = {}
+        self._queries: dict[Name, tuple[Query, tuple[str, ...]]] = {}
         # Of a query that matches wherever its key is, nothing is left to ask: None.
         self._waiting: dict[str, dict[Name, Member | None]] = {}
 
@@ -60,7 +60,7 @@ class QueryIndex(Generic[Name]):
         """Add a query, or put it in the place of the one that has its name."""
         self.remove(name)
         keys = _requirement(query.root, self._share_of).keys
-        self._queries[name] = query, keys
+        self._queries[name] = query, tuple(keys)  # as a set it would be walked over
         rest = None if _is_one_word(query.root) else query.root
         for key in keys:
             self._waiting.setdefault(key, {})[name] = rest
@@ -78,7 +78,7 @@ class QueryIndex(Generic[Name]):
 
     def keys_of(self, name: Name) -> frozenset[str]:
         """What a query waits under; nothing if it is not there."""
-        return self._queries[name][1] if name in self._queries else frozenset()
+        return frozenset(self._queries[name][1] if name in self._queries else ())
 
     def matches(self, subject: Subject) -> set[Name]:
         """The names of all queries that the entry matches."""
