@@ -42,9 +42,9 @@ from hub.ingest.visitor import draw_jitter
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
-from hub.live.shares import divide
-from hub.live.stream import LiveStream
-from hub.live.watch import LiveWatch
+from hub.live.connection_quotas import divide_connections
+from hub.live.live_stream import LiveStream
+from hub.live.live_watch import LiveWatch
 from hub.local_topics import LocalTopics
 from hub.maintenance import Maintenance
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
@@ -233,7 +233,7 @@ async def build_hub(
         random=random,
         metrics=metrics,
         clock=clock,
-        shares=divide(settings.stream_connections, settings.stream_share),
+        shares=divide_connections(settings.stream_connections, settings.stream_share),
     )
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
 

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
-from hub.live.connections import Connection, Guest
-from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
-from hub.live.shares import Holder, HolderKind
-from hub.live.stream import LiveStream
-from hub.live.subscriptions import ChannelKey, Interest
+from hub.live.connection_quotas import Holder, HolderKind
+from hub.live.live_connections import (
+    ChannelKey,
+    Client,
+    Interest,
+    LiveConnection,
+    NotSubscribed,
+    TooManyTopics,
+    UnknownTopic,
+)
+from hub.live.live_stream import LiveStream
 from hub.local_topics import LocalTopics
 from hub.runtime.caching import SingleFlight
 from hub.services.token_authentication import Principal
@@ -62,13 +68,13 @@ class LiveService:
 
     def guest(
         self, principal: Principal | None, *, may_ask: bool, address: str = ""
-    ) -> Guest:
+    ) -> Client:
         """What a connection of somebody who may listen is let in as.
 
         Without a token it counts among the connections of the ``address``; "": among
         nobody's.
         """
-        return Guest(
+        return Client(
             token=None if principal is None else principal.token,
             holder=_holder(principal, address),
             viewer=_viewer(principal),
@@ -112,7 +118,7 @@ class LiveService:
         return found
 
     async def subscribe(
-        self, connection: Connection, interests: Sequence[Interest]
+        self, connection: LiveConnection, interests: Sequence[Interest]
     ) -> None:
         """Raises `TooManyTopics`, `InvalidValue` for a cursor, and `StorageError`."""
         wanted = {each.key.topic: each for each in interests}
@@ -124,7 +130,7 @@ class LiveService:
         if topics > self._most_topics:
             raise TooManyTopics(self._most_topics)
 
-    def unsubscribe(self, connection: Connection, request: Unsubscribe) -> None:
+    def unsubscribe(self, connection: LiveConnection, request: Unsubscribe) -> None:
         """Raises `InvalidValue` and `NotSubscribed`."""
         topic = read_topic("topic", request.topic).url
         if not self.stream.unsubscribe(connection, topic, request.id):

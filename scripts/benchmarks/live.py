@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 
-from hub.live.shares import MOST_CONNECTIONS, divide
-from hub.live.stream import LiveStream
+from hub.live.connection_quotas import MOST_CONNECTIONS, divide_connections
+from hub.live.live_stream import LiveStream
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from hub.services.live_access import LiveService
@@ -152,7 +152,7 @@ async def serving(
         await storage.log.end(),
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
-        shares=divide(connections, 100),
+        shares=divide_connections(connections, 100),
         clock=clock,
     )
     tracks = TrackTopics(storage.tracking, clock, "https://hub.example")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from hub.composition import BuiltHub
-from hub.live.errors import NoRoom, UnknownTopic
-from hub.live.prepared import Prepared
+from hub.live.live_connections import TooManyConnections, UnknownTopic
+from hub.live.prepared_message import PreparedMessage
 from protocols.cursor import read_cursor
 from protocols.live.live_messages import (
     SLOW,
@@ -56,7 +56,7 @@ class Listener:
                 if self.random.random() < 0.1:
                     await self._try_garbage(hub)
                 await self._connect(hub)
-            except* (NoRoom, StorageError):
+            except* (TooManyConnections, StorageError):
                 pass  # an answer of 503; it comes again
             except* UnknownTopic:
                 if self.is_there():
@@ -112,7 +112,7 @@ class Listener:
         if not (stranger.complaints or outlet.closed.is_set()):
             self.complaints.append(f"was not told that {wanted.cursor} is not known")
 
-    def take(self, message: Prepared) -> None:
+    def take(self, message: PreparedMessage) -> None:
         told = message.message
         if isinstance(told, Reset):
             self._begin_anew(told)
@@ -179,7 +179,7 @@ class _Outlet:
         self.closed = asyncio.Event()
         self._listener = listener
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         if self.closed.is_set():
             return
         if self._listener.random.random() < 0.02:

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from hub.live.prepared import Prepared
+from hub.live.prepared_message import PreparedMessage
 from protocols.live.live_messages import NotificationMessage, Reset
 from tests.simulation.listeners import Listener
 
@@ -125,6 +125,6 @@ class LiveReader:
                 kind=message.get("kind", ""),
                 body=body if isinstance(body, str) else json.dumps(body),
             )
-            self.listener.take(Prepared(told))
+            self.listener.take(PreparedMessage(told))
         elif message.get("type") == "reset":
-            self.listener.take(Prepared(Reset(topic=topic, cursor=cursor)))
+            self.listener.take(PreparedMessage(Reset(topic=topic, cursor=cursor)))

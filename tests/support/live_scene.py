@@ -13,13 +13,16 @@ from typing import cast
 from msgspec.structs import replace
 
 from hub.delivery.notifications import Notifications
-from hub.live.connections import Connection
-from hub.live.pages import Pages
-from hub.live.prepared import Prepared
-from hub.live.reader import LogReader
-from hub.live.rendering import Rendering
-from hub.live.replay import Replays
-from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
+from hub.live.live_connections import (
+    ChannelKey,
+    Channels,
+    LiveConnection,
+    LiveSubscription,
+)
+from hub.live.live_reader import LogReader
+from hub.live.message_rendering import MessageRendering
+from hub.live.prepared_message import PreparedMessage
+from hub.live.replays import LogPages, Replays
 from hub.runtime.metrics import Metrics
 from protocols.live.live_messages import Closing, NotificationMessage, Reset
 from protocols.model import Entry, Feed
@@ -168,7 +171,7 @@ class RecordingOutlet:
     def __post_init__(self) -> None:
         self.has_room.set()
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         told = message.message
         assert isinstance(told, NotificationMessage | Reset)
         if isinstance(told, Reset):
@@ -191,21 +194,23 @@ class LiveScene:
         self.log = LiveLog(*records)
         self.outlet = RecordingOutlet()
         self.channels = Channels()
-        rendering = Rendering(Notifications(self.log, "http://hub.example/hub"), "e")
+        rendering = MessageRendering(
+            Notifications(self.log, "http://hub.example/hub"), "e"
+        )
         last = records[-1].position if records else Position(0)
         self.metrics = Metrics()
         self.written = self.metrics.live_messages
         self.reader = LogReader(self.log, self.channels, rendering, last, self.metrics)
-        pages = Pages(cast("LogStore", self.log), self.metrics, ManualClock())
+        pages = LogPages(cast("LogStore", self.log), self.metrics, ManualClock())
         self.replays = Replays(
             pages, self.reader, self.channels, rendering, self.metrics, patience
         )
 
-    def connect(self, tasks: asyncio.TaskGroup) -> Connection:
-        return Connection(self.outlet, self.replays, tasks)
+    def connect(self, tasks: asyncio.TaskGroup) -> LiveConnection:
+        return LiveConnection(self.outlet, self.replays, tasks)
 
     def subscription(
-        self, connection: Connection, feed: int = 1, after: int = 0
+        self, connection: LiveConnection, feed: int = 1, after: int = 0
     ) -> LiveSubscription:
         """To the topic ``feed 1`` of the feed 1, and so on."""
         key = ChannelKey(

@@ -18,9 +18,9 @@ from hub.delivery.notifications import Document
 from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
-from hub.live.shares import divide
-from hub.live.stream import LiveStream
-from hub.live.watch import LiveWatch
+from hub.live.connection_quotas import divide_connections
+from hub.live.live_stream import LiveStream
+from hub.live.live_watch import LiveWatch
 from hub.local_topics import LocalTopics
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import CollectionStore
@@ -301,7 +301,7 @@ async def open_hub(
             random=Random(1),
             metrics=metrics,
             clock=clock,
-            shares=divide(most_connections, stream_share),
+            shares=divide_connections(most_connections, stream_share),
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)

@@ -28,8 +28,8 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from hub.live.outlet import LARGEST_BACKLOG
-from hub.live.prepared import Prepared
+from hub.live.live_connections import LARGEST_BACKLOG
+from hub.live.prepared_message import PreparedMessage
 from protocols.live.live_messages import NOT_UTF_8, POLICY, SLOW, Closing
 from protocols.live.message_encoding import WINDOW_BITS
 
@@ -208,7 +208,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 class SocketOutlet:
-    """What is written to a websocket; an `hub.live.outlet.Outlet`.
+    """What is written to a websocket; an `hub.live.live_connections.Outlet`.
 
     An object of its own, since it is written to more often than all else happens to
     the protocol, which has so many attributes that each use of one costs memory.
@@ -226,7 +226,7 @@ class SocketOutlet:
             for each in protocol.conn.extensions
         )
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         transport = self._transport
         if self.is_closed or transport.is_closing():
             return

@@ -17,11 +17,15 @@ import structlog
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from hub.live.connections import Guest
-from hub.live.errors import TooManyTopics, UnknownTopic
-from hub.live.outlet import LARGEST_BACKLOG, Outlet
-from hub.live.prepared import Prepared
-from hub.live.subscriptions import Interest
+from hub.live.live_connections import (
+    LARGEST_BACKLOG,
+    Client,
+    ClientWriter,
+    Interest,
+    TooManyTopics,
+    UnknownTopic,
+)
+from hub.live.prepared_message import PreparedMessage
 from hub.services.live_access import LiveService
 from hub.services.token_authentication import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
@@ -62,7 +66,7 @@ class EventOutlet:
         self._http.hold()
         self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         self.write_chunk(message.event_chunk)
 
     def write_chunk(self, chunk: bytes) -> None:
@@ -88,7 +92,7 @@ class EventOutlet:
 class LineOutlet(EventOutlet):
     """The body of an answer made of documents, each of which ends a line."""
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         if message.line_chunk:  # an empty one would end the body
             self.write_chunk(message.line_chunk)
 
@@ -96,13 +100,13 @@ class LineOutlet(EventOutlet):
 class BodyEventOutlet(EventOutlet):
     """As `EventOutlet`; the data of a notification is its body alone."""
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         self.write_chunk(message.body_event_chunk)
 
 
 @cache
-def _farewell(closing: Closing) -> Prepared:
-    return Prepared(Closed(code=closing.code, reason=closing.reason))
+def _farewell(closing: Closing) -> PreparedMessage:
+    return PreparedMessage(Closed(code=closing.code, reason=closing.reason))
 
 
 HEADERS = [
@@ -193,7 +197,7 @@ def _requests(request: Request) -> list[Subscribe]:
     return [replace(each, cursor=last) for each in asked.requests()]
 
 
-class Ending(Outlet, Protocol):
+class Ending(ClientWriter, Protocol):
     """``closed`` is set when it is to end."""
 
     @property
@@ -202,7 +206,7 @@ class Ending(Outlet, Protocol):
 
 async def serve(
     live: LiveService,
-    guest: Guest,
+    guest: Client,
     interests: Sequence[Interest],
     outlet: Ending,
     receive: Receive,

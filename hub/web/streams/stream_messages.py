@@ -10,10 +10,14 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from hub.limits.token_bucket import Rate, TokenBucket
-from hub.live.connections import Connection
-from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
-from hub.live.prepared import Prepared
-from hub.live.subscriptions import Interest
+from hub.live.live_connections import (
+    Interest,
+    LiveConnection,
+    NotSubscribed,
+    TooManyTopics,
+    UnknownTopic,
+)
+from hub.live.prepared_message import PreparedMessage
 from hub.runtime.clock import Clock
 from hub.services.live_access import LiveService
 from hub.services.token_authentication import Principal
@@ -99,7 +103,7 @@ class Conversation:
     def __init__(
         self,
         live: LiveService,
-        connection: Connection,
+        connection: LiveConnection,
         principal: Principal | None,
         clock: Clock,
     ) -> None:
@@ -194,7 +198,7 @@ class Conversation:
         )
 
     def _tell(self, message: ErrorMessage) -> None:
-        self._outlet.write(Prepared(message))
+        self._outlet.write(PreparedMessage(message))
 
     def _is_too_much(self) -> bool:
         return self._bucket.take(self._clock.monotonic()) > 0

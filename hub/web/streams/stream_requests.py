@@ -8,9 +8,8 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
-from hub.live.connections import Guest
-from hub.live.errors import NoRoom, ShareTaken
-from hub.live.stream import LiveStream
+from hub.live.live_connections import Client, QuotaExceeded, TooManyConnections
+from hub.live.live_stream import LiveStream
 from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
@@ -56,15 +55,15 @@ def read_stream_request(connection: HTTPConnection) -> StreamRequest:
     )
 
 
-def refuse_without_room(stream: LiveStream, guest: Guest) -> None:
+def refuse_without_room(stream: LiveStream, guest: Client) -> None:
     """Raises `Problem` 503, and 429 for who has as many connections as one may."""
     try:
         stream.check_room(guest)
-    except ShareTaken as error:
+    except QuotaExceeded as error:
         raise Problem(
             HTTPStatus.TOO_MANY_REQUESTS, str(error), headers={"Retry-After": "5"}
         ) from error
-    except NoRoom as error:
+    except TooManyConnections as error:
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "5"}
         ) from error

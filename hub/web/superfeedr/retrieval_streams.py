@@ -15,9 +15,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hub.delivery.notifications import Document
-from hub.live.connections import Guest
-from hub.live.prepared import Prepared, chunk_of
-from hub.live.subscriptions import ChannelKey, Interest
+from hub.live.live_connections import ChannelKey, Client, Interest
+from hub.live.prepared_message import PreparedMessage, chunk_of
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
 from hub.services.live_access import LiveService
@@ -138,7 +137,7 @@ class Streaming:
             return await render(collected, format)
         return Document(_CONTENT_TYPES[format], outlet.body)
 
-    def _guest(self, call: Call) -> Guest:
+    def _guest(self, call: Call) -> Client:
         return self._live.guest(call.principal, may_ask=False)
 
 
@@ -148,7 +147,7 @@ class LiveAnswer(StreamingResponse):
     def __init__(
         self,
         live: LiveService,
-        guest: Guest,
+        guest: Client,
         interests: Sequence[Interest],
         outlet: type[EventOutlet],
         *,
@@ -216,7 +215,7 @@ class PollOutlet:
         self.closed: asyncio.Future[Closing | None]
         self.closed = asyncio.get_running_loop().create_future()
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         news = message.message
         if self.body is not None or not isinstance(news, NotificationMessage):
             return

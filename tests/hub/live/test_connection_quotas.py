@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.live.shares import HolderKind, divide
+from hub.live.connection_quotas import HolderKind, divide_connections
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from hub.live.shares import HolderKind, divide
 def test_an_account_has_twice_what_an_address_has_and_nobody_more_than_all(
     connections: int, percent: int, address: int, account: int
 ) -> None:
-    shares = divide(connections, percent)
+    shares = divide_connections(connections, percent)
     assert shares.connections == connections
     assert shares.most(HolderKind.ADDRESS) == address
     assert shares.most(HolderKind.ACCOUNT) == account

@@ -20,19 +20,19 @@ from protocols.live.message_encoding import (
 )
 
 
-class Prepared:
+class PreparedMessage:
     """Each encoding is made when the first connection needs it."""
 
     def __init__(self, message: ServerMessage) -> None:
         self.message = message
 
     @cached_property
-    def in_turn(self) -> Prepared:
+    def in_turn(self) -> PreparedMessage:
         """A notification for those who have other topics of its record to come."""
         message = self.message
         assert isinstance(message, NotificationMessage)  # noqa: S101 - others have none
         cursor = cursor_in_turn(message.cursor, message.topic)
-        return Prepared(replace(message, cursor=cursor))
+        return PreparedMessage(replace(message, cursor=cursor))
 
     def encode(self) -> None:
         """Make all encodings now: a large one takes long."""

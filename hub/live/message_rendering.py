@@ -6,8 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from hub.delivery.notifications import Document, Notifications, NotRenderable, States
-from hub.live.prepared import Prepared
-from hub.live.subscriptions import ChannelKey
+from hub.live.live_connections import ChannelKey
+from hub.live.prepared_message import PreparedMessage
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.live.live_messages import NotificationMessage
@@ -35,7 +35,7 @@ class _Rendered:
 class _Kept:
     """A message, None if there is nothing to tell, and what it shows."""
 
-    message: Prepared | None
+    message: PreparedMessage | None
     shows: States
 
     @property
@@ -43,7 +43,7 @@ class _Kept:
         return 0 if self.message is None else ENCODINGS * len(self.message.payload)
 
 
-class Rendering:
+class MessageRendering:
     """Keeps the last messages, bounded by count and bytes, for those who resume.
 
     A kept one goes when another shows a newer state of one of its entries: who has
@@ -60,7 +60,7 @@ class Rendering:
 
     async def message(
         self, record: Record, key: ChannelKey, prev: Position
-    ) -> Prepared | None:
+    ) -> PreparedMessage | None:
         """None if there is nothing (any more) to tell of the record, or the hub fails
 
         to: then who listens sees a gap.
@@ -73,7 +73,9 @@ class Rendering:
         self._kept.move_to_end(rendered)
         return self._kept[rendered].message
 
-    async def _render(self, record: Record, rendered: _Rendered) -> Prepared | None:
+    async def _render(
+        self, record: Record, rendered: _Rendered
+    ) -> PreparedMessage | None:
         key = rendered.key
         try:
             document = await self._notifications.document([record], key)
@@ -94,9 +96,9 @@ class Rendering:
 
     def _message(
         self, record: Record, key: ChannelKey, prev: Position, document: Document
-    ) -> Prepared:
+    ) -> PreparedMessage:
         is_atom = key.format is Format.ATOM
-        return Prepared(
+        return PreparedMessage(
             NotificationMessage(
                 topic=key.topic,
                 cursor=self.cursor(record.position),

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hub.live.reader import RecentRecords
+from hub.live.live_reader import RecentRecords
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, Position
 from tests.support.live_scene import LiveScene, record_of

@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from hub.live.pages import PAGE
-from hub.live.replay import AT_ONCE
+from hub.live.replays import PAGE, RENDERED_AT_ONCE
 from protocols.live.live_messages import FAILED, SLOW
 from storage.errors import StorageBusy
 from storage.records import EntryId, FeedId, Position
@@ -130,9 +129,9 @@ async def test_of_a_crowd_that_resumes_few_have_the_database_busy_at_once() -> N
             connection = scene.connect(tasks)
             connection.follow([scene.subscription(connection, after=after)])
         await eventually(lambda: scene.metrics.live_resuming.value == 100)
-        await eventually(lambda: scene.log.reading == AT_ONCE)
+        await eventually(lambda: scene.log.reading == RENDERED_AT_ONCE)
         scene.log.release_entries()
-    assert scene.log.most_reading == AT_ONCE
+    assert scene.log.most_reading == RENDERED_AT_ONCE
     assert scene.metrics.live_resuming.value == 0
 
 

@@ -1,7 +1,7 @@
 """The live stream: connections come, listen to topics, and go.
 
-All of it is read from the log by one reader; see `hub.live.reader` for those who are
-up to date, `hub.live.replay` for those who resume.
+All of it is read from the log by one reader; see `hub.live.live_reader` for those who are
+up to date, `hub.live.replays` for those who resume.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ from random import Random
 import structlog
 
 from hub.delivery.notifications import Notifications
-from hub.live.audience import Audience
-from hub.live.beginnings import Beginning, find_beginnings
-from hub.live.connections import STRANGER, Connection, Guest
-from hub.live.errors import NoRoom, ShareTaken
-from hub.live.outlet import Outlet
-from hub.live.pages import Pages
-from hub.live.prepared import Prepared
-from hub.live.reader import LogReader
-from hub.live.rendering import Rendering
-from hub.live.replay import Replays
-from hub.live.shares import Shares
-from hub.live.subscriptions import Channels, Interest, LiveSubscription
+from hub.live.connection_quotas import ConnectionQuotas
+from hub.live.live_connections import (
+    ANONYMOUS_CLIENT,
+    Channels,
+    Client,
+    ClientWriter,
+    ConnectionRegistry,
+    Interest,
+    LiveConnection,
+    LiveSubscription,
+    QuotaExceeded,
+    TooManyConnections,
+)
+from hub.live.live_reader import LogReader
+from hub.live.message_rendering import MessageRendering
+from hub.live.prepared_message import PreparedMessage
+from hub.live.replays import LogPages, Replays, ResumePoint, find_resume_points
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
@@ -61,7 +66,7 @@ class LiveStream:
         random: Random,
         metrics: Metrics,
         clock: Clock,
-        shares: Shares | None = None,
+        shares: ConnectionQuotas | None = None,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         """``head``: where the log ends now, before anybody has connected.
@@ -70,7 +75,9 @@ class LiveStream:
         """
         self._log = log_store
         self._channels = Channels()
-        self._rendering = Rendering(Notifications(log_store, hub_url), head.epoch)
+        self._rendering = MessageRendering(
+            Notifications(log_store, hub_url), head.epoch
+        )
         self._reader = LogReader(
             log_store,
             self._channels,
@@ -78,7 +85,7 @@ class LiveStream:
             head.position,
             metrics,
         )
-        self._pages = Pages(log_store, metrics, clock)
+        self._pages = LogPages(log_store, metrics, clock)
         self._replays = Replays(
             self._pages,
             self._reader,
@@ -88,9 +95,9 @@ class LiveStream:
         )
         self._random = random
         self._metrics = metrics
-        self._shares = shares or Shares()
+        self._shares = shares or ConnectionQuotas()
         self._heartbeat_seconds = heartbeat_seconds
-        self.audience = Audience()
+        self.audience = ConnectionRegistry()
         self._draining = False
 
     async def run(self) -> None:
@@ -101,16 +108,16 @@ class LiveStream:
     @contextmanager
     def connected(
         self,
-        outlet: Outlet,
+        outlet: ClientWriter,
         tasks: asyncio.TaskGroup,
         transport: str,
-        guest: Guest = STRANGER,
-    ) -> Iterator[Connection]:
+        guest: Client = ANONYMOUS_CLIENT,
+    ) -> Iterator[LiveConnection]:
         """A connection, while the block lasts. ``tasks`` end with it.
 
         `check_room` comes before, while there is still an answer to refuse it with.
         """
-        connection = Connection(outlet, self._replays, tasks, guest)
+        connection = LiveConnection(outlet, self._replays, tasks, guest)
         self.audience.come(connection)
         self._metrics.connections.add(transport)
         if self._draining:
@@ -124,27 +131,27 @@ class LiveStream:
             for subscription in connection.subscriptions.values():
                 self._leave(subscription)
 
-    def check_room(self, guest: Guest = STRANGER) -> None:
-        """Raises `NoRoom`, and `ShareTaken`."""
+    def check_room(self, guest: Client = ANONYMOUS_CLIENT) -> None:
+        """Raises `TooManyConnections`, and `QuotaExceeded`."""
         if self._draining or len(self.audience) >= self._shares.connections:
-            raise NoRoom
+            raise TooManyConnections
         holder = guest.holder
         if holder is None:
             return
         most = self._shares.most(holder.kind)
         if self.audience.held(holder) >= most:
             self._metrics.limited.add(f"live of {holder.kind}")
-            raise ShareTaken(holder.kind, most)
+            raise QuotaExceeded(holder.kind, most)
 
     async def subscribe(
-        self, connection: Connection, interests: Sequence[Interest]
+        self, connection: LiveConnection, interests: Sequence[Interest]
     ) -> None:
         """Begin together; a topic listened to already begins anew.
 
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
         head = await self._log.end()
-        beginnings = await find_beginnings(self._pages, interests, head)
+        beginnings = await find_resume_points(self._pages, interests, head)
         group = [
             self._begin(connection, interest, beginning)
             for interest, beginning in zip(interests, beginnings, strict=True)
@@ -152,17 +159,17 @@ class LiveStream:
         connection.follow(sorted(group, key=lambda each: turn_of(each.key.topic)))
 
     def unsubscribe(
-        self, connection: Connection, topic: str, id: MessageId | None
+        self, connection: LiveConnection, topic: str, id: MessageId | None
     ) -> bool:
         """False if the connection does not listen to it."""
         subscription = connection.subscriptions.pop(topic, None)
         if subscription is None:
             return False
         self._leave(subscription)
-        connection.outlet.write(Prepared(Unsubscribed(topic=topic, id=id)))
+        connection.outlet.write(PreparedMessage(Unsubscribed(topic=topic, id=id)))
         return True
 
-    def drop(self, subscription: LiveSubscription, farewell: Prepared) -> None:
+    def drop(self, subscription: LiveSubscription, farewell: PreparedMessage) -> None:
         """End it although the client did not ask for that."""
         connection = subscription.connection
         del connection.subscriptions[subscription.key.topic]
@@ -191,17 +198,17 @@ class LiveStream:
             log.info("live_connections_drained", connections=len(leaving))
 
     def _begin(
-        self, connection: Connection, interest: Interest, beginning: Beginning
+        self, connection: LiveConnection, interest: Interest, beginning: ResumePoint
     ) -> LiveSubscription:
         topic, cursor = interest.key.topic, beginning.cursor
         before = connection.subscriptions.pop(topic, None)
         if before is not None:
             self._leave(before)
         answer = Subscribed(topic=topic, cursor=cursor, id=interest.id)
-        connection.outlet.write(Prepared(answer))
+        connection.outlet.write(PreparedMessage(answer))
         if beginning.is_reset:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
-            connection.outlet.write(Prepared(reset))
+            connection.outlet.write(PreparedMessage(reset))
         subscription = LiveSubscription(
             connection,
             connection.outlet,
@@ -222,7 +229,7 @@ class LiveStream:
             async with self._reader.giving:
                 position = self._reader.position
                 cursor = self._rendering.cursor(position)
-                heartbeat = Prepared(Heartbeat(cursor=cursor))
+                heartbeat = PreparedMessage(Heartbeat(cursor=cursor))
                 for connection in self.audience:
                     if not connection.is_behind and connection.furthest <= position:
                         connection.outlet.write(heartbeat)

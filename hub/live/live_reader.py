@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from hub.live.prepared import Prepared
-from hub.live.rendering import Rendering
-from hub.live.subscriptions import Channel, Channels, LiveSubscription
+from hub.live.live_connections import Channel, Channels, LiveSubscription
+from hub.live.message_rendering import MessageRendering
+from hub.live.prepared_message import PreparedMessage
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
@@ -83,7 +83,7 @@ class LogReader:
         self,
         log_store: LogStore,
         channels: Channels,
-        rendering: Rendering,
+        rendering: MessageRendering,
         position: Position,
         metrics: Metrics,
     ) -> None:
@@ -146,9 +146,9 @@ class LogReader:
         self.position = self._metrics.live_position = record.position
         self.recent.add(record)
 
-    async def _messages(self, record: Record) -> dict[Channel, Prepared | None]:
+    async def _messages(self, record: Record) -> dict[Channel, PreparedMessage | None]:
         """For every channel that wants the record, also those that came meanwhile."""
-        messages: dict[Channel, Prepared | None] = {}
+        messages: dict[Channel, PreparedMessage | None] = {}
         while missing := [
             channel
             for channel in self._channels.wanting(record)
@@ -162,7 +162,7 @@ class LogReader:
 
 
 def _send(
-    message: Prepared, members: Sequence[LiveSubscription], position: Position
+    message: PreparedMessage, members: Sequence[LiveSubscription], position: Position
 ) -> int:
     """How many had not got it yet."""
     sent = 0
@@ -175,5 +175,5 @@ def _send(
     return sent
 
 
-def _turn(message: tuple[Channel, Prepared | None]) -> str:
+def _turn(message: tuple[Channel, PreparedMessage | None]) -> str:
     return turn_of(message[0].key.topic)

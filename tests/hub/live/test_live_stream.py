@@ -12,8 +12,8 @@ from typing import cast
 
 import pytest
 
-from hub.live.prepared import Prepared
-from hub.live.stream import LONGEST_DRAIN, LiveStream
+from hub.live.live_stream import LONGEST_DRAIN, LiveStream
+from hub.live.prepared_message import PreparedMessage
 from hub.runtime.metrics import Metrics
 from protocols.live.live_messages import SHUTDOWN, Closing, Heartbeat
 from storage.contract import LogStore
@@ -35,7 +35,7 @@ class TimedOutlet:
     heartbeats: list[float] = field(default_factory=list)
     closed: list[float] = field(default_factory=list)
 
-    def write(self, message: Prepared) -> None:
+    def write(self, message: PreparedMessage) -> None:
         assert isinstance(message.message, Heartbeat)
         self.heartbeats.append(now())
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from hub.live.pages import KEPT_SECONDS, PAGE, GatheredReads, Pages
+from hub.live.replays import KEPT_SECONDS, PAGE, GatheredReads, LogPages
 from hub.runtime.metrics import Metrics
 from storage.contract import LogStore
 from storage.errors import StorageBusy
@@ -25,7 +25,9 @@ class Scene:
         self.log = LiveLog(*[record_of(1, at) for at in range(1, records + 1)])
         self.metrics = Metrics()
         self.clock = ManualClock()
-        self.pages = Pages(cast("LogStore", self.log), self.metrics, self.clock, **kept)
+        self.pages = LogPages(
+            cast("LogStore", self.log), self.metrics, self.clock, **kept
+        )
 
     async def after(self, position: int, end: int) -> list[int]:
         page = await self.pages.after(Position(position), FEED, Position(end))

@@ -14,9 +14,9 @@ from typing import Final
 
 import structlog
 
-from hub.live.errors import UnknownTopic
-from hub.live.prepared import Prepared
-from hub.live.stream import LiveStream
+from hub.live.live_connections import UnknownTopic
+from hub.live.live_stream import LiveStream
+from hub.live.prepared_message import PreparedMessage
 from hub.runtime.background import wait_for
 from protocols.live.live_messages import TOKEN_ENDED, Unsubscribed
 from storage.contract import FeedStore, TokenStore
@@ -107,7 +107,9 @@ class LiveWatch:
             if (each.connection.guest.viewer, feed_id) not in readable
         ]
         farewells = {
-            topic: Prepared(Unsubscribed(topic=topic, reason=str(UnknownTopic(topic))))
+            topic: PreparedMessage(
+                Unsubscribed(topic=topic, reason=str(UnknownTopic(topic)))
+            )
             for topic in {each.key.topic for each in ending}
         }
         for each in ending:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.live.connections import Guest
-from hub.live.watch import LiveWatch
+from hub.live.live_connections import Client
+from hub.live.live_watch import LiveWatch
 from protocols.live.live_messages import TOKEN_ENDED
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, HiddenFeeds, TokenId
@@ -44,7 +44,7 @@ async def test_it_asks_again_after_a_read_that_failed(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as hub, asyncio.TaskGroup() as tasks:
         stream = hub.services.live.stream
         watch = LiveWatch(stream, stores, stores, every_seconds=0.01)
-        with stream.connected(outlet, tasks, "websocket", Guest(token=TOKEN)):
+        with stream.connected(outlet, tasks, "websocket", Client(token=TOKEN)):
             watching = tasks.create_task(watch.run())
             await eventually(lambda: TOKEN_ENDED in outlet.closings)
         watching.cancel()
@@ -58,7 +58,9 @@ async def test_it_ends_with_the_database(tmp_path: Path) -> None:
         stream = hub.services.live.stream
         watch = LiveWatch(stream, stores, stores, every_seconds=0.01)
         with (
-            stream.connected(RecordingOutlet(), tasks, "websocket", Guest(token=TOKEN)),
+            stream.connected(
+                RecordingOutlet(), tasks, "websocket", Client(token=TOKEN)
+            ),
             pytest.raises(StorageClosed),
         ):
             await watch.run()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.delivery.notifications import Notifications
-from hub.live.rendering import Rendering
-from hub.live.subscriptions import ChannelKey
+from hub.live.live_connections import ChannelKey
+from hub.live.message_rendering import MessageRendering
 from protocols.live.live_messages import NotificationMessage
 from storage.contract import LogStore
 from storage.records import (
@@ -49,12 +49,12 @@ class HeldLog(FakeLog):
         return found
 
 
-def rendering_of(log: FakeLog) -> Rendering:
+def rendering_of(log: FakeLog) -> MessageRendering:
     store = cast("LogStore", log)
-    return Rendering(Notifications(store, "https://hub.example/hub"), "e")
+    return MessageRendering(Notifications(store, "https://hub.example/hub"), "e")
 
 
-async def titles(rendering: Rendering, record: Record) -> list[str]:
+async def titles(rendering: MessageRendering, record: Record) -> list[str]:
     prepared = await rendering.message(record, KEY, NEVER)
     if prepared is None:
         return []

@@ -23,7 +23,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class ConnectionQuotas:
     """``of_address``, ``of_account``: what one of them may hold of ``connections``."""
 
     connections: int = MOST_CONNECTIONS
@@ -34,14 +34,14 @@ class Shares:
         return self.of_address if kind is HolderKind.ADDRESS else self.of_account
 
 
-def divide(connections: int, percent: int) -> Shares:
+def divide_connections(connections: int, percent: int) -> ConnectionQuotas:
     """``percent`` of them for an address, and twice as many for an account: whom the
 
     operator gave a token is known, and may be a reader with many connections. One at
     least.
     """
     share = max(1, connections * percent // 100)
-    return Shares(
+    return ConnectionQuotas(
         connections=connections,
         of_address=share,
         of_account=min(2 * share, max(1, connections)),

@@ -1,0 +1,376 @@
+"""Why a live connection or subscription does not come about.
+
+What a live connection writes to, whatever carries it.
+
+Who listens to which topic, grouped by what is rendered alike.
+
+One live connection: what it listens to, and what it is still to be caught up with.
+
+A subscription that begins in the past is replayed from the log, and joins the others
+when it has all that they have. Topics that were asked for together are replayed
+together, in the order of the log, so that one cursor serves them all.
+
+Who is connected, by what let them in, and what they listen to, by feed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Coroutine, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Protocol
+
+from hub.live.connection_quotas import Holder
+from hub.live.prepared_message import PreparedMessage
+from protocols.cursor import turn_of
+from protocols.live.live_messages import Closing, MessageId
+from storage.records import (
+    BEFORE_ALL,
+    NOBODY,
+    AccountId,
+    FeedId,
+    Format,
+    Position,
+    Record,
+    TokenId,
+    Updates,
+)
+from storage.subscription_filter import wants
+
+
+class UnknownTopic(Exception):
+    """No such topic, or none that this client may see: it is not told which."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        super().__init__("no such topic here")
+
+
+class NotSubscribed(Exception):
+    """A topic was to be left that the connection does not listen to."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        super().__init__("this connection has no subscription to the topic")
+
+
+class TooManyTopics(Exception):
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"expected at most {limit} topics on one connection")
+
+
+class QuotaExceeded(Exception):
+    """Who asks has as many live connections as one may have."""
+
+    def __init__(self, holder: str, most: int) -> None:
+        super().__init__(
+            f"expected at most {most} live connections of one {holder} at a time"
+        )
+
+
+class TooManyConnections(Exception):
+    """The hub takes no more connections: it has enough, or is about to stop."""
+
+    def __init__(self) -> None:
+        super().__init__("the hub takes no more live connections now")
+
+
+LARGEST_BACKLOG = 2**20
+"""Bytes that may wait to be taken by a client before it is too slow."""
+
+
+class ClientWriter(Protocol):
+    """Writing never waits; whoever lets more than `LARGEST_BACKLOG` wait is closed."""
+
+    def write(self, message: PreparedMessage) -> None:
+        """Nothing happens once it is closed."""
+        ...
+
+    async def room(self) -> None:
+        """Return when little of what was written still waits, or it is closed."""
+        ...
+
+    def close(self, closing: Closing) -> None: ...
+
+
+NEVER = Position(sys.maxsize)
+"""Above every record: whoever stands there is sent nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelKey:
+    """Whoever has the same gets the same messages."""
+
+    feed_id: FeedId
+    topic: str
+    format: Format
+    updates: Updates
+
+    def wants(self, record: Record) -> bool:
+        any_fresh = any(ref.fresh for ref in record.entries)
+        return record.feed_id == self.feed_id and wants(
+            self.format, self.updates, record.kind, any_fresh
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interest:
+    """What one subscription asks for. ``cursor`` None: from now on."""
+
+    key: ChannelKey
+    cursor: str | None = None
+    id: MessageId | None = None
+
+
+@dataclass(slots=True, eq=False)
+class LiveSubscription:
+    """One connection's interest in one topic. ``outlet`` is the connection's."""
+
+    connection: LiveConnection
+    outlet: ClientWriter
+    key: ChannelKey
+    position: Position  # everything up to here was sent, or is not to be
+    last: Position  # the topic's record before the next one; 0: none
+    has_followers: bool = False
+    """Other topics of the feed on the connection are given each record after it."""
+
+    def send(self, message: PreparedMessage, position: Position) -> bool:
+        """A notification of the record there; False: it had that already."""
+        if position <= self.position:
+            return False
+        self.position = position
+        self.outlet.write(message.in_turn if self.has_followers else message)
+        return True
+
+    def leave(self) -> None:
+        self.position = NEVER
+
+    @property
+    def has_left(self) -> bool:
+        return self.position == NEVER
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    """All that get the same messages, and have all that is in the log already."""
+
+    key: ChannelKey
+    last: Position
+    members: set[LiveSubscription] = field(default_factory=set)
+
+
+class Channels:
+    """By feed and key. A channel without members is forgotten."""
+
+    def __init__(self) -> None:
+        self._by_feed: dict[FeedId, dict[ChannelKey, Channel]] = {}
+
+    def join(self, subscription: LiveSubscription) -> None:
+        key = subscription.key
+        channels = self._by_feed.setdefault(key.feed_id, {})
+        channel = channels.get(key)
+        if channel is None:
+            channel = channels[key] = Channel(key, subscription.last)
+        channel.members.add(subscription)
+
+    def leave(self, subscription: LiveSubscription) -> None:
+        """Also of one that has not joined yet: then it will not."""
+        subscription.leave()
+        channels = self._by_feed.get(subscription.key.feed_id, {})
+        channel = channels.get(subscription.key)
+        if channel is None:
+            return
+        channel.members.discard(subscription)
+        if not channel.members:
+            del channels[channel.key]
+            if not channels:
+                del self._by_feed[channel.key.feed_id]
+
+    def wanting(self, record: Record) -> Iterator[Channel]:
+        for channel in self._by_feed.get(record.feed_id, {}).values():
+            if channel.key.wants(record):
+                yield channel
+
+
+Group = Sequence[LiveSubscription]
+"""In the order of their turns."""
+
+
+class Replayer(Protocol):
+    """Brings subscriptions up to date and lets them join; see `hub.live.replays`."""
+
+    def is_current(self, group: Group) -> bool:
+        """Whether they have joined, because there is nothing to replay."""
+        ...
+
+    def replay(
+        self, connection: LiveConnection, group: Group
+    ) -> Coroutine[None, None, None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """What somebody was let in with. ``token`` None: none that could end.
+
+    ``viewer``: as whom it reads, see `storage.contract.FeedStore.find_readable`.
+    ``holder``: among whose connections it counts; None: it may have all there are.
+    ``may_ask``: it can subscribe to other topics on the same connection.
+    """
+
+    token: TokenId | None = None
+    holder: Holder | None = None
+    viewer: AccountId | None = NOBODY
+    may_ask: bool = True
+
+
+ANONYMOUS_CLIENT = Client()
+
+
+class LiveConnection:
+    """``tasks`` owns the replays; it ends with the connection.
+
+    ``furthest`` is where the one of its subscriptions began that began last.
+    """
+
+    __slots__ = (
+        "_catch_up",
+        "_replaying",
+        "_tasks",
+        "_waiting",
+        "furthest",
+        "guest",
+        "outlet",
+        "subscriptions",
+    )
+
+    def __init__(
+        self,
+        outlet: ClientWriter,
+        catch_up: Replayer,
+        tasks: asyncio.TaskGroup,
+        guest: Client = ANONYMOUS_CLIENT,
+    ) -> None:
+        self.outlet = outlet
+        self.guest = guest
+        self.furthest = BEFORE_ALL
+        self.subscriptions: dict[str, LiveSubscription] = {}
+        self._catch_up = catch_up
+        self._tasks = tasks
+        self._waiting: list[LiveSubscription] = []
+        self._replaying: asyncio.Task[None] | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether records that were asked for are still to be replayed."""
+        return self._replaying is not None
+
+    def follow(self, group: Group) -> None:
+        """Send what came after the group's positions, and then what comes."""
+        for subscription in group:
+            self.subscriptions[subscription.key.topic] = subscription
+            self.furthest = max(self.furthest, subscription.position)
+        self._find_followers({each.key.feed_id for each in group})
+        if self._catch_up.is_current(group):
+            return
+        self._waiting += group
+        if self._replaying is None:
+            self._replaying = self._tasks.create_task(self._replay_waiting())
+
+    def _find_followers(self, feeds: Set[FeedId]) -> None:
+        """Who stays one that has, when the others leave, is none the worse for it."""
+        turns = defaultdict(list)
+        for each in self.subscriptions.values():
+            if each.key.feed_id in feeds:
+                turns[each.key.feed_id].append((turn_of(each.key.topic), each))
+        for of_feed in turns.values():
+            last, _subscription = max(of_feed, key=itemgetter(0))
+            for turn, each in of_feed:
+                each.has_followers = turn < last
+
+    async def _replay_waiting(self) -> None:
+        """All that wait go through the log together, in its order: so those who come
+        back with many topics each, in whatever order they ask for them, want the same
+        records at about the same time."""
+        while self._waiting:
+            together = sorted(self._waiting, key=lambda each: turn_of(each.key.topic))
+            self._waiting.clear()
+            await self._catch_up.replay(self, together)
+        self._replaying = None
+
+    def end(self) -> None:
+        """Stop replaying: there is nobody to send it to."""
+        self._waiting.clear()
+        if self._replaying is not None:
+            self._replaying.cancel()
+
+
+class ConnectionRegistry:
+    """Kept so that what ends for many is found without looking at each."""
+
+    def __init__(self) -> None:
+        self.connections: set[LiveConnection] = set()
+        self._holders: defaultdict[TokenId, set[LiveConnection]] = defaultdict(set)
+        self._listeners: defaultdict[FeedId, set[LiveSubscription]] = defaultdict(set)
+        self._held: Counter[Holder] = Counter()
+
+    @property
+    def tokens(self) -> list[TokenId]:
+        """Those that connections were opened with."""
+        return list(self._holders)
+
+    @property
+    def feeds(self) -> list[FeedId]:
+        """Those that somebody listens to, or is being caught up with."""
+        return list(self._listeners)
+
+    def holders(self, token: TokenId) -> list[LiveConnection]:
+        return list(self._holders.get(token, ()))
+
+    def listeners(self, feed_id: FeedId) -> list[LiveSubscription]:
+        return list(self._listeners.get(feed_id, ()))
+
+    def held(self, holder: Holder) -> int:
+        """How many connections are its own."""
+        return self._held[holder]
+
+    def come(self, connection: LiveConnection) -> None:
+        self.connections.add(connection)
+        if connection.guest.holder is not None:
+            self._held[connection.guest.holder] += 1
+        if connection.guest.token is not None:
+            self._holders[connection.guest.token].add(connection)
+
+    def go(self, connection: LiveConnection) -> None:
+        self.connections.discard(connection)
+        self._release(connection.guest.holder)
+        token = connection.guest.token
+        if token is not None:
+            self._holders[token].discard(connection)
+            if not self._holders[token]:
+                del self._holders[token]
+
+    def _release(self, holder: Holder | None) -> None:
+        if holder is None:
+            return
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
+
+    def listen(self, subscription: LiveSubscription) -> None:
+        self._listeners[subscription.key.feed_id].add(subscription)
+
+    def leave(self, subscription: LiveSubscription) -> None:
+        feed_id = subscription.key.feed_id
+        self._listeners[feed_id].discard(subscription)
+        if not self._listeners[feed_id]:
+            del self._listeners[feed_id]
+
+    def __iter__(self) -> Iterator[LiveConnection]:
+        return iter(list(self.connections))
+
+    def __len__(self) -> int:
+        return len(self.connections)

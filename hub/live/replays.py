@@ -1,0 +1,369 @@
+"""Reads of the log for those who resume, shared by all who ask for the same.
+
+When thousands come back at once most of them ask for the same few pages. Whoever asks
+for what is just being read waits for it, and what was read is kept a while: a page is
+the same for everybody until the log goes on.
+
+Where in the log subscriptions begin, and whether they missed something before.
+
+Replaying the log to those who resume, in short pages, until they may join.
+
+One that has everything up to where the reader stands joins its channel without a pause
+in between, so no record can fall between replay and live, and none comes twice: the
+reader passes by who stands above a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Final, Generic, TypeVar
+
+import structlog
+
+from hub.live.live_connections import (
+    Channels,
+    Group,
+    Interest,
+    LiveConnection,
+    LiveSubscription,
+)
+from hub.live.live_reader import LogReader
+from hub.live.message_rendering import MessageRendering
+from hub.live.prepared_message import PreparedMessage
+from hub.runtime.caching import KeyedLock, SizedCache
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
+from protocols.cursor import read_cursor_of
+from protocols.live.live_messages import FAILED, SLOW, Reset
+from storage.contract import LogStore
+from storage.errors import StorageError
+from storage.records import BEFORE_ALL, Cursor, FeedId, FeedTrail, Position, Record
+
+PAGE: Final = 50
+READS_AT_ONCE: Final = 8
+"""Pages and trails read at the same time, over all connections: whoever delivers what
+is new reads from the same database, and must not wait behind a crowd."""
+KEPT_TRAILS: Final = 4_096
+KEPT_SIZE: Final = 10_000
+"""Of kept pages: records, and entries that they name, taken together."""
+KEPT_SECONDS: Final = 60.0
+"""After a page or trail was asked for last; a crowd has come back within that."""
+
+MOST_GATHERED: Final = 500
+"""Read in one go."""
+
+_Place = tuple[FeedId, Position]
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPage:
+    """Records of a feed after a position, `PAGE` at most.
+
+    There are no others of it up to ``end``, but perhaps some were trimmed: those up to
+    ``trimmed``.
+    """
+
+    records: tuple[Record, ...]
+    end: Position
+    trimmed: Position
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.records) == PAGE
+
+    @property
+    def size(self) -> int:
+        return 1 + sum(1 + len(each.entries) for each in self.records)
+
+
+class GatheredReads(Generic[_Key, _Value]):
+    """Reads that many ask for one by one, done for all who wait in one go.
+
+    Whoever asks while others are read waits for the next go, with all who did: nobody
+    is given what was begun to be read before he asked. Who fails or is cancelled
+    leaves it to the next one to read.
+    """
+
+    def __init__(
+        self, read: Callable[[Sequence[_Key]], Awaitable[Sequence[_Value]]]
+    ) -> None:
+        """``read``: the values of keys, in their order."""
+        self._read = read
+        self._asked: dict[_Key, asyncio.Future[_Value]] = {}
+        self._reading = asyncio.Lock()
+
+    async def get(self, key: _Key) -> _Value:
+        """Raises what ``read`` does."""
+        found = self._asked.get(key)
+        if found is None:
+            found = self._asked[key] = asyncio.get_running_loop().create_future()
+        async with self._reading:
+            if not found.done():
+                await self._read_asked(key, found)
+        return found.result()
+
+    async def _read_asked(self, key: _Key, found: asyncio.Future[_Value]) -> None:
+        """What others ask for, too, up to `MOST_GATHERED`."""
+        await asyncio.sleep(0)  # those who ask in this turn of the loop
+        asked = {key: found}
+        for other in islice(self._asked, MOST_GATHERED):
+            asked.setdefault(other, self._asked[other])
+        for each in asked:
+            self._asked.pop(each, None)
+        values = await self._read(list(asked))
+        for future, value in zip(asked.values(), values, strict=True):
+            future.set_result(value)
+
+
+class LogPages:
+    """Methods raise `StorageError`."""
+
+    def __init__(
+        self,
+        log: LogStore,
+        metrics: Metrics,
+        clock: Clock,
+        *,
+        kept_trails: int = KEPT_TRAILS,
+        kept_size: int = KEPT_SIZE,
+    ) -> None:
+        self._log = log
+        self._reads = metrics.live_reads
+        self._locks: KeyedLock[_Place] = KeyedLock()
+        self._trail_reads = GatheredReads(self._read_trails)
+        self._kept: SizedCache[_Place, LogPage] = SizedCache(
+            clock, most=kept_size, seconds=KEPT_SECONDS
+        )
+        self._trails: SizedCache[_Place, FeedTrail] = SizedCache(
+            clock, most=kept_trails, seconds=KEPT_SECONDS
+        )
+        self._reading = asyncio.Semaphore(READS_AT_ONCE)
+
+    async def after(
+        self, position: Position, feed_id: FeedId, end: Position
+    ) -> LogPage:
+        """The records that follow, of those up to ``end`` at least all."""
+        place = feed_id, position
+        if (kept := self._find(place, end)) is not None:
+            return kept
+        async with self._locks.of(place):
+            if (kept := self._find(place, end)) is not None:
+                return kept
+            page = await self._read(position, feed_id, end)
+            self._kept.keep(place, page, page.size)
+            return page
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        """Perhaps as it was before records were trimmed; pages tell of those."""
+        place = feed_id, through
+        trail = self._trails.find(place)
+        if trail is None:
+            trail = await self._trail_reads.get(place)
+            self._trails.keep(place, trail)
+        self._reads.add("memory")
+        return trail
+
+    async def trimmed(self, feed_id: FeedId) -> Position:
+        """Up to where its records have gone from the log, by now."""
+        return (await self._trail_reads.get((feed_id, BEFORE_ALL))).trimmed
+
+    async def _read_trails(self, places: Sequence[_Place]) -> Sequence[FeedTrail]:
+        self._reads.add("database")
+        async with self._reading:
+            return await self._log.trails(places)
+
+    async def _read(
+        self, position: Position, feed_id: FeedId, end: Position
+    ) -> LogPage:
+        self._reads.add("database")
+        async with self._reading:
+            records = await self._log.records(
+                after=position, limit=PAGE, feed_id=feed_id
+            )
+            # Read after the records: what was trimmed before that is seen.
+            (trail,) = await self._log.trails([(feed_id, position)])
+        return LogPage(
+            records=tuple(records),
+            end=records[-1].position if len(records) == PAGE else end,
+            trimmed=trail.trimmed,
+        )
+
+    def _find(self, place: _Place, end: Position) -> LogPage | None:
+        page = self._kept.find(place)
+        if page is None or not (page.is_full or page.end >= end):
+            return None
+        self._reads.add("memory")
+        return page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumePoint:
+    """``position``: what comes after it is sent. ``last``: the topic's record before
+
+    that, 0 if there is none. ``cursor`` is the same for all that begin together, if
+    they asked for the same. ``is_reset``: records it asked for are gone.
+    """
+
+    cursor: str
+    position: Position
+    last: Position
+    is_reset: bool
+
+
+async def find_resume_points(
+    pages: LogPages, interests: Sequence[Interest], head: Cursor
+) -> list[ResumePoint]:
+    """Where they begin who begin together. Raises `InvalidValue`."""
+    return [await _find_beginning(pages, each, head) for each in interests]
+
+
+async def _find_beginning(
+    pages: LogPages, interest: Interest, head: Cursor
+) -> ResumePoint:
+    """It is a reset only if records of that very feed were trimmed, or the cursor is
+
+    none that this log has given out, being of another epoch or beyond its end: then
+    nobody knows, and it begins now.
+    """
+    cursor, position, is_unknown = str(head), head.position, False
+    if interest.cursor is not None:
+        epoch, asked = read_cursor_of(interest.key.topic, interest.cursor)
+        is_unknown = epoch != head.epoch or asked > head.position
+        if not is_unknown:
+            cursor, position = interest.cursor, Position(asked)
+    trail = await pages.trail(interest.key.feed_id, position)
+    return ResumePoint(
+        cursor=cursor,
+        position=position,
+        last=trail.last,
+        is_reset=is_unknown or trail.trimmed > position,
+    )
+
+
+PATIENCE = 30.0
+"""Seconds a client that is being caught up may take nothing."""
+
+RENDERED_AT_ONCE = 8
+"""Records rendered at the same time for those who resume, over all connections."""
+
+log = structlog.get_logger()
+
+_Found = tuple[Position, int, Record, LiveSubscription]
+
+
+class Replays:
+    def __init__(
+        self,
+        pages: LogPages,
+        reader: LogReader,
+        channels: Channels,
+        rendering: MessageRendering,
+        metrics: Metrics,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._pages = pages
+        self._reader = reader
+        self._channels = channels
+        self._rendering = rendering
+        self._metrics = metrics
+        self._patience = patience
+        self._places = asyncio.Semaphore(RENDERED_AT_ONCE)
+
+    def is_current(self, group: Group) -> bool:
+        """Whether they have joined, because there is nothing to replay."""
+        staying = [each for each in group if not each.has_left]
+        if any(self._has_missed_something(each) for each in staying):
+            return False
+        for each in staying:
+            each.position = max(each.position, self._reader.position)
+            self._channels.join(each)
+        return True
+
+    def _has_missed_something(self, subscription: LiveSubscription) -> bool:
+        position, recent = subscription.position, self._reader.recent
+        if position >= self._reader.position:
+            return False
+        if not recent.has_all_after(position):
+            return True
+        return bool(recent.after(position, subscription.key.feed_id))
+
+    async def replay(self, connection: LiveConnection, group: Group) -> None:
+        """Send a group what it has not got, in the log's order, and let it join."""
+        self._metrics.live_resuming.value += 1
+        try:
+            while not self.is_current(group):
+                await self._send_page(connection, group)
+        except StorageError as error:
+            log.warning("replay_failed", error=str(error))
+            connection.outlet.close(FAILED)
+        except TimeoutError:
+            connection.outlet.close(SLOW)
+        finally:
+            self._metrics.live_resuming.value -= 1
+
+    async def _send_page(self, connection: LiveConnection, group: Group) -> None:
+        """The next records of all, as far as the shortest page of one goes."""
+        found: list[list[_Found]] = []
+        end = self._reader.position
+        for number, each in enumerate(group):
+            if each.has_left:
+                continue
+            page = await self._page(each)
+            end = min(end, page.end)
+            if page.trimmed > max(each.position, each.last):
+                self._tell_missed(each, page.trimmed)
+            found.append([(it.position, number, it, each) for it in page.records])
+        for position, _number, record, subscription in _until(end, merge(*found)):
+            await self._send(connection, subscription, record)
+            subscription.position = max(subscription.position, position)
+        for each in group:
+            each.position = max(each.position, end)
+
+    async def _page(self, subscription: LiveSubscription) -> LogPage:
+        """What it lacks up to where the reader stands now, or the first of it."""
+        position, feed_id = subscription.position, subscription.key.feed_id
+        recent, end = self._reader.recent, self._reader.position
+        if not recent.has_all_after(position):
+            return await self._pages.after(position, feed_id, end)
+        found = recent.after(position, feed_id)
+        return LogPage(records=found, end=end, trimmed=BEFORE_ALL)
+
+    async def _send(
+        self, connection: LiveConnection, subscription: LiveSubscription, record: Record
+    ) -> None:
+        key = subscription.key
+        if subscription.has_left or not key.wants(record):
+            return
+        if record.position <= subscription.last:  # it was told that this one has gone
+            return
+        async with self._places:  # or the reader would wait behind all who resume
+            message = await self._rendering.message(record, key, subscription.last)
+        if message is None:
+            trimmed = await self._pages.trimmed(key.feed_id)
+            if trimmed >= record.position:
+                self._tell_missed(subscription, trimmed)
+            return
+        async with asyncio.timeout(self._patience):
+            await connection.outlet.room()
+        if not subscription.has_left:
+            if subscription.send(message, record.position):
+                self._metrics.live_messages.add("replayed")
+            subscription.last = record.position
+
+    def _tell_missed(self, subscription: LiveSubscription, last: Position) -> None:
+        """Records were trimmed before it got there, the last of them this one."""
+        if not subscription.has_left:
+            cursor = self._rendering.cursor(subscription.position)
+            reset = Reset(topic=subscription.key.topic, cursor=cursor)
+            subscription.outlet.write(PreparedMessage(reset))
+            subscription.last = last
+
+
+def _until(end: Position, found: Iterable[_Found]) -> Iterable[_Found]:
+    return (each for each in found if each[0] <= end)
