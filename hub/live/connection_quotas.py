@@ -35,11 +35,8 @@ class ConnectionQuotas:
 
 
 def divide_connections(connections: int, percent: int) -> ConnectionQuotas:
-    """``percent`` of them for an address, and twice as many for an account: whom the
-
-    operator gave a token is known, and may be a reader with many connections. One at
-    least.
-    """
+    """``percent`` of them for an address, one at least, and twice as many for an
+    account: it has a token of the operator's, and may be a reader of many."""
     share = max(1, connections * percent // 100)
     return ConnectionQuotas(
         connections=connections,

@@ -1,16 +1,8 @@
-"""Why a live connection or subscription does not come about.
+"""Live connections: what they write to, what they listen to, and who has them.
 
-What a live connection writes to, whatever carries it.
-
-Who listens to which topic, grouped by what is rendered alike.
-
-One live connection: what it listens to, and what it is still to be caught up with.
-
-A subscription that begins in the past is replayed from the log, and joins the others
-when it has all that they have. Topics that were asked for together are replayed
-together, in the order of the log, so that one cursor serves them all.
-
-Who is connected, by what let them in, and what they listen to, by feed.
+A subscription that begins in the past is replayed from the log, and joins its channel
+(all that get the same messages) when it has all that they have. Topics of a connection
+are replayed together, in the order of the log.
 """
 
 from __future__ import annotations
@@ -281,7 +273,10 @@ class LiveConnection:
             self._replaying = self._tasks.create_task(self._replay_waiting())
 
     def _find_followers(self, feeds: Set[FeedId]) -> None:
-        """Who stays one that has, when the others leave, is none the worse for it."""
+        """Note which topics of a feed are given a record before another one is.
+
+        Not looked at again when topics leave: a cursor in turn is right all the same.
+        """
         turns = defaultdict(list)
         for each in self.subscriptions.values():
             if each.key.feed_id in feeds:

@@ -1,7 +1,7 @@
 """The live stream: connections come, listen to topics, and go.
 
-All of it is read from the log by one reader; see `hub.live.live_reader` for those who are
-up to date, `hub.live.replays` for those who resume.
+One reader reads the log for all who are up to date (`hub.live.live_reader`); those who
+resume are replayed what they missed first (`hub.live.replays`).
 """
 
 from __future__ import annotations

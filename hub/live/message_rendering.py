@@ -61,10 +61,8 @@ class MessageRendering:
     async def message(
         self, record: Record, key: ChannelKey, prev: Position
     ) -> PreparedMessage | None:
-        """None if there is nothing (any more) to tell of the record, or the hub fails
-
-        to: then who listens sees a gap.
-        """
+        """None if there is nothing (any more) to tell of the record, or it cannot be
+        rendered: then who listens sees a gap."""
         rendered = _Rendered(record.position, prev, key)
         if rendered not in self._kept:
             async with self._locks.of(rendered):

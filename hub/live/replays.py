@@ -1,12 +1,8 @@
-"""Reads of the log for those who resume, shared by all who ask for the same.
+"""Replaying the log to those who resume, until they may join those who are up to date.
 
-When thousands come back at once most of them ask for the same few pages. Whoever asks
-for what is just being read waits for it, and what was read is kept a while: a page is
-the same for everybody until the log goes on.
-
-Where in the log subscriptions begin, and whether they missed something before.
-
-Replaying the log to those who resume, in short pages, until they may join.
+Where a subscription begins is looked up first. Then records are read in short pages,
+shared by all who ask for the same: when thousands come back at once, most ask for the
+same few pages, and a page is the same for everybody until the log goes on.
 
 One that has everything up to where the reader stands joins its channel without a pause
 in between, so no record can fall between replay and live, and none comes twice: the
@@ -204,10 +200,11 @@ class LogPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePoint:
-    """``position``: what comes after it is sent. ``last``: the topic's record before
+    """Where in the log a subscription begins.
 
-    that, 0 if there is none. ``cursor`` is the same for all that begin together, if
-    they asked for the same. ``is_reset``: records it asked for are gone.
+    ``position``: what comes after it is sent. ``last``: the topic's record before that,
+    0 if there is none. ``cursor`` is the same for all that begin together, if they
+    asked for the same. ``is_reset``: records it asked for are gone.
     """
 
     cursor: str
@@ -226,11 +223,8 @@ async def find_resume_points(
 async def _find_beginning(
     pages: LogPages, interest: Interest, head: Cursor
 ) -> ResumePoint:
-    """It is a reset only if records of that very feed were trimmed, or the cursor is
-
-    none that this log has given out, being of another epoch or beyond its end: then
-    nobody knows, and it begins now.
-    """
+    """A reset if records of that very feed were trimmed, or if the cursor is not of
+    this log: of another epoch, or beyond its end. Then the subscription begins now."""
     cursor, position, is_unknown = str(head), head.position, False
     if interest.cursor is not None:
         epoch, asked = read_cursor_of(interest.key.topic, interest.cursor)
