@@ -120,10 +120,10 @@ class Interest:
 
 @dataclass(slots=True, eq=False)
 class LiveSubscription:
-    """One connection's interest in one topic. ``outlet`` is the connection's."""
+    """One connection's interest in one topic. ``writer`` is the connection's."""
 
     connection: LiveConnection
-    outlet: ClientWriter
+    writer: ClientWriter
     key: ChannelKey
     position: Position  # everything up to here was sent, or is not to be
     last: Position  # the topic's record before the next one; 0: none
@@ -135,7 +135,7 @@ class LiveSubscription:
         if position <= self.position:
             return False
         self.position = position
-        self.outlet.write(message.in_turn if self.has_followers else message)
+        self.writer.write(message.in_turn if self.has_followers else message)
         return True
 
     def leave(self) -> None:
@@ -233,21 +233,21 @@ class LiveConnection:
         "_replaying",
         "_tasks",
         "_waiting",
+        "client",
         "furthest",
-        "guest",
-        "outlet",
         "subscriptions",
+        "writer",
     )
 
     def __init__(
         self,
-        outlet: ClientWriter,
+        writer: ClientWriter,
         catch_up: Replayer,
         tasks: asyncio.TaskGroup,
-        guest: Client = ANONYMOUS_CLIENT,
+        client: Client = ANONYMOUS_CLIENT,
     ) -> None:
-        self.outlet = outlet
-        self.guest = guest
+        self.writer = writer
+        self.client = client
         self.furthest = BEFORE_ALL
         self.subscriptions: dict[str, LiveSubscription] = {}
         self._catch_up = catch_up
@@ -334,15 +334,15 @@ class ConnectionRegistry:
 
     def come(self, connection: LiveConnection) -> None:
         self.connections.add(connection)
-        if connection.guest.holder is not None:
-            self._held[connection.guest.holder] += 1
-        if connection.guest.token is not None:
-            self._holders[connection.guest.token].add(connection)
+        if connection.client.holder is not None:
+            self._held[connection.client.holder] += 1
+        if connection.client.token is not None:
+            self._holders[connection.client.token].add(connection)
 
     def go(self, connection: LiveConnection) -> None:
         self.connections.discard(connection)
-        self._release(connection.guest.holder)
-        token = connection.guest.token
+        self._release(connection.client.holder)
+        token = connection.client.token
         if token is not None:
             self._holders[token].discard(connection)
             if not self._holders[token]:

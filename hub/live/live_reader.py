@@ -170,7 +170,7 @@ def _send(
         # As `LiveSubscription.send`, of which a call for each would be noticed.
         if position > member.position:
             member.position = position
-            member.outlet.write(message.in_turn if member.has_followers else message)
+            member.writer.write(message.in_turn if member.has_followers else message)
             sent += 1
     return sent
 

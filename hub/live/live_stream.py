@@ -108,20 +108,20 @@ class LiveStream:
     @contextmanager
     def connected(
         self,
-        outlet: ClientWriter,
+        writer: ClientWriter,
         tasks: asyncio.TaskGroup,
         transport: str,
-        guest: Client = ANONYMOUS_CLIENT,
+        client: Client = ANONYMOUS_CLIENT,
     ) -> Iterator[LiveConnection]:
         """A connection, while the block lasts. ``tasks`` end with it.
 
         `check_room` comes before, while there is still an answer to refuse it with.
         """
-        connection = LiveConnection(outlet, self._replays, tasks, guest)
+        connection = LiveConnection(writer, self._replays, tasks, client)
         self.audience.come(connection)
         self._metrics.connections.add(transport)
         if self._draining:
-            outlet.close(SHUTDOWN)
+            writer.close(SHUTDOWN)
         try:
             yield connection
         finally:
@@ -131,11 +131,11 @@ class LiveStream:
             for subscription in connection.subscriptions.values():
                 self._leave(subscription)
 
-    def check_room(self, guest: Client = ANONYMOUS_CLIENT) -> None:
+    def check_room(self, client: Client = ANONYMOUS_CLIENT) -> None:
         """Raises `TooManyConnections`, and `QuotaExceeded`."""
         if self._draining or len(self.audience) >= self._shares.connections:
             raise TooManyConnections
-        holder = guest.holder
+        holder = client.holder
         if holder is None:
             return
         most = self._shares.most(holder.kind)
@@ -166,7 +166,7 @@ class LiveStream:
         if subscription is None:
             return False
         self._leave(subscription)
-        connection.outlet.write(PreparedMessage(Unsubscribed(topic=topic, id=id)))
+        connection.writer.write(PreparedMessage(Unsubscribed(topic=topic, id=id)))
         return True
 
     def drop(self, subscription: LiveSubscription, farewell: PreparedMessage) -> None:
@@ -174,9 +174,9 @@ class LiveStream:
         connection = subscription.connection
         del connection.subscriptions[subscription.key.topic]
         self._leave(subscription)
-        connection.outlet.write(farewell)
-        if not (connection.subscriptions or connection.guest.may_ask):
-            connection.outlet.close(NO_TOPIC_LEFT)
+        connection.writer.write(farewell)
+        if not (connection.subscriptions or connection.client.may_ask):
+            connection.writer.close(NO_TOPIC_LEFT)
 
     def count_read(self, *, is_shared: bool) -> None:
         """A look into the database for somebody who begins."""
@@ -193,7 +193,7 @@ class LiveStream:
         for connection, moment in zip(leaving, moments, strict=True):
             await asyncio.sleep(moment - before)
             before = moment
-            connection.outlet.close(SHUTDOWN)
+            connection.writer.close(SHUTDOWN)
         if leaving:
             log.info("live_connections_drained", connections=len(leaving))
 
@@ -205,13 +205,13 @@ class LiveStream:
         if before is not None:
             self._leave(before)
         answer = Subscribed(topic=topic, cursor=cursor, id=interest.id)
-        connection.outlet.write(PreparedMessage(answer))
+        connection.writer.write(PreparedMessage(answer))
         if beginning.is_reset:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
-            connection.outlet.write(PreparedMessage(reset))
+            connection.writer.write(PreparedMessage(reset))
         subscription = LiveSubscription(
             connection,
-            connection.outlet,
+            connection.writer,
             interest.key,
             beginning.position,
             beginning.last,
@@ -232,4 +232,4 @@ class LiveStream:
                 heartbeat = PreparedMessage(Heartbeat(cursor=cursor))
                 for connection in self.audience:
                     if not connection.is_behind and connection.furthest <= position:
-                        connection.outlet.write(heartbeat)
+                        connection.writer.write(heartbeat)

@@ -76,13 +76,13 @@ class LiveWatch:
     def _dismiss(self, token: TokenId) -> None:
         holders = self._stream.audience.holders(token)
         for connection in holders:
-            connection.outlet.close(TOKEN_ENDED)
+            connection.writer.close(TOKEN_ENDED)
         log.info("live_token_ended", token=token, connections=len(holders))
 
     async def _end_unreadable(self, feeds: Collection[FeedId]) -> None:
         """Those of listeners who may not read them, or may no longer."""
         listened = {
-            (each.connection.guest.viewer, feed_id)
+            (each.connection.client.viewer, feed_id)
             for feed_id in feeds
             for each in self._stream.audience.listeners(feed_id)
         }
@@ -104,7 +104,7 @@ class LiveWatch:
         ending = [
             each
             for each in self._stream.audience.listeners(feed_id)
-            if (each.connection.guest.viewer, feed_id) not in readable
+            if (each.connection.client.viewer, feed_id) not in readable
         ]
         farewells = {
             topic: PreparedMessage(

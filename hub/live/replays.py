@@ -295,9 +295,9 @@ class Replays:
                 await self._send_page(connection, group)
         except StorageError as error:
             log.warning("replay_failed", error=str(error))
-            connection.outlet.close(FAILED)
+            connection.writer.close(FAILED)
         except TimeoutError:
-            connection.outlet.close(SLOW)
+            connection.writer.close(SLOW)
         finally:
             self._metrics.live_resuming.value -= 1
 
@@ -344,7 +344,7 @@ class Replays:
                 self._tell_missed(subscription, trimmed)
             return
         async with asyncio.timeout(self._patience):
-            await connection.outlet.room()
+            await connection.writer.room()
         if not subscription.has_left:
             if subscription.send(message, record.position):
                 self._metrics.live_messages.add("replayed")
@@ -355,7 +355,7 @@ class Replays:
         if not subscription.has_left:
             cursor = self._rendering.cursor(subscription.position)
             reset = Reset(topic=subscription.key.topic, cursor=cursor)
-            subscription.outlet.write(PreparedMessage(reset))
+            subscription.writer.write(PreparedMessage(reset))
             subscription.last = last
 
 

@@ -66,7 +66,7 @@ class LiveService:
         """Whether to anything at all. None: somebody without a token."""
         return self._is_open or _may_retrieve(principal)
 
-    def guest(
+    def client(
         self, principal: Principal | None, *, may_ask: bool, address: str = ""
     ) -> Client:
         """What a connection of somebody who may listen is let in as.

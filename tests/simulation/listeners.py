@@ -71,22 +71,22 @@ class Listener:
         self._is_bereft = self.cursor is not None
 
     async def _connect(self, hub: BuiltHub) -> None:
-        outlet = _Outlet(self)
+        writer = _Writer(self)
         wanted = Subscribe(topic=self.topic, cursor=self.cursor)
         async with asyncio.TaskGroup() as tasks:
-            with hub.live.connected(outlet, tasks, "websocket") as connection:
+            with hub.live.connected(writer, tasks, "websocket") as connection:
                 interest = await hub.services.live.find(None, wanted)
                 await hub.services.live.subscribe(connection, [interest])
-                self._expect_told(outlet)
+                self._expect_told(writer)
                 self.connections += 1
                 try:
                     async with asyncio.timeout(self.random.uniform(0, 120)):
-                        await outlet.closed.wait()
+                        await writer.closed.wait()
                 except TimeoutError:
-                    outlet.closed.set()
+                    writer.closed.set()
 
-    def _expect_told(self, outlet: _Outlet) -> None:
-        if self._is_to_be_told and not outlet.closed.is_set():
+    def _expect_told(self, writer: _Writer) -> None:
+        if self._is_to_be_told and not writer.closed.is_set():
             self.complaints.append("was not told that what it knew is gone")
         self._is_to_be_told = False
 
@@ -100,16 +100,16 @@ class Listener:
             _is_bereft=False,
             _is_to_be_told=False,
         )
-        outlet = _Outlet(stranger)
+        writer = _Writer(stranger)
         wanted = Subscribe(topic=self.topic, cursor=self.random.choice(GARBAGE))
         async with asyncio.TaskGroup() as tasks:
-            with hub.live.connected(outlet, tasks, "websocket") as connection:
+            with hub.live.connected(writer, tasks, "websocket") as connection:
                 interest = await hub.services.live.find(None, wanted)
                 try:
                     await hub.services.live.subscribe(connection, [interest])
                 except InvalidValue:
                     return
-        if not (stranger.complaints or outlet.closed.is_set()):
+        if not (stranger.complaints or writer.closed.is_set()):
             self.complaints.append(f"was not told that {wanted.cursor} is not known")
 
     def take(self, message: PreparedMessage) -> None:
@@ -172,7 +172,7 @@ def _after(one: str, other: str) -> bool:
     return read_cursor(one)[1] > read_cursor(other)[1]
 
 
-class _Outlet:
+class _Writer:
     """Takes all at once, or closes now and then because it was too slow."""
 
     def __init__(self, listener: Listener) -> None:

@@ -159,7 +159,7 @@ class LiveLog(FakeLog):
 
 
 @dataclass
-class RecordingOutlet:
+class RecordingWriter:
     """Has room until a test takes it; ``on_write`` happens after each message."""
 
     written: list[tuple[str, str]] = field(default_factory=list)
@@ -192,7 +192,7 @@ class LiveScene:
 
     def __init__(self, *records: Record, patience: float = 30.0) -> None:
         self.log = LiveLog(*records)
-        self.outlet = RecordingOutlet()
+        self.writer = RecordingWriter()
         self.channels = Channels()
         rendering = MessageRendering(
             Notifications(self.log, "http://hub.example/hub"), "e"
@@ -207,7 +207,7 @@ class LiveScene:
         )
 
     def connect(self, tasks: asyncio.TaskGroup) -> LiveConnection:
-        return LiveConnection(self.outlet, self.replays, tasks)
+        return LiveConnection(self.writer, self.replays, tasks)
 
     def subscription(
         self, connection: LiveConnection, feed: int = 1, after: int = 0
@@ -220,7 +220,7 @@ class LiveScene:
             updates=Updates.FRESH,
         )
         return LiveSubscription(
-            connection, connection.outlet, key, Position(after), Position(0)
+            connection, connection.writer, key, Position(after), Position(0)
         )
 
     @property

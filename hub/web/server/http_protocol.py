@@ -80,7 +80,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     idle_seconds: float = IDLE_SECONDS
     stall_seconds = STALL_SECONDS
-    has_outlet = False
+    has_writer = False
     """Its answer is a live stream, which is bounded by what may wait for it."""
 
     _refusal = ""
@@ -244,7 +244,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._await_head()
         self._is_in_head = True
-        self.has_outlet = self._is_held = False
+        self.has_writer = self._is_held = False
         scope = cast("dict[str, object]", self.scope)
         scope["extensions"] = {HTTP_EXTENSION: self}
 
@@ -312,7 +312,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _see_taking(self, waited: int) -> None:
         """However slowly, it takes the answer; or it is cut off."""
         waiting = self.transport.get_write_buffer_size()
-        if self.has_outlet or waiting < waited:
+        if self.has_writer or waiting < waited:
             self._await_taking()
         elif waiting:
             self.transport.abort()

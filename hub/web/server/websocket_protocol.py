@@ -1,7 +1,7 @@
 """uvicorn's websocket protocol, able to write a frame that was built for many.
 
 That costs a third of what a queue and a task for each connection do. The ASGI
-application finds it in the scope (`websocket_of`) and writes to it as an `Outlet`;
+application finds it in the scope (`websocket_of`) and writes to it as an `Writer`;
 everything else goes the usual way.
 """
 
@@ -74,9 +74,9 @@ class _Server(ServerProtocol):
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """One connection. ``outlet`` is there once it is accepted."""
+    """One connection. ``writer`` is there once it is accepted."""
 
-    outlet: SocketOutlet
+    writer: SocketWriter
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         except InvalidState:  # the client is closing at this moment
             return
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = self.outlet.is_closed = True
+        self.close_sent = self.writer.is_closed = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": closing.code})
         self._end_within(CLOSE_SECONDS)
 
@@ -111,7 +111,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if self.response.status_code == 101:
             extensions = cast("dict[str, object]", self.scope["extensions"])
-            extensions[_EXTENSION] = self.outlet = SocketOutlet(self)
+            extensions[_EXTENSION] = self.writer = SocketWriter(self)
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
@@ -178,7 +178,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return
         self.queue.put_nowait({"type": "websocket.disconnect", "code": told.code})
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = self.outlet.is_closed = True
+        self.close_sent = self.writer.is_closed = True
         self._end_within(CLOSE_SECONDS)
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -207,8 +207,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.abort()  # it pings and takes no answers
 
 
-class SocketOutlet:
-    """What is written to a websocket; an `hub.live.live_connections.Outlet`.
+class SocketWriter:
+    """What is written to a websocket; an `hub.live.live_connections.Writer`.
 
     An object of its own, since it is written to more often than all else happens to
     the protocol, which has so many attributes that each use of one costs memory.
@@ -244,6 +244,6 @@ class SocketOutlet:
         self._protocol.close(closing)
 
 
-def websocket_of(scope: Scope) -> SocketOutlet:
+def websocket_of(scope: Scope) -> SocketWriter:
     """The connection a websocket scope came from."""
-    return cast("SocketOutlet", scope["extensions"][_EXTENSION])
+    return cast("SocketWriter", scope["extensions"][_EXTENSION])

@@ -54,7 +54,7 @@ def hold_connection(scope: Scope) -> None:
         cast("HttpProtocol", http).hold()
 
 
-class EventOutlet:
+class EventWriter:
     """The body of a ``text/event-stream`` answer that has begun on a connection.
 
     ``closed`` is set when it is to end, with what makes it end.
@@ -62,7 +62,7 @@ class EventOutlet:
 
     def __init__(self, scope: Scope) -> None:
         self._http = cast("HttpProtocol", scope["extensions"][HTTP_EXTENSION])
-        self._http.has_outlet = True
+        self._http.has_writer = True
         self._http.hold()
         self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
 
@@ -89,7 +89,7 @@ class EventOutlet:
             self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)
 
 
-class LineOutlet(EventOutlet):
+class LineWriter(EventWriter):
     """The body of an answer made of documents, each of which ends a line."""
 
     def write(self, message: PreparedMessage) -> None:
@@ -97,8 +97,8 @@ class LineOutlet(EventOutlet):
             self.write_chunk(message.line_chunk)
 
 
-class BodyEventOutlet(EventOutlet):
-    """As `EventOutlet`; the data of a notification is its body alone."""
+class BodyEventWriter(EventWriter):
+    """As `EventWriter`; the data of a notification is its body alone."""
 
     def write(self, message: PreparedMessage) -> None:
         self.write_chunk(message.body_event_chunk)
@@ -142,8 +142,8 @@ class EventStream:
         principal = await self._principal(request)
         interests = await self._interests(principal, request)
         address = self._limits.client(request)
-        guest = self._live.guest(principal, may_ask=False, address=address)
-        refuse_without_room(self._live.stream, guest)
+        client = self._live.client(principal, may_ask=False, address=address)
+        refuse_without_room(self._live.stream, client)
         await send(
             {
                 "type": "http.response.start",
@@ -152,8 +152,8 @@ class EventStream:
             }
         )
         if request.method != "HEAD":
-            outlet = EventOutlet(scope)
-            await serve(self._live, guest, interests, outlet, receive, "sse")
+            writer = EventWriter(scope)
+            await serve(self._live, client, interests, writer, receive, "sse")
         await send({"type": "http.response.body"})
 
     async def _principal(self, request: Request) -> Principal | None:
@@ -206,21 +206,21 @@ class Ending(ClientWriter, Protocol):
 
 async def serve(
     live: LiveService,
-    guest: Client,
+    client: Client,
     interests: Sequence[Interest],
-    outlet: Ending,
+    writer: Ending,
     receive: Receive,
     transport: str,
 ) -> None:
-    """Until the client goes, or the hub or the outlet ends it."""
+    """Until the client goes, or the hub or the writer ends it."""
     async with asyncio.TaskGroup() as tasks:
         leaving = tasks.create_task(_until_gone(receive))
-        connected = live.stream.connected(outlet, tasks, transport, guest)
+        connected = live.stream.connected(writer, tasks, transport, client)
         with connected as connection:
             try:
                 await live.subscribe(connection, interests)
                 await asyncio.wait(
-                    (leaving, outlet.closed), return_when=asyncio.FIRST_COMPLETED
+                    (leaving, writer.closed), return_when=asyncio.FIRST_COMPLETED
                 )
             except StorageError as error:
                 log.warning("live_request_failed", error=str(error))

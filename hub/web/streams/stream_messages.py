@@ -68,19 +68,19 @@ class MessageStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises `Problem` and `StorageError` before the handshake, then nothing."""
-        outlet = websocket_of(scope)
+        writer = websocket_of(scope)
         socket = WebSocket(scope, receive, send)
         principal, is_refused = await self._principal(socket)
         address = self._limits.client(socket)
-        guest = self._live.guest(principal, may_ask=True, address=address)
-        refuse_without_room(self._live.stream, guest)
+        client = self._live.client(principal, may_ask=True, address=address)
+        refuse_without_room(self._live.stream, client)
         await socket.accept()
         # Told after the handshake: of one that fails a browser tells no reason.
         if is_refused or not self._live.may_listen(principal):
-            outlet.close(NOT_AUTHORIZED)
+            writer.close(NOT_AUTHORIZED)
             return
         async with asyncio.TaskGroup() as tasks:
-            connected = self._live.stream.connected(outlet, tasks, "websocket", guest)
+            connected = self._live.stream.connected(writer, tasks, "websocket", client)
             with connected as connection:
                 conversation = Conversation(
                     self._live, connection, principal, self._clock
@@ -109,7 +109,7 @@ class Conversation:
     ) -> None:
         self._live = live
         self._connection = connection
-        self._outlet = connection.outlet
+        self._writer = connection.writer
         self._principal = principal
         self._clock = clock
         self._bucket = TokenBucket(MESSAGES, clock.monotonic())
@@ -121,13 +121,13 @@ class Conversation:
             while (message := await socket.receive())["type"] == "websocket.receive":
                 text = message.get("text")
                 if text is None:
-                    return self._outlet.close(NOT_TEXT)
+                    return self._writer.close(NOT_TEXT)
                 if self._is_too_much():
-                    return self._outlet.close(POLICY)
+                    return self._writer.close(POLICY)
                 await self._hear(text)
         except StorageError as error:
             log.warning("live_request_failed", error=str(error))
-            self._outlet.close(FAILED)
+            self._writer.close(FAILED)
 
     async def _begin(self, socket: WebSocket) -> None:
         """What the URL asks for; its topics begin together."""
@@ -198,7 +198,7 @@ class Conversation:
         )
 
     def _tell(self, message: ErrorMessage) -> None:
-        self._outlet.write(PreparedMessage(message))
+        self._writer.write(PreparedMessage(message))
 
     def _is_too_much(self) -> bool:
         return self._bucket.take(self._clock.monotonic()) > 0

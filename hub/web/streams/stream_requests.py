@@ -55,10 +55,10 @@ def read_stream_request(connection: HTTPConnection) -> StreamRequest:
     )
 
 
-def refuse_without_room(stream: LiveStream, guest: Client) -> None:
+def refuse_without_room(stream: LiveStream, client: Client) -> None:
     """Raises `Problem` 503, and 429 for who has as many connections as one may."""
     try:
-        stream.check_room(guest)
+        stream.check_room(client)
     except QuotaExceeded as error:
         raise Problem(
             HTTPStatus.TOO_MANY_REQUESTS, str(error), headers={"Retry-After": "5"}

@@ -22,9 +22,9 @@ from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
 from hub.services.live_access import LiveService
 from hub.web.streams.stream_events import (
     UNREADABLE_CURSOR,
-    BodyEventOutlet,
-    EventOutlet,
-    LineOutlet,
+    BodyEventWriter,
+    EventWriter,
+    LineWriter,
     hold_connection,
     serve,
 )
@@ -67,15 +67,15 @@ class Streaming:
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        refuse_without_room(self._live.stream, self._guest(call))
+        refuse_without_room(self._live.stream, self._client(call))
         cursor = str(await self._log.end())
         collected = await self._retrieval.collect(selection, page)
         first = await render(collected, format)
         return LiveAnswer(
             self._live,
-            self._guest(call),
+            self._client(call),
             _interests(selection, format, cursor),
-            LineOutlet,
+            LineWriter,
             first=chunk_of(first.body + b"\n"),
             content_type=_CONTENT_TYPES[format],
             transport="stream",
@@ -88,7 +88,7 @@ class Streaming:
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        refuse_without_room(self._live.stream, self._guest(call))
+        refuse_without_room(self._live.stream, self._client(call))
         first, cursor = b"", _last_event(call)
         if not cursor:
             cursor = str(await self._log.end())
@@ -98,9 +98,9 @@ class Streaming:
                 first = chunk_of(event("notification", stored.body, cursor))
         return LiveAnswer(
             self._live,
-            self._guest(call),
+            self._client(call),
             _interests(selection, BodyFormat.JSON, cursor),
-            BodyEventOutlet,
+            BodyEventWriter,
             first=first,
             content_type=f"{EVENT_STREAM}; charset=utf-8",
             transport="sse",
@@ -117,28 +117,28 @@ class Streaming:
         collected = await self._retrieval.collect(selection, page)
         if collected.entries:
             return await render(collected, format)
-        refuse_without_room(self._live.stream, self._guest(call))
+        refuse_without_room(self._live.stream, self._client(call))
         hold_connection(call.request.scope)
-        outlet = PollOutlet()
+        writer = PollWriter()
         interests = _interests(selection, format, cursor)
-        timer = asyncio.get_running_loop().call_later(self._poll_seconds, outlet.end)
+        timer = asyncio.get_running_loop().call_later(self._poll_seconds, writer.end)
         try:
             await serve(
                 self._live,
-                self._guest(call),
+                self._client(call),
                 interests,
-                outlet,
+                writer,
                 call.request.receive,
                 "poll",
             )
         finally:
             timer.cancel()
-        if outlet.body is None:
+        if writer.body is None:
             return await render(collected, format)
-        return Document(_CONTENT_TYPES[format], outlet.body)
+        return Document(_CONTENT_TYPES[format], writer.body)
 
-    def _guest(self, call: Call) -> Client:
-        return self._live.guest(call.principal, may_ask=False)
+    def _client(self, call: Call) -> Client:
+        return self._live.client(call.principal, may_ask=False)
 
 
 class LiveAnswer(StreamingResponse):
@@ -147,9 +147,9 @@ class LiveAnswer(StreamingResponse):
     def __init__(
         self,
         live: LiveService,
-        guest: Client,
+        client: Client,
         interests: Sequence[Interest],
-        outlet: type[EventOutlet],
+        writer: type[EventWriter],
         *,
         first: bytes,
         content_type: str,
@@ -165,9 +165,9 @@ class LiveAnswer(StreamingResponse):
             },
         )
         self._live = live
-        self._guest = guest
+        self._client = client
         self._interests = interests
-        self._outlet = outlet
+        self._writer = writer
         self._first = first
         self._transport = transport
 
@@ -180,14 +180,14 @@ class LiveAnswer(StreamingResponse):
             }
         )
         if scope["method"] != "HEAD":
-            outlet = self._outlet(scope)
+            writer = self._writer(scope)
             if self._first:
-                await write_first(outlet, self._first)
+                await write_first(writer, self._first)
             await serve(
                 self._live,
-                self._guest,
+                self._client,
                 self._interests,
-                outlet,
+                writer,
                 receive,
                 self._transport,
             )
@@ -195,19 +195,19 @@ class LiveAnswer(StreamingResponse):
 
 
 async def write_first(
-    outlet: EventOutlet, chunk: bytes, patience: float = FIRST_SECONDS
+    writer: EventWriter, chunk: bytes, patience: float = FIRST_SECONDS
 ) -> None:
     """A first chunk may be far larger than what else may wait for a client; who has
     not taken most of it by the next write is cut off."""
-    outlet.write_chunk(chunk)
+    writer.write_chunk(chunk)
     try:
         async with asyncio.timeout(patience):
-            await outlet.room()
+            await writer.room()
     except TimeoutError:
-        outlet.close(SLOW)
+        writer.close(SLOW)
 
 
-class PollOutlet:
+class PollWriter:
     """Takes one notification with entries, and is full."""
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ async def test_all_who_resume_get_what_was_rendered_once() -> None:
         for _ in range(SUBSCRIBERS):
             connection = scene.connect(tasks)
             connection.follow([scene.subscription(connection)])
-    assert len(scene.outlet.written) == 2 * SUBSCRIBERS
+    assert len(scene.writer.written) == 2 * SUBSCRIBERS
     assert scene.log.heads_read == 2
 
 
@@ -85,6 +85,6 @@ async def test_all_who_listen_get_what_was_rendered_once() -> None:
         scene.log.all.append(record_of(1, 2))
         scene.log.put_entry(20, "news")
         reading = tasks.create_task(scene.reader.run())
-        await eventually(lambda: len(scene.outlet.written) == SUBSCRIBERS)
+        await eventually(lambda: len(scene.writer.written) == SUBSCRIBERS)
         reading.cancel()
     assert scene.log.heads_read == 1

@@ -39,7 +39,7 @@ async def test_it_gives_what_comes_to_those_who_have_joined(scene: LiveScene) ->
         connection.follow([scene.subscription(connection, after=1)])
         publish(scene, 2)
         reading = tasks.create_task(scene.reader.run())
-        await eventually(lambda: scene.outlet.written == [("feed 1", "e-2")])
+        await eventually(lambda: scene.writer.written == [("feed 1", "e-2")])
         reading.cancel()
 
 
@@ -52,7 +52,7 @@ async def test_who_stands_above_a_record_is_not_given_it(scene: LiveScene) -> No
         reading = tasks.create_task(scene.reader.run())
         await eventually(lambda: scene.reader.position == 3)
         reading.cancel()
-    assert scene.outlet.written == [("feed 1", "e-3")]
+    assert scene.writer.written == [("feed 1", "e-3")]
 
 
 async def test_a_record_of_which_nothing_is_left_is_passed_over(
@@ -65,7 +65,7 @@ async def test_a_record_of_which_nothing_is_left_is_passed_over(
             publish(scene, position)
         scene.log.put_entry(20, "news", revision=2, deleted=True)
         reading = tasks.create_task(scene.reader.run())
-        await eventually(lambda: scene.outlet.written == [("feed 1", "e-3")])
+        await eventually(lambda: scene.writer.written == [("feed 1", "e-3")])
         reading.cancel()
 
 

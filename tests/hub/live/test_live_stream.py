@@ -29,7 +29,7 @@ def now() -> float:
 
 
 @dataclass
-class TimedOutlet:
+class TimedWriter:
     """Keeps when it was written to, and when it was closed."""
 
     heartbeats: list[float] = field(default_factory=list)
@@ -67,11 +67,11 @@ def test_a_quiet_connection_hears_something_every_25_seconds() -> None:
     """Proxies commonly give up what was silent for 30 or 60."""
 
     async def story() -> None:
-        stream, outlet, began = a_stream(), TimedOutlet(), now()
+        stream, writer, began = a_stream(), TimedWriter(), now()
         async with asyncio.TaskGroup() as tasks, in_background(stream.run):
-            with stream.connected(outlet, tasks, "sse"):
+            with stream.connected(writer, tasks, "sse"):
                 await asyncio.sleep(80)
-        assert [at - began for at in outlet.heartbeats] == [25, 50, 75]
+        assert [at - began for at in writer.heartbeats] == [25, 50, 75]
 
     played(story)
 
@@ -85,24 +85,24 @@ def test_nobody_is_told_to_go_at_the_moment_of_all_others(
 
     async def story() -> None:
         stream, began = a_stream(), now()
-        outlets = [TimedOutlet() for _ in range(clients)]
+        writers = [TimedWriter() for _ in range(clients)]
         with ExitStack() as connections:
             async with asyncio.TaskGroup() as tasks:
-                for each in outlets:
+                for each in writers:
                     connected = stream.connected(each, tasks, "sse")
                     connections.enter_context(connected)
                 leaving = tasks.create_task(stream.drain())
                 await asyncio.sleep(window / 2)
-                late = TimedOutlet()
+                late = TimedWriter()
                 connections.enter_context(stream.connected(late, tasks, "sse"))
                 assert late.closed == [now()]
                 await leaving
-        moments = [at - began for each in outlets for at in each.closed]
+        moments = [at - began for each in writers for at in each.closed]
         assert len(moments) == clients
         assert max(moments) <= window
         tenths = Counter(int(10 * at / window) for at in moments)
         assert max(tenths.values()) < 2 * clients / 10
-        in_order = [each.closed[0] for each in outlets]
+        in_order = [each.closed[0] for each in writers]
         assert in_order != sorted(in_order)
 
     played(story)

@@ -14,7 +14,7 @@ from hub.live.live_watch import LiveWatch
 from protocols.live.live_messages import TOKEN_ENDED
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, HiddenFeeds, TokenId
-from tests.support.live_scene import RecordingOutlet
+from tests.support.live_scene import RecordingWriter
 from tests.support.services import open_hub
 from tests.support.waiting import eventually
 
@@ -40,13 +40,13 @@ class FakeStores:
 
 
 async def test_it_asks_again_after_a_read_that_failed(tmp_path: Path) -> None:
-    stores, outlet = FakeStores([StorageBusy("too much to do")]), RecordingOutlet()
+    stores, writer = FakeStores([StorageBusy("too much to do")]), RecordingWriter()
     async with open_hub(tmp_path) as hub, asyncio.TaskGroup() as tasks:
         stream = hub.services.live.stream
         watch = LiveWatch(stream, stores, stores, every_seconds=0.01)
-        with stream.connected(outlet, tasks, "websocket", Client(token=TOKEN)):
+        with stream.connected(writer, tasks, "websocket", Client(token=TOKEN)):
             watching = tasks.create_task(watch.run())
-            await eventually(lambda: TOKEN_ENDED in outlet.closings)
+            await eventually(lambda: TOKEN_ENDED in writer.closings)
         watching.cancel()
     assert stores.questions >= 2
     assert stream.audience.tokens == []
@@ -59,7 +59,7 @@ async def test_it_ends_with_the_database(tmp_path: Path) -> None:
         watch = LiveWatch(stream, stores, stores, every_seconds=0.01)
         with (
             stream.connected(
-                RecordingOutlet(), tasks, "websocket", Client(token=TOKEN)
+                RecordingWriter(), tasks, "websocket", Client(token=TOKEN)
             ),
             pytest.raises(StorageClosed),
         ):

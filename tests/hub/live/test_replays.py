@@ -38,7 +38,7 @@ async def test_a_replay_of_any_length_sends_each_record_once_and_in_order(
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
         assert connection.is_behind
-    assert scene.outlet.written == cursors(*range(1, records + 1))
+    assert scene.writer.written == cursors(*range(1, records + 1))
     assert scene.joined == {"feed 1"}
     assert scene.written["replayed"] == records
 
@@ -50,7 +50,7 @@ async def test_topics_that_begin_together_come_in_the_order_of_the_log() -> None
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection, feed) for feed in (1, 2)])
-    assert scene.outlet.written == [
+    assert scene.writer.written == [
         (f"feed {feed}", f"e-{at}") for at, feed in enumerate(feeds, 1)
     ]
 
@@ -59,16 +59,16 @@ async def test_a_record_that_comes_during_the_replay_is_replayed_too() -> None:
     scene = LiveScene(*[record_of(1, number) for number in range(1, PAGE + 10)])
 
     def publish() -> None:
-        if len(scene.outlet.written) == PAGE + 5:
+        if len(scene.writer.written) == PAGE + 5:
             scene.log.all.append(record_of(1, PAGE + 10))
             scene.log.put_entry((PAGE + 10) * 10, "late")
             scene.reader.pass_by(scene.log.all[-1])
 
-    scene.outlet.on_write = publish
+    scene.writer.on_write = publish
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.written == cursors(*range(1, PAGE + 11))
+    assert scene.writer.written == cursors(*range(1, PAGE + 11))
     assert scene.joined == {"feed 1"}
 
 
@@ -91,7 +91,7 @@ async def test_who_resumes_joins_although_the_log_goes_on_with_every_look_at_it(
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection, after=1)])
-    assert scene.outlet.written == cursors(2, 4)
+    assert scene.writer.written == cursors(2, 4)
     assert scene.joined == {"feed 1"}
     assert scene.log.reads == 1
     (subscription,) = connection.subscriptions.values()
@@ -111,7 +111,7 @@ async def test_who_was_gone_for_a_moment_is_caught_up_without_a_look_into_the_lo
         connection.follow(
             [scene.subscription(connection, feed, after=2) for feed in (1, 2, 3)]
         )
-    assert scene.outlet.written == [
+    assert scene.writer.written == [
         *cursors(3, feed=2),
         *cursors(4),
         *cursors(5, feed=2),
@@ -141,7 +141,7 @@ async def test_topics_that_are_asked_for_one_by_one_are_replayed_together_too() 
         connection = scene.connect(tasks)
         for feed in (2, 1):
             connection.follow([scene.subscription(connection, feed)])
-    assert scene.outlet.written == [*cursors(1), *cursors(2, feed=2), *cursors(3)]
+    assert scene.writer.written == [*cursors(1), *cursors(2, feed=2), *cursors(3)]
     assert scene.joined == {"feed 1", "feed 2"}
 
 
@@ -169,7 +169,7 @@ async def test_for_a_crowd_with_the_same_topics_each_record_is_rendered_once() -
             connection = scene.connect(tasks)
             for feed in draw.sample(range(1, 9), 8):
                 connection.follow([scene.subscription(connection, feed)])
-    assert len(scene.outlet.written) == 100 * 400
+    assert len(scene.writer.written) == 100 * 400
     assert scene.log.reads == 0, "they are in memory"
     assert scene.log.entries_reads == 400
 
@@ -191,13 +191,13 @@ async def test_a_topic_that_is_left_meanwhile_is_sent_no_more() -> None:
         leaving, staying = [scene.subscription(connection, feed) for feed in (2, 1)]
 
         def leave() -> None:
-            if len(scene.outlet.written) == 3:
+            if len(scene.writer.written) == 3:
                 scene.channels.leave(leaving)
 
-        scene.outlet.on_write = leave
+        scene.writer.on_write = leave
         connection.follow([leaving, staying])
     expected = [(f"feed {1 + number % 2}", f"e-{number}") for number in (1, 2, 3)]
-    assert scene.outlet.written == [*expected, *cursors(4, 6, 8)]
+    assert scene.writer.written == [*expected, *cursors(4, 6, 8)]
     assert scene.joined == {"feed 1"}
 
 
@@ -208,7 +208,7 @@ async def test_a_topic_that_is_left_before_its_turn_is_not_read() -> None:
         leaving, staying = [scene.subscription(connection, feed) for feed in (1, 2)]
         connection.follow([leaving, staying])
         scene.channels.leave(leaving)
-    assert scene.outlet.written == cursors(2, feed=2)
+    assert scene.writer.written == cursors(2, feed=2)
     assert scene.log.reads == 1
 
 
@@ -218,7 +218,7 @@ async def test_a_record_of_which_nothing_is_left_is_passed_over() -> None:
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.written == cursors(1, 3)
+    assert scene.writer.written == cursors(1, 3)
     assert scene.joined == {"feed 1"}
 
 
@@ -227,17 +227,17 @@ async def test_records_that_are_trimmed_before_they_are_replayed_are_a_reset() -
     scene = LiveScene(*[record_of(1, number) for number in range(1, 2 * PAGE + 1)])
 
     def trim() -> None:
-        if len(scene.outlet.written) == PAGE:
+        if len(scene.writer.written) == PAGE:
             scene.log.trimmed = Position(PAGE + 3)
             scene.log.all = scene.log.all[PAGE + 3 :]
 
-    scene.outlet.on_write = trim
+    scene.writer.on_write = trim
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.resets == [("feed 1", f"e-{PAGE}")]
+    assert scene.writer.resets == [("feed 1", f"e-{PAGE}")]
     expected = [*range(1, PAGE + 1), *range(PAGE + 4, 2 * PAGE + 1)]
-    assert scene.outlet.written == cursors(*expected)
+    assert scene.writer.written == cursors(*expected)
 
 
 async def test_a_record_that_is_trimmed_after_it_was_read_is_a_reset() -> None:
@@ -246,14 +246,14 @@ async def test_a_record_that_is_trimmed_after_it_was_read_is_a_reset() -> None:
     def trim() -> None:
         scene.log.trimmed = Position(2)
         del scene.log.states[EntryId(20)]
-        scene.outlet.on_write = lambda: None
+        scene.writer.on_write = lambda: None
 
-    scene.outlet.on_write = trim
+    scene.writer.on_write = trim
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.resets == [("feed 1", "e-1")]
-    assert scene.outlet.written == cursors(1, 3)
+    assert scene.writer.resets == [("feed 1", "e-1")]
+    assert scene.writer.written == cursors(1, 3)
 
 
 async def test_many_that_are_trimmed_after_they_were_read_are_one_reset() -> None:
@@ -264,14 +264,14 @@ async def test_many_that_are_trimmed_after_they_were_read_are_one_reset() -> Non
         scene.log.trimmed = Position(7)
         for number in (2, 3, 4, 6):
             del scene.log.states[EntryId(number * 10)]
-        scene.outlet.on_write = lambda: None
+        scene.writer.on_write = lambda: None
 
-    scene.outlet.on_write = trim
+    scene.writer.on_write = trim
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.resets == [("feed 1", "e-1")]
-    assert scene.outlet.written == cursors(1, 8, 9)
+    assert scene.writer.resets == [("feed 1", "e-1")]
+    assert scene.writer.written == cursors(1, 8, 9)
 
 
 async def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
@@ -284,55 +284,55 @@ async def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.closings == [FAILED]
+    assert scene.writer.closings == [FAILED]
     assert scene.joined == set()
 
 
 async def test_a_client_that_takes_nothing_for_long_is_too_slow() -> None:
     scene = LiveScene(record_of(1, 1), patience=0.01)
-    scene.outlet.has_room.clear()
+    scene.writer.has_room.clear()
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
-    assert scene.outlet.closings == [SLOW]
-    assert scene.outlet.written == []
+    assert scene.writer.closings == [SLOW]
+    assert scene.writer.written == []
 
 
 async def test_a_client_that_takes_its_time_is_waited_for() -> None:
     scene = LiveScene(record_of(1, 1))
-    scene.outlet.has_room.clear()
+    scene.writer.has_room.clear()
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         connection.follow([scene.subscription(connection)])
         await eventually(lambda: scene.log.reads > 0)
-        assert scene.outlet.written == []
-        scene.outlet.has_room.set()
-    assert scene.outlet.written == cursors(1)
+        assert scene.writer.written == []
+        scene.writer.has_room.set()
+    assert scene.writer.written == cursors(1)
 
 
 async def test_a_topic_that_is_left_while_the_client_is_waited_for_is_not_sent() -> (
     None
 ):
     scene = LiveScene(record_of(1, 1))
-    scene.outlet.has_room.clear()
+    scene.writer.has_room.clear()
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         subscription = scene.subscription(connection)
         connection.follow([subscription])
         await eventually(lambda: scene.log.reads > 0)
         scene.channels.leave(subscription)
-        scene.outlet.has_room.set()
-    assert scene.outlet.written == []
+        scene.writer.has_room.set()
+    assert scene.writer.written == []
     assert scene.joined == set()
 
 
 async def test_a_connection_that_ends_is_not_replayed_to() -> None:
     scene = LiveScene(record_of(1, 1))
-    scene.outlet.has_room.clear()
+    scene.writer.has_room.clear()
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         for feed in (1, 2):
             connection.follow([scene.subscription(connection, feed)])
         await eventually(lambda: scene.log.reads > 0)
         connection.end()
-    assert scene.outlet.written == []
+    assert scene.writer.written == []

@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 
 from hub.services.entry_retrieval import EntryRange, RetrievalRequest
-from hub.web.streams.stream_events import EventOutlet
+from hub.web.streams.stream_events import EventWriter
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.retrieval_streams import Streaming, write_first
 from protocols.live.live_messages import SLOW, BodyFormat, Closing
@@ -468,12 +468,12 @@ async def test_stored_entries_of_many_megabytes_are_given_their_time(
 
 
 async def test_who_does_not_take_them_is_too_slow() -> None:
-    outlet = UntakenOutlet()
-    await write_first(cast(EventOutlet, outlet), b"12 megabytes", patience=0.01)
-    assert (outlet.written, outlet.closings) == ([b"12 megabytes"], [SLOW])
+    writer = UntakenWriter()
+    await write_first(cast(EventWriter, writer), b"12 megabytes", patience=0.01)
+    assert (writer.written, writer.closings) == ([b"12 megabytes"], [SLOW])
 
 
-class UntakenOutlet:
+class UntakenWriter:
     """Never has room."""
 
     def __init__(self) -> None:
