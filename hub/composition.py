@@ -35,7 +35,7 @@ from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import draw_jitter
@@ -82,7 +82,6 @@ from hub.services import (
     UpstreamService,
     WebSubService,
 )
-from hub.services.feed_registration import Discovering
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
@@ -184,20 +183,18 @@ async def build_hub(
         publishers,
         clock,
         rules,
-        PollerOptions(
-            concurrency=settings.poll_concurrency,
-            site_bounds=settings.site_bounds,
-            identity=publisher_identity,
-            hub_url=hub_url,
-            jitter=jitter,
-            metrics=metrics,
-            sanitizer=await _sanitizer(settings, stack),
-            tracker=await _tracker(storage, metrics, stack),
-            detector=await asyncio.to_thread(load_detector),
-            budget=Budget(polls_per_second=settings.poll_budget),
-            scp_checksum=ChecksumRule(settings.scp_checksum),
-            is_pushed=feed_fetcher.is_pushed,
-        ),
+        concurrency=settings.poll_concurrency,
+        site_bounds=settings.site_bounds,
+        identity=publisher_identity,
+        hub_url=hub_url,
+        jitter=jitter,
+        metrics=metrics,
+        sanitizer=await _sanitizer(settings, stack),
+        tracker=await _tracker(storage, metrics, stack),
+        detector=await asyncio.to_thread(load_detector),
+        budget=Budget(polls_per_second=settings.poll_budget),
+        scp_checksum=ChecksumRule(settings.scp_checksum),
+        is_pushed=feed_fetcher.is_pushed,
     )
     clock_watch = ClockWatch(storage, clock, poller.wake)
     await clock_watch.begin()
@@ -254,7 +251,8 @@ async def build_hub(
         tracks,
         live_watch.wake,
         local_topics,
-        Discovering(finder=finder, answers=feed_fetcher),
+        finder,
+        feed_fetcher,
     )
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.

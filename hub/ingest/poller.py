@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hub.core.schedule.budget import Budget
@@ -47,25 +46,6 @@ MOST_CALLERS = 256
 """Callers that may wait for `Poller.fetch_now` at once; others queue up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PollerOptions:
-    """What a poller may be told beside what it uses."""
-
-    concurrency: int = 64  # feeds visited at the same time
-    identity: FetcherIdentity = field(default_factory=FetcherIdentity)
-    hub_url: str = ""  # that documents of sites name
-    budget: Budget = field(default_factory=Budget)
-    jitter: Callable[[], float] = draw_jitter  # from -1 to 1
-    metrics: Metrics = field(default_factory=Metrics)
-    sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
-    tracker: Tracker | None = None  # None: there are no track queries
-    detector: Detector | None = None  # of languages; None: none is guessed
-    site_bounds: SiteBounds = field(default_factory=SiteBounds)
-    scp_checksum: ChecksumRule = ChecksumRule.LENIENT
-    is_pushed: Callable[[str], bool] = lambda url: False
-    """Whether the answer for a URL has been pushed, so that its server is not asked."""
-
-
 class Poller:
     """Visits feeds when they are due, or when asked to.
 
@@ -80,76 +60,87 @@ class Poller:
         limiter: HostLimiter,
         clock: Clock,
         rules: PollingRules,
-        options: PollerOptions | None = None,
+        *,
+        concurrency: int = 64,
+        budget: Budget | None = None,
+        metrics: Metrics | None = None,
+        identity: FetcherIdentity | None = None,
+        hub_url: str = "",
+        jitter: Callable[[], float] = draw_jitter,
+        sanitizer: Sanitizer | None = None,
+        tracker: Tracker | None = None,
+        detector: Detector | None = None,
+        site_bounds: SiteBounds | None = None,
+        scp_checksum: ChecksumRule = ChecksumRule.LENIENT,
+        is_pushed: Callable[[str], bool] = lambda url: False,
     ) -> None:
-        options = options or PollerOptions()
+        """``concurrency``: feeds visited at the same time. ``hub_url``: the one that
+        documents of sites name. ``jitter``: from -1 to 1.
+
+        Without ``sanitizer`` entries are stored as they came, without ``tracker`` there
+        are no track queries, without ``detector`` no language is guessed.
+        ``is_pushed``: whether the answer for a URL has been pushed, so that its server
+        is not asked.
+        """
+        budget, metrics = budget or Budget(), metrics or Metrics()
         self._storage = storage
         self._clock = clock
         self._rules = rules
-        self._concurrency = options.concurrency
-        self._has_pace = bool(options.budget.polls_per_second)
+        self._concurrency = concurrency
+        self._has_pace = bool(budget.polls_per_second)
         self._is_begun = False
-        self._site_slots = SiteSlots(options.concurrency)
-        self._budget = PollBudget(options.budget, rules.patience)
+        self._site_slots = SiteSlots(concurrency)
+        self._budget = PollBudget(budget, rules.patience)
         self._profile = CommonProfile(storage.feeds, clock)
         self._limiter = limiter
         self._schedule = PollSchedule(
-            storage.feeds, limiter, clock, options.budget, self._site_slots.is_read
+            storage.feeds, limiter, clock, budget, self._site_slots.is_read
         )
-        self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
-            options.concurrency
-        )
+        self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(concurrency)
         self._awake = asyncio.Event()
-        self._manual = ManualFetches(
-            self._schedule, clock, self._awake, options.is_pushed
-        )
+        self._manual = ManualFetches(self._schedule, clock, self._awake, is_pushed)
         self._callers = asyncio.Semaphore(MOST_CALLERS)
         self._outage = StorageOutage(storage)
-        self._slots = VisitSlots(options.concurrency, options.metrics)
-        self._runner = VisitRunner(
-            schedule=self._schedule,
-            manual=self._manual,
-            visitor=self._visitor(fetcher, parser, options),
-            budget=self._budget,
-            outage=self._outage,
-            slots=self._slots,
-            clock=clock,
-            awake=self._awake,
-        )
-
-    def _visitor(
-        self, fetcher: FeedFetcher, parser: Parser, options: PollerOptions
-    ) -> Visitor:
-        storage, clock = self._storage, self._clock
-        return Visitor(
+        self._slots = VisitSlots(concurrency, metrics)
+        visitor = Visitor(
             feeds=storage.feeds,
             fetcher=fetcher,
-            reader=DocumentReader(parser=parser, clock=clock, metrics=options.metrics),
+            reader=DocumentReader(parser=parser, clock=clock, metrics=metrics),
             committer=Committer(
                 log=storage.log,
                 clock=clock,
-                metrics=options.metrics,
-                sanitizer=options.sanitizer,
-                tracker=options.tracker,
-                detector=options.detector,
+                metrics=metrics,
+                sanitizer=sanitizer,
+                tracker=tracker,
+                detector=detector,
             ),
-            rules=self._rules,
-            identity=options.identity,
+            rules=rules,
+            identity=identity or FetcherIdentity(),
             planning_context=self._budget.planning_context,
-            jitter=options.jitter,
+            jitter=jitter,
             sites=SiteReader(
                 store=storage.sites,
                 clock=clock,
                 walks=WALKS,
                 fetch=fetcher.fetch,
                 wait=self._wait_for_host,
-                documents=SiteDocuments(storage=storage, hub_url=options.hub_url),
+                documents=SiteDocuments(storage=storage, hub_url=hub_url),
                 parser=parser,
-                bounds=options.site_bounds,
-                checksum=options.scp_checksum,
+                bounds=site_bounds or SiteBounds(),
+                checksum=scp_checksum,
                 slots=self._site_slots,
             ),
             wait_for_host=self._wait_for_host,
+        )
+        self._runner = VisitRunner(
+            schedule=self._schedule,
+            manual=self._manual,
+            visitor=visitor,
+            budget=self._budget,
+            outage=self._outage,
+            slots=self._slots,
+            clock=clock,
+            awake=self._awake,
         )
 
     async def _wait_for_host(self, url: str) -> None:

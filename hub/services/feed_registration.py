@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from hub.core.fetched import Fetched
@@ -69,6 +69,25 @@ class FeedPoller(Protocol):
         ...
 
 
+class SourceFinder(Protocol):
+    """What the use cases need of `hub.sites.feed_finder.FeedFinder`."""
+
+    async def look(
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        kind: LookupKind = LookupKind.ANY,
+    ) -> LookupResult: ...
+
+
+class Provider(Protocol):
+    """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
+
+    def provide(
+        self, url: str, fetched: Fetched | None
+    ) -> AbstractContextManager[None]: ...
+
+
 class FeedService:
     def __init__(
         self,
@@ -79,11 +98,14 @@ class FeedService:
         tracks: TrackTopics,
         on_hide: Callable[[], None] | None = None,
         local_topics: LocalTopics | None = None,
-        discovering: Discovering | None = None,
+        finder: SourceFinder | None = None,
+        prefetched: Provider | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private.
-        Without ``discovering`` nothing is discovered."""
-        self._discovering = discovering or Discovering()
+        Without ``finder`` nothing is discovered; without ``prefetched`` what was looked
+        at is fetched once more."""
+        self._finder = finder
+        self._prefetched = prefetched
         self._on_hide = on_hide or (lambda: None)
         self._local_topics = local_topics or LocalTopics()
         self._storage = storage
@@ -172,13 +194,13 @@ class FeedService:
     async def _add_found(
         self, field: str, url: str, credentials: Credentials | None, request: AddFeed
     ) -> AddedFeed:
-        result = await self._discovering.look(url, credentials, request.kind)
+        result = await self._look_at(url, credentials, request.kind)
         check_kind(field, request.kind, result)
         if result.feed is None and result.choice.feeds:
             return await self._add_chosen(field, url, credentials, request, result)
         if credentials is not None:  # what they open is answered to nobody else
             return await self._add(url, credentials, request)
-        with self._discovering.answered(url, result):
+        with self._answered_by(url, result):
             return await self._add(url, None, request)
 
     async def _add_chosen(
@@ -193,7 +215,7 @@ class FeedService:
             raise SeveralFeeds(url, result.choice.feeds)
         best = replace(request, url=result.choice.best.href, discover=False)
         given = credentials if origin(best.url) == origin(url) else None
-        with self._discovering.best_answered(result, given):
+        with self._best_answered_by(result, given):
             return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(
@@ -205,7 +227,32 @@ class FeedService:
         """
         topic = read_topic(field, url)
         await self._addresses.check_topic(field, topic.url)
-        return await self._discovering.look(topic.url, topic.credentials, kind)
+        return await self._look_at(topic.url, topic.credentials, kind)
+
+    async def _look_at(
+        self, url: str, credentials: Credentials | None, kind: LookupKind
+    ) -> LookupResult:
+        if self._finder is None:
+            return LookupResult()
+        return await self._finder.look(url, credentials, kind)
+
+    def _answered_by(
+        self, url: str, result: LookupResult
+    ) -> AbstractContextManager[None]:
+        """Meanwhile the first fetch of the URL gets the document that was seen."""
+        if self._prefetched is None:
+            return nullcontext()
+        return self._prefetched.provide(url, result.fetched)
+
+    def _best_answered_by(
+        self, result: LookupResult, credentials: Credentials | None
+    ) -> AbstractContextManager[None]:
+        """The same for the best that was found. Not with credentials: what they open
+        answers nobody else."""
+        best = result.choice.best
+        if self._prefetched is None or best is None or credentials is not None:
+            return nullcontext()
+        return self._prefetched.provide(best.href, result.at_best)
 
     async def _add(
         self, url: str, credentials: Credentials | None, request: AddFeed
@@ -401,57 +448,6 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
-
-
-class SourceFinder(Protocol):
-    """What the use cases need of `hub.sites.feed_finder.FeedFinder`."""
-
-    async def look(
-        self,
-        url: str,
-        credentials: Credentials | None = None,
-        kind: LookupKind = LookupKind.ANY,
-    ) -> LookupResult: ...
-
-
-class Provider(Protocol):
-    """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
-
-    def provide(
-        self, url: str, fetched: Fetched | None
-    ) -> AbstractContextManager[None]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovering:
-    """Without a ``finder`` nothing is found; without ``answers`` what was looked at is
-    asked for once more."""
-
-    finder: SourceFinder | None = None
-    answers: Provider | None = None
-
-    async def look(
-        self, url: str, credentials: Credentials | None, kind: LookupKind
-    ) -> LookupResult:
-        if self.finder is None:
-            return LookupResult()
-        return await self.finder.look(url, credentials, kind)
-
-    def answered(self, url: str, result: LookupResult) -> AbstractContextManager[None]:
-        """Meanwhile the first fetch of the URL gets the document that was seen."""
-        if self.answers is None:
-            return nullcontext()
-        return self.answers.provide(url, result.fetched)
-
-    def best_answered(
-        self, result: LookupResult, credentials: Credentials | None
-    ) -> AbstractContextManager[None]:
-        """The same for the best that was found; not with credentials, for what they
-        open is answered to nobody else."""
-        best = result.choice.best
-        if self.answers is None or best is None or credentials is not None:
-            return nullcontext()
-        return self.answers.provide(best.href, result.at_best)
 
 
 def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:

@@ -26,7 +26,7 @@ from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Purpose, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from hub.ingest.tracker import Tracker
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
@@ -187,9 +187,10 @@ async def _hub(home: Path, publish: Publish) -> AsyncIterator[_Hub]:
         tracker = Tracker(storage.tracking, Metrics())
         await tracker.load()
         rules = PollingRules(bytes_of_day=100 * ENTRY_SIZE)
-        options = PollerOptions(tracker=tracker)
         limiter = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
-        poller = Poller(storage, fetcher, parser, limiter, clock, rules, options)
+        poller = Poller(
+            storage, fetcher, parser, limiter, clock, rules, tracker=tracker
+        )
         index = SearchIndex(storage)
         limits = DeliveryLimits(requests=16)
         hub_url = "https://hub.example/hub"

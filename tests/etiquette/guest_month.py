@@ -26,7 +26,7 @@ from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import PollingRules
 from hub.http import HttpNetwork, ResponseLimits
 from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from hub.limits.host_limiter import HostLimiter
 from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
@@ -419,7 +419,8 @@ class Month:
                 limiter,
                 self._clock,
                 PollingRules(),
-                PollerOptions(identity=IDENTITY, budget=self._budget),
+                identity=IDENTITY,
+                budget=self._budget,
             )
             polling = asyncio.create_task(poller.run())
             try:

@@ -51,7 +51,6 @@ from hub.services import (
     UpstreamService,
     WebSubService,
 )
-from hub.services.feed_registration import Discovering
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.sites.feed_finder import LookupKind, LookupResult
@@ -306,11 +305,18 @@ async def open_hub(
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         finder = FakeFinder()
-        discovering = Discovering(finder=finder, answers=finder)
         tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
         own = LocalTopics("http://hub.example")
         feeds = FeedService(
-            storage, poller, addresses, clock, tracks, watch.wake, own, discovering
+            storage,
+            poller,
+            addresses,
+            clock,
+            tracks,
+            watch.wake,
+            own,
+            finder,
+            finder,
         )
         retrieval = RetrievalService(
             storage,

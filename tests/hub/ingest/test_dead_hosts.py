@@ -13,7 +13,7 @@ import pytest
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuitBreaker
 from storage.records import FeedId
 from tests.support.clock import ManualClock
@@ -40,7 +40,7 @@ class Scene:
             a_limiter(self.clock),
             self.clock,
             PollingRules(),
-            PollerOptions(concurrency=8),
+            concurrency=8,
         )
         for number in range(1, FEEDS + 1):
             self.storage.put(a_feed(number, f"https://{DEAD}/{number}"))

@@ -17,7 +17,7 @@ from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, pack_habits
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetcherIdentity, FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from storage.errors import BodyRequired, NotFound, StorageFull
 from storage.records import (
     FeedId,
@@ -66,14 +66,10 @@ class Stage:
             a_limiter(self.clock),
             self.clock,
             PollingRules(),
-            PollerOptions(
-                concurrency=self.concurrency,
-                identity=FetcherIdentity(
-                    product="Fanfare/1.0", url="https://hub.example"
-                ),
-                is_pushed=self.in_hand.__contains__,
-                budget=self.budget,
-            ),
+            concurrency=self.concurrency,
+            identity=FetcherIdentity(product="Fanfare/1.0", url="https://hub.example"),
+            is_pushed=self.in_hand.__contains__,
+            budget=self.budget,
         )
 
     def add(self, *feeds: object) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from protocols.feeds import ParseContext
 from protocols.model import Deletion, Entry, ParsedFeed, Text
 from storage.records import RecordKind
@@ -68,7 +68,7 @@ class Scene:
             a_limiter(self.clock),
             self.clock,
             PollingRules(),
-            PollerOptions(sanitizer=self.sanitizer),
+            sanitizer=self.sanitizer,
         )
         if not self.storage.known:
             self.storage.put(a_feed(1))

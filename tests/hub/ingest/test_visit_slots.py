@@ -20,7 +20,7 @@ from hub.core.schedule.poll_period import PollingRules
 from hub.http.exchange import MEBIBYTE
 from hub.http.network_errors import NoRoom
 from hub.ingest.fetcher import FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from hub.ingest.visit_runner import STORAGE_PAUSE
 from hub.ingest.visit_slots import (
     MOST_IN_LINE,
@@ -170,9 +170,9 @@ class Scene:
             a_limiter(self.clock),
             self.clock,
             PollingRules(),
-            PollerOptions(
-                concurrency=concurrency, jitter=lambda: 0.0, metrics=self.metrics
-            ),
+            concurrency=concurrency,
+            jitter=lambda: 0.0,
+            metrics=self.metrics,
         )
 
     @property

@@ -19,7 +19,7 @@ from hub.core.fetched import Fetched
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
-from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.poller import Poller
 from protocols.feeds import ParseContext
 from protocols.model import Hints, ParsedFeed
 from tests.support.clock import ManualClock
@@ -125,7 +125,7 @@ class World:
             a_limiter(self.clock),
             self.clock,
             PollingRules(),
-            PollerOptions(budget=Budget(polls_per_feed_day=A_DAY)),
+            budget=Budget(polls_per_feed_day=A_DAY),
         )
 
     async def fetch(self, request: FetchRequest) -> Fetched:
