@@ -21,7 +21,8 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
-from storage.sqlite.chunks import (
+from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
+from storage.sqlite.delivery_chunks import (
     Ask,
     Claim,
     CommitClaims,
@@ -29,7 +30,6 @@ from storage.sqlite.chunks import (
     claim_chunks,
     claim_retrying,
 )
-from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.delivery_rows import (
     read_attempt,
     read_chunk,

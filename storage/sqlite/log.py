@@ -24,9 +24,10 @@ from storage.records import (
     StoredEntry,
 )
 from storage.sqlite.batches import Batches
-from storage.sqlite.chunks import CommitClaims
 from storage.sqlite.columns import pack_ids
-from storage.sqlite.commits import (
+from storage.sqlite.delivery_chunks import CommitClaims
+from storage.sqlite.feed_access import OWNER, may_read
+from storage.sqlite.fetch_commits import (
     PAUSE,
     EncodedCommit,
     apply_commit,
@@ -36,7 +37,6 @@ from storage.sqlite.commits import (
     encode_values,
     is_quiet,
 )
-from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
 from storage.sqlite.readers import Readers
 from storage.sqlite.trimming import encode_limits, trim_log

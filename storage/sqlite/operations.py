@@ -14,12 +14,11 @@ from storage.records import Backlog, DatabaseStatus, FeedId, Position
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
 from storage.sqlite.backup import copy_database
-from storage.sqlite.chunks import CommitClaims
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
+from storage.sqlite.delivery_chunks import CommitClaims
 from storage.sqlite.due_feeds import OLDEST_DUE
-from storage.sqlite.entries import SqliteEntries
 from storage.sqlite.feeds import SqliteFeeds
 from storage.sqlite.file_identity import FileLock
 from storage.sqlite.listings import SqliteListings
@@ -31,6 +30,7 @@ from storage.sqlite.schema import latest_version
 from storage.sqlite.search import SqliteSearch
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.standings import SqliteStandings
+from storage.sqlite.stored_entries import SqliteEntries
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.tracking import QueryWatchers, SqliteTracking

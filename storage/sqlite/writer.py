@@ -53,7 +53,7 @@ def assigned(pairs: Iterable[tuple[int, int]]) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class StatementRun:
     """Writes of one kind that follow each other, their callers, and what came of them.
 
     Lists side by side and not an object for each, of which there would be thousands a
@@ -67,9 +67,9 @@ class Run:
     results: list[Any] = field(default_factory=list)  # of units; statements have none
     errors: dict[int, Exception] = field(default_factory=dict)
 
-    def split(self, index: int) -> Run:
+    def split(self, index: int) -> StatementRun:
         """Take from there on out of it: what was not begun yet."""
-        rest = Run(self.kind, self.work[index:], self.futures[index:])
+        rest = StatementRun(self.kind, self.work[index:], self.futures[index:])
         for at in [each for each in self.thens if each >= index]:
             rest.thens[at - index] = self.thens.pop(at)
         del self.work[index:], self.futures[index:]
@@ -133,14 +133,14 @@ class GroupCommits:
         self.trouble = ""
 
     def write(
-        self, group: list[Run], is_pressed: Callable[[], bool] = lambda: False
-    ) -> list[Run]:
+        self, group: list[StatementRun], is_pressed: Callable[[], bool] = lambda: False
+    ) -> list[StatementRun]:
         """Results and errors are noted in the runs; durable is what has no error.
 
         ``is_pressed``: something else is to be committed first. Then what has not
         begun is taken out of the group, and returned.
         """
-        rest: list[Run] = []
+        rest: list[StatementRun] = []
         connection = self._connection
         changes = connection.total_changes
         try:
@@ -169,7 +169,7 @@ class GroupCommits:
             self.trouble = ""
         return rest
 
-    def _try(self, unit: Unit[Any], index: int, run: Run) -> Any:
+    def _try(self, unit: Unit[Any], index: int, run: StatementRun) -> Any:
         connection = self._connection
         is_single = run.kind is SINGLE
         try:
@@ -183,7 +183,7 @@ class GroupCommits:
             return None
         return result
 
-    def _assign(self, run: Run) -> bool:
+    def _assign(self, run: StatementRun) -> bool:
         """All in one statement; False if it failed, of which nothing is left."""
         try:
             self._connection.execute(run.kind, (assigned(run.work),))
@@ -192,7 +192,7 @@ class GroupCommits:
             return False
         return True
 
-    def _execute_each(self, run: Run) -> None:
+    def _execute_each(self, run: StatementRun) -> None:
         for index, parameters in enumerate(run.work):
             try:
                 if isinstance(run.kind, Assignments):
@@ -211,7 +211,7 @@ class GroupCommits:
             connection.execute("RELEASE unit")
         return self._explained(error)
 
-    def _fail(self, group: Sequence[Run], error: BaseException) -> None:
+    def _fail(self, group: Sequence[StatementRun], error: BaseException) -> None:
         """Nothing of the group is stored; units that failed before keep their error."""
         explained = self._explained(error)
         self._roll_back()
@@ -258,7 +258,7 @@ GROUP_SIZE = 1_000
 
 MOST_URGENT = 100
 
-_NO_RUN: Final = Run("")
+_NO_RUN: Final = StatementRun("")
 """Stands for the last run while nothing is gathered; nothing is ever put in it."""
 
 
@@ -280,12 +280,14 @@ class Writer:
         self._is_closing = False
         self._run = _NO_RUN  # the last of those gathered
         self._room = 0  # left in it
-        self._gathered: list[Run] = []
+        self._gathered: list[StatementRun] = []
         self._gathered_size = 0  # without the last run
         self._accepted = 0  # ever; without the last run
-        self._groups: deque[list[Run]] = deque()  # from the loop to the thread
-        self._urgent: deque[Run] = deque()
-        self._rest: list[Run] = []  # of a group that made way for what is urgent
+        self._groups: deque[list[StatementRun]] = deque()  # from the loop to the thread
+        self._urgent: deque[StatementRun] = deque()
+        self._rest: list[
+            StatementRun
+        ] = []  # of a group that made way for what is urgent
         self._taken = 0  # ever, by the thread
         self._closed = self._loop.create_future()
         self._commits = GroupCommits(connection)
@@ -315,7 +317,7 @@ class Writer:
         """
         kind = SINGLE if is_single else UNIT
         if is_urgent:
-            return self._put_first(Run(kind), unit, then)
+            return self._put_first(StatementRun(kind), unit, then)
         run = self._run
         if run.kind is not kind or not self._room:
             run = self._begin_run(kind)
@@ -328,7 +330,10 @@ class Writer:
         return future
 
     def _put_first(
-        self, run: Run, unit: Unit[Result], then: Callable[[Result], None] | None
+        self,
+        run: StatementRun,
+        unit: Unit[Result],
+        then: Callable[[Result], None] | None,
     ) -> asyncio.Future[Result]:
         if self._is_closing:
             raise StorageClosed("the database is closed")
@@ -367,7 +372,7 @@ class Writer:
             self._worker.wake()
         await asyncio.shield(self._closed)
 
-    def _begin_run(self, kind: str) -> Run:
+    def _begin_run(self, kind: str) -> StatementRun:
         """What bounds the queue and the group is asked here only, to keep the rest of
         a write short: a run is told how much room there is."""
         if self._is_closing:
@@ -380,7 +385,7 @@ class Writer:
             self._hand_over()
         if not self._gathered:
             self._loop.call_soon(self._hand_over)
-        self._run = Run(kind)
+        self._run = StatementRun(kind)
         self._room = min(room, GROUP_SIZE - self._gathered_size)
         self._gathered.append(self._run)
         return self._run
@@ -414,7 +419,7 @@ class Writer:
             self._call_loop(self._finish)
         return False
 
-    def _next_group(self) -> list[Run]:
+    def _next_group(self) -> list[StatementRun]:
         """What waits, the oldest first, as far as it fits into one COMMIT."""
         if self._urgent:
             return [self._urgent.popleft()]
@@ -441,7 +446,7 @@ class Writer:
         self._closed.set_result(None)
 
 
-def _deliver(group: Sequence[Run]) -> None:
+def _deliver(group: Sequence[StatementRun]) -> None:
     for run in group:
         run.tell()
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import fields, replace
 
 from storage.records import FeedId, FetchCommit, Polling
-from storage.sqlite.commits import is_quiet
+from storage.sqlite.fetch_commits import is_quiet
 from tests.support.storage_scene import START
 
 NOTHING_NEW = FetchCommit(

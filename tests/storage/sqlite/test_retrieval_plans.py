@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pytest
 
 from storage.records import ANONYMOUS, EntryId, EntryPlace, FeedId, Phrase
-from storage.sqlite.entries import select_newest
 from storage.sqlite.schema import run_pending
 from storage.sqlite.search import select_matches
+from storage.sqlite.stored_entries import select_newest
 from storage.sqlite.tracking import MATCHES
 from tests.support.storage_scene import START
 

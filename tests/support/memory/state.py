@@ -27,7 +27,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.sqlite.commits import FEW_SUBSCRIBERS
+from storage.sqlite.fetch_commits import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from storage.records import FeedId, RecordKind, StoredFeed, Updates
 from storage.sqlite import SqliteStorage
-from storage.sqlite.chunks import (
+from storage.sqlite.delivery_chunks import (
     MOST_OF_ONE_FEED,
     NEXT_AT_REST,
     NEXT_AT_WORK,
