@@ -12,7 +12,7 @@ StorageError
 ├── StaleQueries            commit again, held against the queries there are now
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
-└── NotFound                 no such feed, subscription or dead range
+└── NotFound                 no such feed, subscription or dead letter
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class StorageClosed(StorageError):
 
 
 class NotFound(StorageError):
-    """No such feed, subscription or dead range."""
+    """No such feed, subscription or dead letter."""
 
     def __init__(self, what: str, identifier: object) -> None:
         self.what = what

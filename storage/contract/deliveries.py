@@ -31,12 +31,12 @@ class DeliveryStore(Protocol):
         chunk under way, else, of those with fewer than four, that of the feed whose
         last chunk was made first. Members are active subscriptions of the record's
         feed with ``from_position`` below the record that want its kind (see `wants`)
-        and have no open straggler. Records of one feed go strictly one after the
+        and have no open retry. Records of one feed go strictly one after the
         other: a later record is not split while an earlier one has fan-out or chunks
         left. A fan-out without members is dropped.
 
-        The first time that a record is split, up to 1,000 unleased stragglers that want
-        it and whose ``news_from`` has come are made due, in the order of that time.
+        The first time that a record is split, up to 1,000 unleased retries that want it
+        and whose ``news_from`` has come are made due, in the order of that time.
         """
         ...
 
@@ -66,11 +66,11 @@ class DeliveryStore(Protocol):
         ...
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
-        """Lease stragglers that are due (``next_try`` <= now and nobody's lease)."""
+        """Lease those that are due (``next_try`` <= now and nobody's lease)."""
         ...
 
     async def next_retry(self) -> datetime | None:
-        """When the next unleased straggler, or the end of a lease, is due."""
+        """When the next unleased retry, or the end of a lease, is due."""
         ...
 
     async def void_leases(self) -> None:
@@ -94,10 +94,10 @@ class DeliveryStore(Protocol):
         ...
 
     async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
-        """Turn a dead range into a straggler that replays it, due now.
+        """Turn a dead letter into a retry that replays it, due now.
 
         Raises `NotFound`, or `StorageBusy` while the subscription is in an
-        unfinished chunk or has a straggler that stands elsewhere.
+        unfinished chunk or has a retry that stands elsewhere.
         """
         ...
 

@@ -47,7 +47,7 @@ class LogStore(Protocol):
     async def end(self) -> Cursor: ...
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Return the head when it is above ``after``, or after so many seconds."""
+        """Return the log's end when it is above ``after``, or after so many seconds."""
         ...
 
     async def records(

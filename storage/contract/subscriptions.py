@@ -51,7 +51,7 @@ class SubscriptionStore(Protocol):
         replaces stays as the former one until ``new.former_until``, if there is one.
 
         Who is new to a feed in trouble gets the record that told of it, if the log
-        still has it: by a straggler, due now.
+        still has it: by a retry, due now.
         """
         ...
 
@@ -80,7 +80,7 @@ class SubscriptionStore(Protocol):
     async def end(
         self, subscription_id: SubscriptionId, reason: str, now: datetime, *, tell: bool
     ) -> Subscription:
-        """End it: no delivery is started afterwards; its straggler goes with it.
+        """End it: no delivery is started afterwards; its retry goes with it.
 
         ``tell``: it becomes ENDING until `told`. Raises `NotFound`.
         """
@@ -121,7 +121,7 @@ class SubscriptionStore(Protocol):
     async def purge_ended(self, before: datetime, limit: int) -> int:
         """Delete subscriptions that ended before then and have nobody to tell.
 
-        Their attempts and dead ranges go with them. How many there were.
+        Their attempts and dead letters go with them. How many there were.
         """
         ...
 

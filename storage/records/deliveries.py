@@ -1,4 +1,4 @@
-"""Deliveries: claimed chunks, stragglers, dead ranges and their outcomes."""
+"""Deliveries: claimed chunks, retries, dead letters and their outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from storage.records.subscriptions import Subscription
 
 
 class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Who leases up to ``limit`` chunks or stragglers, at what time, and until when."""
+    """Who leases up to ``limit`` chunks or retries, at what time, and until when."""
 
     lease_id: int
     until: datetime
@@ -34,10 +34,10 @@ class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
-    """The one open catch-up of a subscription that did not answer in time.
+    """A subscription that did not answer in time, and its one open retry.
 
     It delivers the records above ``position`` in order, except those in
-    ``(skip_after, skip_to]``, which were delivered before (a replayed dead range).
+    ``(skip_after, skip_to]``, which were delivered before (a replayed dead letter).
     """
 
     subscription: Subscription
@@ -83,7 +83,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The chunk's member ``index`` needs nothing more from this chunk.
 
-    It got a 2xx, or is owned by a straggler, a dead range or its ending that is
+    It got a 2xx, or is owned by a retry, a dead letter or its ending that is
     part of the same flush. ``status`` and ``milliseconds`` are of the attempt; both
     0 if none was made.
     """
@@ -116,7 +116,7 @@ class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
-    """An outcome for a leased straggler; ignored unless the lease is still ours.
+    """An outcome for a leased retry; ignored unless the lease is still ours.
 
     ``position`` is where it now stands. ``release`` gives the lease up (next try at
     ``next_try``); otherwise the lease goes on. ``finished`` asks to close it: done
@@ -143,11 +143,13 @@ class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GivenUp(msgspec.Struct, frozen=True, kw_only=True):
-    """Records up to ``last`` go to a dead range (extending an adjoining one), the
-    straggler, if any, is closed with ``from_position`` = ``last``, and the
-    subscription is marked exhausted, unless it ``was_untried``: there was nothing that
-    it could have been sent. ``lease_id`` 0: from a chunk, no straggler; then ``chunk``
-    is as in `RetryOpened`."""
+    """Records up to ``last`` are given up: they become a dead letter.
+
+    It extends an adjoining one. The retry, if any, is closed with ``from_position`` =
+    ``last``, and the subscription is marked exhausted, unless it ``was_untried``: there
+    was nothing that it could have been sent. ``lease_id`` 0: from a chunk, no retry;
+    then ``chunk`` is as in `RetryOpened`.
+    """
 
     subscription_id: SubscriptionId
     lease_id: int
@@ -175,7 +177,7 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flushed(msgspec.Struct, frozen=True, kw_only=True):
-    """``unfinished``: stragglers that asked to close but have newer records; they keep
+    """``unfinished``: retries that asked to close but have newer records; they keep
     their lease. ``lost``: subscriptions whose lease was no longer ours."""
 
     unfinished: frozenset[SubscriptionId] = frozenset()

@@ -24,9 +24,9 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the log is kept. Soft limits stop at what a straggler or an
-    unfinished fan-out still needs; hard limits do not stop at stragglers, whose
-    records then go to a dead range with the reason ``trimmed``."""
+    """How much of the log is kept. Soft limits stop at what a retry or an
+    unfinished fan-out still needs; hard limits do not stop at retries, whose records
+    then go to a dead letter with the reason ``trimmed``."""
 
     soft_age: float  # seconds
     soft_count: int

@@ -34,8 +34,8 @@ from storage.sqlite.delivery_rows import (
     read_attempt,
     read_chunk,
     read_chunk_attempt,
-    read_dead,
-    read_straggler,
+    read_dead_letter,
+    read_retrying,
 )
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.readers import Readers
@@ -92,7 +92,7 @@ class SqliteDeliveries:
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         unit = partial(claim_retrying, Claim.of(terms))
         rows = await self._writer.submit(unit)
-        return [read_straggler(row, self._box) for row in rows]
+        return [read_retrying(row, self._box) for row in rows]
 
     async def next_retry(self) -> datetime | None:
         row = await self._readers.first("SELECT min(due) FROM stragglers")
@@ -110,7 +110,7 @@ class SqliteDeliveries:
             " WHERE g.subscription_id > ? ORDER BY g.subscription_id LIMIT ?",
             (after, limit),
         )
-        return [read_straggler(row, self._box) for row in rows]
+        return [read_retrying(row, self._box) for row in rows]
 
     async def retrying_subscription(
         self, subscription_id: SubscriptionId
@@ -118,7 +118,7 @@ class SqliteDeliveries:
         row = await self._readers.first(
             "SELECT * FROM stored_stragglers WHERE id = ?", (subscription_id,)
         )
-        return None if row is None else read_straggler(row, self._box)
+        return None if row is None else read_retrying(row, self._box)
 
     async def dead_letters(
         self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
@@ -134,12 +134,12 @@ class SqliteDeliveries:
                 " ORDER BY id LIMIT ?",
                 (subscription_id, after, limit),
             )
-        return [read_dead(row) for row in rows]
+        return [read_dead_letter(row) for row in rows]
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         unit = partial(_make_due, subscription_id, to_milliseconds(now))
         if not await self._writer.submit(unit, is_single=True):
-            raise NotFound("straggler of subscription", subscription_id)
+            raise NotFound("retry of subscription", subscription_id)
 
     async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
         await self._writer.submit(partial(replay, dead_id, to_milliseconds(now)))

@@ -160,7 +160,7 @@ class Split:
                 return True
             position, feed_id, after_id = fanout
             if not after_id:
-                self._hurry_stragglers(position, feed_id, now)
+                self._hurry_retries(position, feed_id, now)
             members = self._take_members(position, feed_id, after_id)
             if members:
                 self._create_chunk(position, feed_id, members, now)
@@ -175,7 +175,7 @@ class Split:
                 return found
         return None
 
-    def _hurry_stragglers(self, position: int, feed_id: int, now: int) -> None:
+    def _hurry_retries(self, position: int, feed_id: int, now: int) -> None:
         """News is a try of its own for those that wait for a later one."""
         news = {"position": position, "feed_id": feed_id, "now": now}
         self._connection.execute(_HURRY, news)
@@ -342,7 +342,7 @@ FROM chunks c WHERE c.id = ?
 def _pass_by_the_unable(
     chunk_id: int, claim: Claim, connection: sqlite3.Connection
 ) -> None:
-    """Members that ended, or became stragglers, since the chunk was split need
+    """Members that ended, or are retried, since the chunk was split need
     nothing more from it. Without any others it is finished."""
     unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
     passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))

@@ -1,4 +1,4 @@
-"""Rows of chunks, stragglers, dead ranges and attempts, and their values."""
+"""Rows of chunks, retries, dead letters and attempts, and their values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
     )
 
 
-def read_straggler(row: Row, box: SecretBox) -> RetryingSubscription:
+def read_retrying(row: Row, box: SecretBox) -> RetryingSubscription:
     """From the view ``stored_stragglers``."""
     (
         *_subscription,
@@ -99,7 +99,7 @@ def read_straggler(row: Row, box: SecretBox) -> RetryingSubscription:
     )
 
 
-def read_dead(row: Row) -> DeadLetter:
+def read_dead_letter(row: Row) -> DeadLetter:
     dead_id, subscription_id, topic, callback, first, last, reason, at = row
     return DeadLetter(
         id=dead_id,

@@ -22,7 +22,7 @@ from storage.records import (
 from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import PackedOutcome, acknowledge
 from storage.sqlite.delivery_rows import pack_outcome
-from storage.sqlite.retries import Lease, RetryFate, give_up, move, open_straggler
+from storage.sqlite.retries import Lease, RetryFate, give_up, move, open_retry
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
@@ -34,7 +34,7 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
     lost = _acknowledge_all(flush.outcomes, at, connection)
     for opened in flush.opened:
         if opened.chunk not in lost:
-            open_straggler(opened, connection)
+            open_retry(opened, connection)
     fates = {each.subscription_id: move(each, at, connection) for each in flush.moved}
     closed: set[Lease] = set()
     for given_up in flush.given_up:

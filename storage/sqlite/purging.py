@@ -49,7 +49,7 @@ _PURGES_OF_SUBSCRIPTIONS = (
     "DELETE FROM attempts WHERE subscription_id IN (SELECT value FROM json_each(?))",
     "DELETE FROM subscriptions WHERE id IN (SELECT value FROM json_each(?))",
 )
-"""A subscription's straggler went when it ended."""
+"""A subscription's retry went when it ended."""
 
 
 def purge_removed_feeds(before: int, limit: int, connection: sqlite3.Connection) -> int:

@@ -62,7 +62,7 @@ def last_passed(subscription_id: int, connection: sqlite3.Connection) -> int:
     return int(position)
 
 
-def bury(
+def add_dead_letter(
     subscription_id: int,
     first: int,
     last: int,
@@ -70,7 +70,7 @@ def bury(
     at: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """Add a dead range, or extend the last one if nothing wanted lies between them.
+    """Add a dead letter, or extend the last one if nothing wanted lies between them.
 
     What was trimmed in between may have been wanted, and delivered.
     """
@@ -104,7 +104,7 @@ def bury(
 
 
 def replay(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
-    """Turn a dead range, as far as the log still has it, into a straggler due now.
+    """Turn a dead letter, as far as the log still has it, into a retry due now.
 
     Raises `NotFound`, `StorageBusy`.
     """
@@ -115,10 +115,10 @@ def replay(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
         (dead_id,),
     ).fetchone()
     if found is None:
-        raise NotFound("dead range of an active subscription with the id", dead_id)
+        raise NotFound("dead letter of an active subscription with the id", dead_id)
     subscription_id, first, last, tail = found
     if last <= tail:
-        raise NotFound("record left of the dead range", dead_id)
+        raise NotFound("record left of the dead letter", dead_id)
     _refuse_if_at_work(subscription_id, connection)
     position = max(first - 1, tail)
     if not _set_back(subscription_id, position, last, now, connection):
@@ -146,7 +146,7 @@ def _set_back(
     now: int,
     connection: sqlite3.Connection,
 ) -> bool:
-    """Whether there is a straggler. It must stand right behind the range."""
+    """Whether there is a retry. It must stand right behind the range."""
     straggler = connection.execute(
         "SELECT position, lease_id, skip_to FROM stragglers WHERE subscription_id = ?",
         (subscription_id,),
@@ -194,7 +194,7 @@ def _open(
 
 
 Lease = tuple[int, int]
-"""A subscription and the lease on its straggler."""
+"""A subscription and the lease on its retry."""
 
 
 class RetryFate(Enum):
@@ -205,7 +205,7 @@ class RetryFate(Enum):
     LOST = auto()
 
 
-def open_straggler(opened: RetryOpened, connection: sqlite3.Connection) -> None:
+def open_retry(opened: RetryOpened, connection: sqlite3.Connection) -> None:
     """For an active subscription. One that is open stays as it is, except that it
     must not stand above the record that was not delivered."""
     connection.execute(
@@ -295,7 +295,7 @@ def give_up(
 ) -> RetryFate:
     """Bury what it did not get, and close it.
 
-    ``closed``: stragglers that the same flush has closed; one may give up twice.
+    ``closed``: retries that the same flush has closed; one may give up twice.
     """
     lease = (given_up.subscription_id, given_up.lease_id)
     straggler = connection.execute(
@@ -311,7 +311,7 @@ def give_up(
         standing, skipped = straggler[1], straggler[2:]
     if not is_ours or not _is_active(given_up.subscription_id, connection):
         return RetryFate.LOST
-    last = _bury_ungotten(given_up, standing, skipped, connection)
+    last = _keep_undelivered(given_up, standing, skipped, connection)
     closed.add(lease)
     _close(given_up.subscription_id, last, connection)
     if not given_up.was_untried:
@@ -322,7 +322,7 @@ def give_up(
     return RetryFate.DONE
 
 
-def _bury_ungotten(
+def _keep_undelivered(
     given_up: GivenUp,
     standing: int,
     skipped: Skipped,
@@ -330,7 +330,7 @@ def _bury_ungotten(
 ) -> int:
     """Up to where the subscription has now got, or lost, everything.
 
-    Records that fan-out passed by while the straggler was open are lost with it, even
+    Records that fan-out passed by while the retry was open are lost with it, even
     above ``last``; those that it got before it was set back are not.
     """
     subscription_id = given_up.subscription_id
@@ -340,7 +340,7 @@ def _bury_ungotten(
     first = max(int(given_up.first), standing + 1)
     for part in _around(first, last, skipped, subscription_id, connection):
         at = to_milliseconds(given_up.at)
-        bury(subscription_id, *part, given_up.reason, at, connection)
+        add_dead_letter(subscription_id, *part, given_up.reason, at, connection)
     return max(last, skipped[1] or 0)
 
 

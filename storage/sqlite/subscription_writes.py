@@ -92,7 +92,7 @@ def end_all(
     now: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """End those that have not ended yet; their stragglers go with them."""
+    """End those that have not ended yet; their retries go with them."""
     listed = pack_ids(ids)
     connection.execute(
         "UPDATE subscriptions SET state = ?, ended_reason = ?, ended_at = ?"
@@ -336,5 +336,5 @@ FROM subscriptions s, meta m WHERE {_ITS_KEY} AND s.from_position = m.head
     AND EXISTS (SELECT 1 FROM temp.wanted w JOIN records r ON w.news = r.news
         WHERE r.position = :trouble AND w.taker = s.format || '/' || s.updates)
 """
-"""A straggler that stands before that record and skips what came after it. Not for what
+"""A retry that stands before that record and skips what came after it. Not for what
 is never told anything, which stands above every record."""

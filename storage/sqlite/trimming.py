@@ -1,8 +1,8 @@
 """Dropping the oldest records, and entry states that nothing refers to any more.
 
 The log is trimmed from its beginning only, so one position, the tail, tells what is
-gone. Nothing goes that a fan-out or a chunk still has to deliver. A straggler holds up
-the soft limits; the hard ones pass it by, and then what it missed lies in ``dead``.
+gone. Nothing goes that a fan-out or a chunk still has to deliver. A retry holds up the
+soft limits; the hard ones pass it by, and then what it missed lies in ``dead``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 from storage.records import Retention
 from storage.sqlite.columns import to_milliseconds
-from storage.sqlite.retries import bury
+from storage.sqlite.retries import add_dead_letter
 
 LATEST_ENTRIES = 50
 """Entries of each feed that are kept however old, for replays and late subscribers."""
@@ -53,10 +53,10 @@ def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> 
     hard = _last_beyond(
         limits.hard_before, head - limits.hard_count, tail, last, connection
     )
-    end = max(hard, min(soft, _before_stragglers(soft, connection)))
+    end = max(hard, min(soft, _before_retries(soft, connection)))
     if end <= tail:
         return 0
-    _pass_stragglers_by(end, limits.now, connection)
+    _pass_retries_by(end, limits.now, connection)
     return _drop(end, connection)
 
 
@@ -81,8 +81,8 @@ def _last_beyond(
     return last if kept is None else int(kept) - 1
 
 
-def _before_stragglers(end: int, connection: sqlite3.Connection) -> int:
-    """Up to where no straggler needs a record, as far as ``end``."""
+def _before_retries(end: int, connection: sqlite3.Connection) -> int:
+    """Up to where no retry needs a record, as far as ``end``."""
     ((needed,),) = connection.execute(
         "SELECT min((SELECT min(r.position) FROM records r"
         " WHERE r.feed_id = s.feed_id AND r.position > s.position))"
@@ -92,8 +92,8 @@ def _before_stragglers(end: int, connection: sqlite3.Connection) -> int:
     return end if needed is None else int(needed) - 1
 
 
-def _pass_stragglers_by(end: int, now: int, connection: sqlite3.Connection) -> None:
-    """Move stragglers past what goes; what they wanted of it is told and buried."""
+def _pass_retries_by(end: int, now: int, connection: sqlite3.Connection) -> None:
+    """Move retries past what goes; what they wanted of it becomes a dead letter."""
     missed = connection.execute(
         "SELECT s.subscription_id, min(r.position), max(r.position)"
         " FROM stragglers s JOIN subscriptions b ON b.id = s.subscription_id"
@@ -109,7 +109,7 @@ def _pass_stragglers_by(end: int, now: int, connection: sqlite3.Connection) -> N
         {"end": end},
     ).fetchall()
     for subscription_id, first, last in missed:
-        bury(subscription_id, first, last, TRIMMED, now, connection)
+        add_dead_letter(subscription_id, first, last, TRIMMED, now, connection)
         connection.execute(
             "UPDATE stragglers SET position = ?, missed_last = ?,"
             " missed_first = coalesce(missed_first, ?) WHERE subscription_id = ?",

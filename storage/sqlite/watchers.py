@@ -27,7 +27,7 @@ class LogEnd:
             self._wake()
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Return when the head is above ``after``, or after so many seconds."""
+        """Return when the end is above ``after``, or after so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 while self._position <= after:
@@ -64,6 +64,6 @@ class EndedSubscriptions:
             self._listeners.remove(listener)
 
     def tell(self, ids: Sequence[SubscriptionId]) -> None:
-        """Called in the order of the writes, so the head is that of the ending."""
+        """Called in the order of the writes, so the log's end is that of the ending."""
         for listener in self._listeners:
             listener(ids, self._head.position)
