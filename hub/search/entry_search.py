@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from hub.core.news.search_terms import searched_subject, term_of
-from hub.runtime.offloading import FairThread, WaitingLineFull
+from hub.limits.fair_queue import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
 from hub.services.service_errors import TooManyWaiting
 from hub.services.token_authentication import Principal

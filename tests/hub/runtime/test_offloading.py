@@ -4,7 +4,6 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -12,8 +11,6 @@ import pytest
 from hub.runtime.offloading import (
     HUGE_BYTES,
     TURN_SECONDS,
-    FairThread,
-    WaitingLineFull,
     run_in_thread,
     take_short_turns,
 )
@@ -86,79 +83,3 @@ async def test_what_takes_milliseconds_does_not_wait_for_what_works_on_much() ->
     assert await run_in_thread(lambda: "done") == "done"
     may_end.set()
     assert await long
-
-
-class Asked:
-    """A thread that is held until the test lets it go, and what it did then."""
-
-    def __init__(self, waiting: int = 9) -> None:
-        self.thread = FairThread("test", waiting=waiting)
-        self.may_go = threading.Event()
-        self.done: list[str] = []
-        self.first = self.ask("first", partial(self.may_go.wait, 60))
-
-    def ask(self, party: str, work: Callable[[], object]) -> asyncio.Task[object]:
-        return asyncio.create_task(self.thread.run(party, work))
-
-    def note(self, party: str, text: str) -> asyncio.Task[object]:
-        return self.ask(party, partial(self.done.append, text))
-
-
-async def test_parties_take_turns_however_many_calls_one_of_them_has() -> None:
-    asked = Asked()
-    notes = [asked.note("many", f"many {number}") for number in range(3)]
-    notes += [asked.note("one", "one"), asked.note("other", "other")]
-    await asyncio.sleep(0)
-    asked.may_go.set()
-    await asyncio.gather(asked.first, *notes)
-    assert asked.done == ["many 0", "one", "other", "many 1", "many 2"]
-
-
-async def test_a_party_whose_line_is_full_is_refused_and_others_are_not() -> None:
-    asked = Asked(waiting=1)
-    waiting, refused = asked.note("many", "1"), asked.note("many", "2")
-    other = asked.note("other", "3")
-    with pytest.raises(WaitingLineFull):
-        await refused
-    asked.may_go.set()
-    await asyncio.gather(asked.first, waiting, other)
-    assert asked.done == ["1", "3"]
-
-
-async def test_who_gives_up_waiting_holds_up_nobody() -> None:
-    asked = Asked()
-    given_up, next_one = asked.note("a", "given up"), asked.note("b", "next")
-    await asyncio.sleep(0)
-    given_up.cancel()
-    asked.may_go.set()
-    await asyncio.gather(asked.first, next_one)
-    assert asked.done == ["next"]
-
-
-async def test_a_turn_that_comes_as_its_caller_gives_up_is_passed_on() -> None:
-    asked = Asked()
-
-    async def hold() -> None:
-        await asked.thread.run("holds", partial(asked.done.append, "held"))
-        given_up.cancel()  # its turn has come, and it does not know yet
-
-    holding = asyncio.create_task(hold())
-    await asyncio.sleep(0)
-    given_up, next_one = asked.note("a", "given up"), asked.note("b", "next")
-    asked.may_go.set()
-    await asyncio.gather(asked.first, holding, next_one)
-    assert asked.done == ["held", "next"]
-    assert await asked.thread.run("c", lambda: "free") == "free"
-
-
-async def test_work_that_has_begun_has_the_thread_until_it_ends() -> None:
-    asked = Asked()
-    next_one = asked.note("b", "next")
-    await asyncio.sleep(0)
-    asked.first.cancel()
-    await asyncio.sleep(0)
-    assert not next_one.done()
-    asked.may_go.set()
-    await next_one
-    assert asked.first.cancelled()
-    assert asked.done == ["next"]
