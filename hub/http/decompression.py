@@ -1,7 +1,7 @@
-"""Decompression that cannot be used against us: bounded while it goes.
+"""Decompression of answers, bounded while it goes: no answer becomes a bomb.
 
-gzip, br and deflate, with and without its zlib wrapper. What was labelled wrongly is
-taken as it came.
+It knows gzip, br and deflate, with and without its zlib wrapper. What was labelled
+wrongly is taken as it came.
 """
 
 from __future__ import annotations

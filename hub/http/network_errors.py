@@ -74,7 +74,7 @@ class TooLarge(NetworkError):
         super().__init__(f"the answer is larger than {limit} bytes", status)
 
 
-class NoRoom(NetworkError):
+class TooManyLargeAnswers(NetworkError):
     """The answer is large, and so many others are that it does not fit beside them."""
 
     def __init__(self) -> None:

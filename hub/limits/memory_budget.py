@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hub.http.network_errors import NoRoom
+from hub.http.network_errors import TooManyLargeAnswers
 
 
 class MemoryBudget:
@@ -56,4 +56,4 @@ class Reservation:
         self.taken += count
         self._budget.taken += count
         if self._budget.is_short and self.taken > self._budget.fair_share:
-            raise NoRoom
+            raise TooManyLargeAnswers

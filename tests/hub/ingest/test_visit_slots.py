@@ -2,45 +2,53 @@
 workers."""
 
 from __future__ import annotations
-
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from urllib.parse import urlsplit
-
 import pytest
-from msgspec.structs import replace
-from structlog.testing import capture_logs
-
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from contextlib import ExitStack
+from contextlib import asynccontextmanager
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import field
+from datetime import datetime
+from datetime import timedelta
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
 from hub.http.exchange import MEBIBYTE
-from hub.http.network_errors import NoRoom
+from hub.http.network_errors import TooManyLargeAnswers
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller
 from hub.ingest.visit_runner import STORAGE_PAUSE
-from hub.ingest.visit_slots import (
-    MOST_IN_LINE,
-    MOST_SLOW,
-    PATIENCE,
-    NoSiteSlot,
-    SiteSlots,
-    SlowFeeds,
-    VisitSlots,
-    slow_slots,
-)
+from hub.ingest.visit_slots import MOST_IN_LINE
+from hub.ingest.visit_slots import MOST_SLOW
+from hub.ingest.visit_slots import NoSiteSlot
+from hub.ingest.visit_slots import PATIENCE
+from hub.ingest.visit_slots import SiteSlots
+from hub.ingest.visit_slots import SlowFeeds
+from hub.ingest.visit_slots import VisitSlots
+from hub.ingest.visit_slots import slow_slots
 from hub.runtime.metrics import Metrics
+from msgspec.structs import replace
 from storage.errors import StorageFull
-from storage.records import FeedId, Polling, StoredFeed
+from storage.records import FeedId
+from storage.records import Polling
+from storage.records import StoredFeed
+from structlog.testing import capture_logs
 from tests.simulation.loop import VirtualLoop
-from tests.support.fetch_targets import START, a_feed, an_answer
+from tests.support.fetch_targets import START
+from tests.support.fetch_targets import a_feed
+from tests.support.fetch_targets import an_answer
 from tests.support.openfeeder import WELL_KNOWN
-from tests.support.polled import LineParser, PolledStorage, a_limiter
+from tests.support.polled import LineParser
+from tests.support.polled import PolledStorage
+from tests.support.polled import a_limiter
 from tests.support.site_visits import Reading
 from tests.support.waiting import in_background
+from urllib.parse import urlsplit
 
 
 def after(seconds: float) -> Fetched:
@@ -390,7 +398,7 @@ def test_documents_of_slow_and_quick_visits_take_no_more_than_the_slots_say() ->
     most = SLOTS * 10 * MEBIBYTE
     with ExitStack() as visits:
         for _ in range(ALL_AT_ONCE):
-            with suppress(NoRoom), ExitStack() as visit:
+            with suppress(TooManyLargeAnswers), ExitStack() as visit:
                 share = visit.enter_context(slots.memory.reserve())
                 for _ in range(10):
                     share.take(MEBIBYTE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.http.network_errors import NoRoom
+from hub.http.network_errors import TooManyLargeAnswers
 from hub.http.response_parser import ResponseParser
 from hub.limits.memory_budget import MemoryBudget
 
@@ -18,7 +18,7 @@ def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None
     budget = MemoryBudget(100)
     with budget.reserve() as share:
         share.take(100)
-        with pytest.raises(NoRoom):
+        with pytest.raises(TooManyLargeAnswers):
             share.take(1)
     assert budget.taken == 0
 
@@ -28,17 +28,17 @@ def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
     with budget.reserve() as large, budget.reserve() as small:
         large.take(90)
         small.take(40)
-        with pytest.raises(NoRoom):
+        with pytest.raises(TooManyLargeAnswers):
             large.take(1)
         small.take(10)
-        with pytest.raises(NoRoom):
+        with pytest.raises(TooManyLargeAnswers):
             small.take(1)
 
 
 def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
     budget = MemoryBudget(100)
     for _ in range(5):
-        with suppress(NoRoom), budget.reserve() as share:
+        with suppress(TooManyLargeAnswers), budget.reserve() as share:
             share.take(150)
         assert budget.taken == 0
 
@@ -59,7 +59,7 @@ def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
                 continue
             try:
                 shares[number].take(count)
-            except NoRoom:
+            except TooManyLargeAnswers:
                 refused.add(number)
                 assert shares[number].taken > budget.fair_share
         assert budget.taken <= 2 * most + 10 * 20
@@ -74,7 +74,7 @@ def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
     budget = MemoryBudget(10_000)
     with budget.reserve() as share:
         reception.expect(cut=0, limit=1 << 20, allowance=share)
-        with pytest.raises(NoRoom) as refused:
+        with pytest.raises(TooManyLargeAnswers) as refused:
             received(reception, head + body)
         assert refused.value.status == 200
     budget = MemoryBudget(60_000)
