@@ -7,7 +7,7 @@ NetworkError       no usable answer; ``reason`` is for people, ``status`` the an
 │   └── Untrusted  a certificate that is not valid
 ├── TimedOut       nothing within a deadline
 ├── TooLarge       more bytes than the request takes
-├── NoRoom         a large answer, while many others of them are under way
+├── TooManyLargeAnswers  one, while many others of them are under way
 └── BadAnswer      not HTTP, cut short, or not decodable
 """
 

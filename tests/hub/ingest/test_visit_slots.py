@@ -2,20 +2,19 @@
 workers."""
 
 from __future__ import annotations
+
 import asyncio
 import dataclasses
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
 import pytest
-from collections.abc import AsyncIterator
-from collections.abc import Callable
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
-from contextlib import ExitStack
-from contextlib import asynccontextmanager
-from contextlib import suppress
-from dataclasses import dataclass
-from dataclasses import field
-from datetime import datetime
-from datetime import timedelta
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
 from hub.http.exchange import MEBIBYTE
@@ -23,32 +22,25 @@ from hub.http.network_errors import TooManyLargeAnswers
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller
 from hub.ingest.visit_runner import STORAGE_PAUSE
-from hub.ingest.visit_slots import MOST_IN_LINE
-from hub.ingest.visit_slots import MOST_SLOW
-from hub.ingest.visit_slots import NoSiteSlot
-from hub.ingest.visit_slots import PATIENCE
-from hub.ingest.visit_slots import SiteSlots
-from hub.ingest.visit_slots import SlowFeeds
-from hub.ingest.visit_slots import VisitSlots
-from hub.ingest.visit_slots import slow_slots
+from hub.ingest.visit_slots import (
+    MOST_IN_LINE,
+    MOST_SLOW,
+    PATIENCE,
+    NoSiteSlot,
+    SiteSlots,
+    SlowFeeds,
+    VisitSlots,
+    slow_slots,
+)
 from hub.runtime.metrics import Metrics
-from msgspec.structs import replace
 from storage.errors import StorageFull
-from storage.records import FeedId
-from storage.records import Polling
-from storage.records import StoredFeed
-from structlog.testing import capture_logs
+from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
-from tests.support.fetch_targets import START
-from tests.support.fetch_targets import a_feed
-from tests.support.fetch_targets import an_answer
+from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.openfeeder import WELL_KNOWN
-from tests.support.polled import LineParser
-from tests.support.polled import PolledStorage
-from tests.support.polled import a_limiter
+from tests.support.polled import LineParser, PolledStorage, a_limiter
 from tests.support.site_visits import Reading
 from tests.support.waiting import in_background
-from urllib.parse import urlsplit
 
 
 def after(seconds: float) -> Fetched:
