@@ -67,7 +67,7 @@ class BuildOptions:
 
 
 class CollectionBuilder:
-    """One build at a time; whoever asks meanwhile waits for his own."""
+    """One build runs at a time; who asks for another meanwhile waits, and gets it."""
 
     def __init__(
         self,
@@ -295,7 +295,7 @@ class CollectionBuilder:
         )
 
     def _is_due(self, last: StoredCollection | None) -> bool:
-        """Rather a little early than one delta late."""
+        """Due somewhat early, so that no snapshot is late by a whole delta."""
         if last is None:
             return True
         slack = min(self.options.delta_seconds, self.options.snapshot_seconds) / 2
@@ -327,7 +327,7 @@ class CollectionBuilder:
         return page_line(entry, context)
 
     def _modified(self, page: PublishedPage) -> datetime:
-        """Not of a clock that was far ahead."""
+        """When the page was modified; now, where a clock was far ahead then."""
         now = self._clock.now()
         is_credible = page.modified <= later(now, self.options.lifetime)
         return page.modified if is_credible else now.replace(microsecond=0)

@@ -75,7 +75,7 @@ class CollectionPublisher:
             await self.follow()
 
     async def follow(self) -> None:
-        """Have what the log tells of among the pages soon: readers ask for news."""
+        """Judge what the log tells of soon: readers ask for what is new."""
         await self._follower.run()
 
     async def _catch_up(self) -> Position:

@@ -99,7 +99,7 @@ class PageChanges:
     def _tombstones(
         self, changes: Sequence[PageChange]
     ) -> tuple[list[Tombstone], bool]:
-        """Those that are not too old, and whether these are all."""
+        """Those that are not too old, and whether these are all there were."""
         gone = [each for each in changes if each.page is None]
         seconds = min(self.tombstone_seconds, LONGEST_HORIZON)
         horizon = self.clock.now() - timedelta(seconds=seconds)
@@ -112,9 +112,10 @@ class PageChanges:
 
 
 def _is_new(shown_at: datetime, changed_at: datetime, since: SyncPoint | None) -> bool:
-    """Whether the page was not there at that point. Until alone, nothing is new.
+    """Whether the page was not there yet at ``since``.
 
-    At the very moment of a token, what appeared and has changed since was told before.
+    With ``until`` alone nothing is new. What appeared at the very moment of a token was
+    told with that token.
     """
     if since is None:
         return False

@@ -37,9 +37,8 @@ _OF_FEED = 48
 class Nearness(IntEnum):
     """How near a feed is to the host of a page that it tells of; the smallest wins.
 
-    Where a document comes from nobody can make up: whoever has no host of a page's
-    owner has no document there. What it says of its own site anybody can write, and
-    counts only where no feed comes from the page's own host or domain.
+    The host that a document comes from cannot be made up. The site that a document
+    names can: that counts only where no feed comes from the page's own host or domain.
     """
 
     HOST = -5  # it comes from the very host, and its port
@@ -117,21 +116,21 @@ def nearness(url: str, feed_urls: Iterable[str], head: Feed) -> Nearness:
 
 
 def rank_of(near: Nearness, feed_id: FeedId) -> int:
-    """Of several feeds that only claim a site, the one that was here first goes first:
+    """A feed's rank for a page, the smallest first: by how near it is.
 
-    who comes later must not take its pages by claiming the same. Of others, who says
-    the latest.
+    Of feeds that only claim a site the one added first wins, so that a later one cannot
+    take its pages by claiming the same. Of all others the latest entry wins.
     """
     is_claimed = near in (Nearness.CLAIMED_HOST, Nearness.CLAIMED_DOMAIN)
     return near << _OF_FEED | (feed_id if is_claimed else 0)
 
 
 def owner_of(near: Nearness) -> int:
-    """What of other sections keeps a page out of one: an owner that is smaller.
+    """A number by which a feed of another section keeps a page out of this section:
+    the page belongs to the smallest owner.
 
-    A port is no owner of its own: one site is asked for by http and https. Feeds that
-    only claim a site are all one owner, which goes before nobody but those that do not
-    even claim it.
+    Ports do not count: one site is asked for by http and by https. Feeds that only
+    claim a site are one owner together, before those that do not even claim it.
     """
     if near <= Nearness.OTHER_PORT:
         return 0
@@ -147,7 +146,7 @@ def home_of(head: Feed) -> str:
 
 
 def origin_of(news: FeedNews, language: str = "en") -> str:
-    """What of a feed all its pages depend on, in a text that is only compared.
+    """All of a feed that its pages depend on, as a text that is only compared.
 
     It ends in `origin_ending`.
     """
@@ -162,13 +161,13 @@ def origin_ending(language: str) -> str:
 
 
 def in_language(entry: Entry, page: PublishedPage) -> Entry:
-    """As it is published; as it is before its language was judged."""
+    """The entry in the language that its page is published in, which was judged."""
     return replace(entry, language=page.language) if page.language else entry
 
 
 @lru_cache(maxsize=1_024)
 def read_head(packed: bytes | None) -> Feed:
-    """Of a feed; entries of one feed come together, so that few are kept."""
+    """The head of a feed. Few are cached: entries of one feed come together."""
     return Feed() if packed is None else unpack(packed, Feed)
 
 

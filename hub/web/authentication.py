@@ -39,8 +39,10 @@ def is_foreign(connection: HTTPConnection) -> bool:
 
 
 def is_of_another_site(connection: HTTPConnection) -> bool:
-    """The same by ``Sec-Fetch-Site``; which browsers send to https and to this machine
-    only. Where it is missing, ``Origin`` is what every POST of another's page has."""
+    """The same by ``Sec-Fetch-Site``, which browsers send to https and to this machine.
+
+    Where it is missing, ``Origin`` decides: every POST from another site has that.
+    """
     site = connection.headers.get("sec-fetch-site")
     if site is None:
         return is_foreign(connection)
@@ -212,7 +214,7 @@ def _offered(header: str) -> tuple[str, str] | None:
 
 
 def _basic(value: str) -> tuple[str, str] | None:
-    """Logins were told apart by no case at Superfeedr, and so it is here."""
+    """User and token. As at Superfeedr, logins are compared in any case."""
     try:
         decoded = base64.b64decode(value, validate=True).decode()
     except (binascii.Error, ValueError):

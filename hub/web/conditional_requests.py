@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110 13): whether who asks has it already."""
+"""Conditional requests (RFC 9110 13): whether a client has the current version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def validators(etag: str, modified: datetime | None) -> dict[str, str]:
 
 
 def is_current(request: Request, etag: str, modified: datetime | None) -> bool:
-    """``If-None-Match`` counts, and only where there is none ``If-Modified-Since``."""
+    """By ``If-None-Match``; by ``If-Modified-Since`` only where that is not sent."""
     wanted = combined_field(request.headers, "if-none-match")
     if wanted:
         tags = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]

@@ -23,8 +23,8 @@ from hub.web.streams.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
 
 _ROBOTS: Final = "/robots.txt"
-"""Asked for before the page that is refused, which is what the feed's status is to
-say; were it refused, that would say that robots.txt cannot be read."""
+"""Fetched before a page of the hub itself. It is not refused, so that the feed's
+status names the loop, and not a robots.txt that cannot be read."""
 
 
 class LoopGuard:

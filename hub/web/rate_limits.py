@@ -1,7 +1,7 @@
-"""Rate limits: by token for those who have one, by address for everybody else.
+"""Rate limits: by token where one is shown, by address otherwise.
 
-What is kept for each of them is bounded: of those that were not seen for longest the
-bucket is forgotten, which makes it full again.
+The number of buckets is bounded: the one used longest ago is forgotten, which makes it
+full again.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def _security(each: Operation) -> list[Members]:
 
 
 def _example(body: msgspec.Struct) -> Members:
-    """The members that are not as they would be without being named."""
+    """The members of an example that differ from their defaults."""
     defaults = {it.name: it.default for it in msgspec.structs.fields(body)}
     members: Members = msgspec.to_builtins(body)
     return {
@@ -324,7 +324,7 @@ def _components(types: Iterable[type[Any]]) -> Members:
 
 
 def _whole(schema: Members) -> Members:
-    """As answers have it: each member is there, but those that may be unset."""
+    """A schema as answers have it: with every member, but for what may be unset."""
     kept = {name: value for name, value in schema.items() if name != "title"}
     if "enum" in schema:
         return {"type": "string", **kept}
@@ -336,7 +336,7 @@ def _whole(schema: Members) -> Members:
 
 
 def _without_default(member: Members) -> Members:
-    """Of a text that is listed by a name, the name says that it is one."""
+    """A member without its default, and without a type where a reference names it."""
     left_out = {"default", *({"type"} if "$ref" in member else ())}
     return {name: value for name, value in member.items() if name not in left_out}
 

@@ -59,7 +59,7 @@ PREFLIGHT = {
     "Access-Control-Allow-Headers": "Authorization, If-None-Match, X-OpenFeeder-Intent",
     "Access-Control-Max-Age": "86400",
 }
-"""What a page is told that asks whether it may ask."""
+"""Headers of the answer to a preflight request (CORS)."""
 
 log = structlog.get_logger()
 
@@ -103,7 +103,7 @@ class TooManyRequests(OpenFeederError):
 
 
 def error_response(error: Exception, headers: Mapping[str, str]) -> Response:
-    """What nobody can help but the hub is told without its reasons."""
+    """An error in OpenFeeder's envelope; of an error of the hub it gives no reasons."""
     more: dict[str, str] = {"Cache-Control": "no-store"}
     if isinstance(error, OpenFeederError):
         code, status, message = error.code, STATUSES[error.code], str(error)
@@ -396,10 +396,8 @@ def _response(
     seconds: int,
     is_keyed: bool,
 ) -> Response:
-    """A page says how long ago it was made, so that its bytes are not always the same:
-
-    its tag is a weak one.
-    """
+    """The tag of a page is a weak one: the page says how long ago it was made, so its
+    bytes differ each time."""
     is_page = counted.endpoint is Endpoint.FETCH
     audience = (
         "private"

@@ -1,1 +1,1 @@
-"""uvicorn, as far as the hub has it do more or otherwise."""
+"""The HTTP server: uvicorn, and what the hub extends it by."""

@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 
 class MessageStream:
-    """An ASGI application. What is wrong with a message is told by another."""
+    """An ASGI application. Errors in a client's message are told by a message."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ TOPIC_WANTED = (
 _UNREACHABLE = "This url could not be fetched."
 _LONGEST_NAME = 128
 _LINE_BREAKS = {b"\xe2\x80\xa8": rb"\u2028", b"\xe2\x80\xa9": rb"\u2029"}
-"""To JavaScript before 2019; to JSON, characters like any others."""
+"""Line breaks to JavaScript before 2019; to JSON they are ordinary characters."""
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d{1,9}\])*", re.ASCII)
 
 

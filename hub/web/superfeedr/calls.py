@@ -18,7 +18,7 @@ from storage.records import TokenScope
 
 
 def accepts_json(request: Request) -> bool:
-    """Whether ``Accept`` names it, and nothing else that we have before it."""
+    """Whether ``Accept`` names JSON, and does not prefer Atom."""
     accept = combined_field(request.headers, "accept")
     wanted = quality(accept, "application/json")
     return wanted > 0 and wanted >= quality(accept, "application/atom+xml")

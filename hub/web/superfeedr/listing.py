@@ -156,7 +156,7 @@ class SubscriptionList:
 
 
 def _with_callback(search: ListingSearch, given: Parameters) -> ListingSearch:
-    """An older parameter, ``hub.callback``, with ``%`` for whatever."""
+    """With the older parameter ``hub.callback``, in which ``%`` stands for anything."""
     callback = given.one("hub.callback").strip()
     if not callback:
         return search
@@ -187,7 +187,7 @@ def _listed(listed: ListedSubscription, is_detailed: bool) -> Members:
 
 
 def _shown_format(format: Format, feed: StoredFeed) -> str | None:
-    """None of what is sent as it is."""
+    """None for a subscription that gets its topic as it is."""
     if format is Format.BY_TOPIC:
         return None if feed.polling.is_resource else Format.ATOM.value
     return None if format is Format.AS_IS else format.value

@@ -170,7 +170,7 @@ def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
 
 
 def accepts_event_stream(call: Call) -> bool:
-    """Whether ``Accept`` names it: an EventSource does, and nobody by chance."""
+    """Whether ``Accept`` names event streams, as an EventSource does."""
     return quality(combined_field(call.request.headers, "accept"), EVENT_STREAM) > 0
 
 

@@ -38,7 +38,7 @@ RETRY_SECONDS = "60"
 _WITH_SLASH = {f"{path}/": path for path in (HUB_PATH, RPC_PATH)}
 """Some clients end every path with one."""
 _ENDING = "If there is such a subscription, its callback will be asked"
-"""Whether there is one, nobody is told who could not end it."""
+"""Nobody learns here whether a subscription exists."""
 
 
 _FORM = (
@@ -153,10 +153,10 @@ class HubRoutes(Routes):
 
 
 class HubMiddleware:
-    """ASGI middleware: requests to the hub go to its endpoint without detours.
+    """ASGI middleware: hands requests to the hub to its endpoint directly.
 
-    They are the many, their errors are answered by the endpoint itself, and what looks
-    for a route and for error handlers costs as much as reading one of them.
+    They are the most frequent ones, and the endpoint answers its errors itself. To look
+    for a route and for error handlers would cost as much as reading the request.
     """
 
     def __init__(self, app: ASGIApp, websub: HubRoutes) -> None:

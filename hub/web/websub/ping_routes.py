@@ -84,7 +84,8 @@ def _check_type(request: Request) -> None:
 
 
 def _outcome(pinged: list[Pinged]) -> tuple[str, bool]:
-    """One for all URLs of a blog: it is enough that its feed is among them."""
+    """One outcome for all URLs of a blog: it is enough that one of them leads to a
+    feed."""
     outcomes = {each.outcome for each in pinged}
     if outcomes & {Ping.FETCHED, Ping.COALESCED}:
         return "Thanks for the ping; it is being fetched.", False
