@@ -1,6 +1,6 @@
 """feedparser's reading of a document, mapped into our own model. The last resort.
 
-feedparser flattens extension modules: ``itunes:duration`` is ``itunes_duration``, in
+It flattens extension modules: ``itunes:duration`` is ``itunes_duration``, in
 small letters, an element's text or its attributes; of media it has lists of them. They
 are put where our own readers put them.
 

@@ -1,7 +1,7 @@
 """What a document may cost, checked before anything is built from it.
 
-libxml2 adds its own (256 levels, 10 MB in one text or attribute); see
-`protocols.feeds.xml`.
+The parser adds its own: 256 levels, 10 MB in one text or attribute (see
+`protocols.feeds.xml`).
 """
 
 from __future__ import annotations

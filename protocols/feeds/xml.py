@@ -96,8 +96,8 @@ def build_tree(document: OpenedDocument) -> tuple[OpenedDocument, Element]:
 def parse_tree(body: bytes) -> Element:
     """Build the tree. Raises `MalformedDocument` or `LimitExceeded`.
 
-    libxml2 bounds depth and text sizes itself (no ``huge_tree``); the document type is
-    gone already, so that there is nothing to expand and nothing to load.
+    The parser bounds depth and text sizes itself (no ``huge_tree``); the document type
+    is gone already, so that there is nothing to expand and nothing to load.
     """
     try:
         root: Element = etree.fromstring(body, xml_parser())
