@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from protocols.model import ParsedFeed
 from protocols.protocol_errors import FeedError
-from protocols.quick import quick_init
 
 
 class Occasion(StrEnum):
@@ -27,9 +28,7 @@ class Hop:
     target: str
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(Struct, frozen=True, kw_only=True):
     """One finished request for a feed, redirects included.
 
     ``status`` is that of the last answer, 0 when there was none; ``is_unanswered``: and

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Protocol
 
 import structlog
+from msgspec.structs import replace
 
 from hub.core.news.entry_language import believed, telling_text
 from hub.ingest.entry_sanitizer import Sanitizer
@@ -22,7 +23,6 @@ from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
-from protocols.quick import changed
 from storage.contract import LogStore
 from storage.errors import StaleQueries
 from storage.records import FetchCommit, FetchTarget
@@ -59,7 +59,7 @@ async def name_languages(commit: FetchCommit, detector: Detector) -> FetchCommit
     if not commit.entries or (commit.head and commit.head.language):
         return commit
     naming = partial(_named, commit.entries, detector)
-    return changed(commit, entries=await run_in_thread(naming))
+    return replace(commit, entries=await run_in_thread(naming))
 
 
 def _named(entries: tuple[Entry, ...], detector: Detector) -> tuple[Entry, ...]:
@@ -69,7 +69,7 @@ def _named(entries: tuple[Entry, ...], detector: Detector) -> tuple[Entry, ...]:
 def _name(entry: Entry, detector: Detector) -> Entry:
     text = "" if entry.language else telling_text(entry)
     language = believed(*detector.classify(text)) if text else ""
-    return changed(entry, language=language) if language else entry
+    return replace(entry, language=language) if language else entry
 
 
 MOST_MATCHINGS = 10
@@ -127,7 +127,7 @@ async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
     by what publishers say, so that switching the setting on or off makes no updates."""
     if not commit.entries:
         return commit
-    return changed(commit, entries=await sanitizer.sanitize(commit.entries))
+    return replace(commit, entries=await sanitizer.sanitize(commit.entries))
 
 
 def _tell(target: FetchTarget, commit: FetchCommit) -> None:

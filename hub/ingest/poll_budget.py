@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from hub.core.schedule.budget import Budget, Spending, after_poll
 from hub.core.schedule.poll_period import EVEN, PlanningContext
 from hub.core.schedule.posting_profile import Prior, prior_of, read_habits, watched_days
 from hub.runtime.clock import Clock
-from protocols.quick import changed
 from storage.contract import FeedStore
 from storage.records import StoredFeed
 
@@ -65,12 +66,12 @@ class PollBudget:
 
     def expect_profile(self, prior: Prior) -> None:
         """What all feeds' habits are said to be, from now on."""
-        self._outlook = changed(self._outlook, prior=prior)
+        self._outlook = replace(self._outlook, prior=prior)
 
     def resume(self, price: float) -> None:
         """Go on from the price of the first feed that was planned with one."""
         if price and not self._is_resumed:
-            self._outlook = changed(self._outlook, price=price)
+            self._outlook = replace(self._outlook, price=price)
             self._is_resumed = True
 
     def count(self, feed: StoredFeed, now: datetime) -> None:
@@ -87,4 +88,4 @@ class PollBudget:
         watched = min(now, feed.next_fetch) - last_fetch
         gap = max(0.0, watched.total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
-        self._outlook = changed(self._outlook, price=self._spending.price)
+        self._outlook = replace(self._outlook, price=self._spending.price)

@@ -13,10 +13,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
 from hub.runtime.clock import Clock
-from protocols.quick import changed
 from storage.records import FeedId, StoredFeed
 
 TAKEN_SECONDS = 20.0
@@ -61,7 +62,7 @@ class PushedContent:
         """Fetch the feed until the content is taken: a fetch that is under way may end
         first, and brings something else."""
         now = self._clock.now()
-        fetched = changed(fetched, at=now, started=now)
+        fetched = replace(fetched, at=now, started=now)
         with self._provide(fetched.url, fetched) as is_taken:
             for _ in range(TRIES):
                 await self._poller.fetch_now(feed.id)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from hub.core.news.entry_diff import MOST_ENTRIES
 from hub.core.news.track_matching import QueryIndex, WordShares, held_against
@@ -19,7 +20,6 @@ from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from protocols.protocol_errors import InvalidValue
-from protocols.quick import changed
 from protocols.track import Subject, parse_query, subject_of
 from storage.contract import TrackStore
 from storage.packing import unpack
@@ -121,13 +121,13 @@ class Tracker:
         if not news:
             return commit
         if not len(self):
-            return changed(commit, matched=Matched(version=self._version))
+            return replace(commit, matched=Matched(version=self._version))
         matching = partial(self._matched, target, commit, news)
         size = sum(map(_text_size, news))
         is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES
         if is_quick and len(self) <= FEW_QUERIES:
-            return changed(commit, matched=matching())
-        return changed(commit, matched=await run_in_thread(matching, size))
+            return replace(commit, matched=matching())
+        return replace(commit, matched=await run_in_thread(matching, size))
 
     def _matched(
         self, target: FetchTarget, commit: FetchCommit, news: Sequence[Entry]

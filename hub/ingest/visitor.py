@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -29,7 +28,6 @@ from hub.sites.site_reader import SiteReader
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.protocol_errors import UnsupportedVersion
-from protocols.quick import changed
 from storage.contract import FeedStore
 from storage.errors import BodyRequired
 from storage.records import FetchCommit, FetchTarget
@@ -90,7 +88,7 @@ class Visitor:
         failpoint("after-parse")
         if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
             request = self._request(target, allowance)
-            older = changed(request, url=older_url(fetched.url))
+            older = replace(request, url=older_url(fetched.url))
             fetched, understood = await self._older(older, target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)
         return Visit(fetched=fetched, commit=await self._conclude(decision))
@@ -143,9 +141,7 @@ class Visitor:
         if request.url == fetched.url:
             return fetched, understood
         await self.wait_for_host(request.url)
-        older = dataclasses.replace(
-            await self.fetcher.fetch(request), instead_of=fetched.url
-        )
+        older = replace(await self.fetcher.fetch(request), instead_of=fetched.url)
         if older.error:
             return fetched, understood
         read = await self.reader.read(target, older)
@@ -163,7 +159,7 @@ class Visitor:
             return await self._commit(decision)
         except BodyRequired:  # the first as-is subscription came during the fetch
             target = replace(decision.target, keeps_body=True)
-            return await self._commit(changed(decision, target=target))
+            return await self._commit(replace(decision, target=target))
 
     async def _commit(self, decision: Decision) -> FetchCommit:
         commit = (
@@ -182,10 +178,10 @@ class Visitor:
             return decision
         if target.feed.format in SITE_FORMATS:
             target = await self._no_longer_site(target, fetched, feed)
-            decision = changed(decision, target=target)
+            decision = replace(decision, target=target)
         if lands_elsewhere(target.feed, fetched):
             elsewhere = await self._seen_elsewhere(target, fetched)
-            decision = changed(decision, elsewhere=elsewhere)
+            decision = replace(decision, elsewhere=elsewhere)
         return decision
 
     async def _no_longer_site(

@@ -46,7 +46,6 @@ from hub.sites.spool import Spool, Spools, spooling_request, unroll, verify
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
 from protocols.protocol_errors import FeedError
-from protocols.quick import changed
 from protocols.scp.read.unpacking import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.contract import SiteStore, Storage
@@ -92,7 +91,7 @@ class SiteDocuments:
             lambda: self._render(target, commit, head, packed)
         )
         body = DocumentWrite(content_type=TopicFormat.ATOM.media_type, body=document)
-        return changed(commit, body=body)
+        return replace(commit, body=body)
 
     def _render(
         self,
@@ -144,7 +143,7 @@ class SiteReading:
             validators = Validators(
                 url=want.url, etag=want.etag, last_modified=want.last_modified
             )
-        return changed(self.request, url=want.url, validators=validators)
+        return replace(self.request, url=want.url, validators=validators)
 
     def count_step(self, commit: FetchCommit, state: SiteState) -> None:
         """Go on from a step that was committed."""
@@ -154,7 +153,7 @@ class SiteReading:
         self.new += _told(commit)
         self.state = state
         target = _after(self.decision.target, commit)
-        self.decision = changed(self.decision, target=target)
+        self.decision = replace(self.decision, target=target)
 
 
 def entries_of_day(state: SiteState, decision: Decision) -> int:
@@ -170,7 +169,7 @@ def _told(commit: FetchCommit) -> int:
 
 def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
     """The feed as a step has left it."""
-    feed = changed(
+    feed = replace(
         target.feed,
         polling=commit.polling,
         next_fetch=commit.next_fetch,

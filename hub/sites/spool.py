@@ -12,9 +12,10 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import IO, Final
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.sites.site_bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
@@ -24,7 +25,6 @@ from hub.http.network_errors import BadAnswer
 from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.protocol_errors import FeedError, LimitExceeded
-from protocols.quick import changed
 from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collections import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
@@ -160,7 +160,7 @@ class Spool:
 
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
     limits = ResponseLimits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
-    return changed(request, sink=spool, limits=limits)
+    return replace(request, sink=spool, limits=limits)
 
 
 def _unkept(error: OSError) -> str:

@@ -5,7 +5,6 @@ Read by the real parser and decided on by the real rules; only the fetch is made
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -139,7 +138,7 @@ class Newsreader:
     ) -> Reading:
         self.at += after
         url = hops[-1].target if hops else self.target.feed.url
-        answer = dataclasses.replace(
+        answer = replace(
             an_answer(200, body, at=self.at, url=url), hops=hops, is_partial=is_partial
         )
         commit = decide(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.http import Answer, Purpose, Request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -206,7 +205,7 @@ class ScriptedFetcher:
         )
         now = self.clock.now()
         url = self.lands.get(request.url, request.url)
-        return dataclasses.replace(answer, at=now, started=now, url=url)
+        return replace(answer, at=now, started=now, url=url)
 
 
 class LineParser:

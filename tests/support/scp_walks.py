@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -93,7 +92,7 @@ class Walks:
         self.asked.clear()
         front = self.answer(self.site.url(SITEMAP))
         if front.body == self.seen:
-            front = dataclasses.replace(front, status=304, body=b"")
+            front = replace(front, status=304, body=b"")
         else:
             self.seen = front.body
         walk = scp_walk(
@@ -169,18 +168,14 @@ class Walks:
             return False
         fetched = self.answer(want.url)
         if want.etag and want.etag == fetched.etag:
-            return Downloaded(
-                fetched=dataclasses.replace(fetched, status=304, body=b"")
-            )
+            return Downloaded(fetched=replace(fetched, status=304, body=b""))
         if fetched.error:
             return Downloaded(fetched=fetched)
         reader = CollectionReader(want.rules)
         try:
             found = [*reader.feed(fetched.body), *reader.finish()]
         except FeedError as error:
-            return Downloaded(
-                fetched=dataclasses.replace(fetched, body=b""), error=error
-            )
+            return Downloaded(fetched=replace(fetched, body=b""), error=error)
         warnings = tuple(reader.warnings.lines)  # of the check; those of blocks follow
         self._lines = [page.line for page in found]
         self._pages = [
@@ -193,7 +188,7 @@ class Walks:
         ]
         self._warnings = tuple(reader.warnings.lines)
         return Downloaded(
-            fetched=dataclasses.replace(fetched, body=b""),
+            fetched=replace(fetched, body=b""),
             head=reader.head,
             lines=reader.lines,
             unknown=reader.unknown,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import NOT_PARSED, Fetched, Hop, Occasion, Understood
 from hub.core.news.decision import Decision

@@ -9,10 +9,11 @@ what is known of pages, and leave the feed's error, if it has any, as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
@@ -35,7 +36,6 @@ from hub.core.sites.walk_steps import CommitPages, Ended, ReadPage
 from hub.core.status.feed_status import success_line
 from protocols.identity import content_hash, fingerprint
 from protocols.model import Deletion, Entry
-from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting, SiteWrite, StoredSitePage
 
 
@@ -71,7 +71,7 @@ def compare(
     ]
     new = [each.entry for each in compared if each.is_new]
     deleted = _deleted(step, known, read) if is_read else ()
-    gone = tuple(changed(known[each.key], is_deleted=True) for each in deleted)
+    gone = tuple(replace(known[each.key], is_deleted=True) for each in deleted)
     told = tuple(entry for entry in new if is_read or is_news(entry))
     told_keys = {entry.key for entry in told}
     news = EntryDiff(
@@ -115,12 +115,12 @@ def _compare(
     if before is None:
         return _Comparison(entry=entry, page=page, is_new=True)
     if before.content == page.content and not before.is_deleted:
-        same = changed(page, day=before.day, changes=before.changes)
+        same = replace(page, day=before.day, changes=before.changes)
         return _Comparison(entry=entry, page=same, is_written=same != before)
     changes = before.changes if before.day == day else 0
     return _Comparison(
         entry=entry,
-        page=changed(page, changes=changes + 1),
+        page=replace(page, changes=changes + 1),
         is_back=before.is_deleted,
         is_update=True,
         changes=changes,
@@ -185,7 +185,7 @@ def step_commit(
     )
     after = _counted(state, step, compared, at)
     before, news = decision.polling, compared.news
-    polling = changed(
+    polling = replace(
         before,
         code=200 if before.code is None else before.code,
         posting=_posting(before, compared, at),
@@ -247,7 +247,7 @@ def _posting(before: Polling, compared: Compared, at: datetime) -> Posting:
     if compared.baseline:
         since = min((*dates[:1], posting.since or at))
         seconds = [date.timestamp() for date in dates]
-        posting = with_posts(changed(posting, since=since), seconds, at)
+        posting = with_posts(replace(posting, since=since), seconds, at)
     if compared.news.new:
         posting = count_posts(posting, compared.news.new, before.last_success, at)
     return posting
@@ -272,7 +272,7 @@ def end_commit(
     if ended.trouble:
         return after_failure(decision, ended.trouble)
     front = decision.fetched
-    polling = changed(
+    polling = replace(
         succeeded(decision, 0),
         body_error="",
         dropped=0,
@@ -282,15 +282,15 @@ def end_commit(
         unchanged=decision.polling.unchanged,
     )
     if decision.understood.feed is not None:
-        polling = changed(polling, body_hash=body_hash(front.body))
+        polling = replace(polling, body_hash=body_hash(front.body))
     commit = quiet_commit(decision, polling)
     answer = ended.answer or front
     line = success_line(
         answer, decision.occasion, commit.polling.period, new, polling.entry_count
     )
     soon = min(commit.next_fetch, at + SOON) if is_unfinished else commit.next_fetch
-    return changed(
-        commit, next_fetch=soon, polling=changed(commit.polling, message=line)
+    return replace(
+        commit, next_fetch=soon, polling=replace(commit.polling, message=line)
     )
 
 

@@ -20,7 +20,6 @@ from hub.ingest.fetcher import (
     bare_url,
     redirect_target,
 )
-from protocols.quick import changed
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
@@ -152,7 +151,7 @@ async def test_validators_are_sent_back_byte_for_byte(
     url = origin.url("/feed")
     origin.serve("/feed", ServerAnswer(status=304, headers={"ETag": "unquoted"}))
     validators = Validators(url=url, etag='W/"x-gzip', last_modified="Tue 1 jan 2026")
-    fetched = await fetcher.fetch(changed(asking(url), validators=validators))
+    fetched = await fetcher.fetch(replace(asking(url), validators=validators))
     assert (fetched.status, fetched.error, fetched.body) == (304, "", b"")
     assert fetched.conditional
     assert fetched.etag == "unquoted"
@@ -174,7 +173,7 @@ async def test_a_validator_that_was_never_given_is_never_made_up(
 ) -> None:
     url = origin.url("/feed")
     validators = Validators(url=url, etag=etag, last_modified=last_modified)
-    fetched = await fetcher.fetch(changed(asking(url), validators=validators))
+    fetched = await fetcher.fetch(replace(asking(url), validators=validators))
     found = {name for name in origin.requests[0].headers if name.startswith("if-")}
     assert found == sent
     assert fetched.conditional is bool(sent)
@@ -186,7 +185,7 @@ async def test_validators_of_a_redirect_target_are_sent_only_there(
     origin.serve("/feed", redirect(elsewhere.url("/feed"), 302))
     elsewhere.serve("/feed", ServerAnswer(status=304))
     validators = Validators(url=elsewhere.url("/feed"), etag='"x"')
-    request = changed(asking(origin.url("/feed")), validators=validators)
+    request = replace(asking(origin.url("/feed")), validators=validators)
     fetched = await fetcher.fetch(request)
     assert fetched.status == 304
     assert fetched.conditional
@@ -201,7 +200,7 @@ async def test_validators_that_were_stored_under_another_spelling_are_sent(
     stored = origin.url("/feed").replace("http:", "HTTP:")
     request = asking(f"{stored}#top")
     validators = Validators(url=stored, etag='"x"')
-    fetched = await fetcher.fetch(changed(request, validators=validators))
+    fetched = await fetcher.fetch(replace(request, validators=validators))
     assert (fetched.status, fetched.url) == (304, origin.url("/feed"))
     assert origin.requests[0].target == "/feed"
 
@@ -218,7 +217,7 @@ async def test_validators_do_not_follow_a_redirect_to_another_url(
     origin.serve("/old", redirect("/new"))
     origin.serve("/new", ServerAnswer(body=FEED))
     validators = Validators(url=origin.url("/old"), etag='"x"')
-    request = changed(asking(origin.url("/old")), validators=validators)
+    request = replace(asking(origin.url("/old")), validators=validators)
     fetched = await fetcher.fetch(request)
     assert not fetched.conditional
     assert "if-none-match" in origin.requests[0].headers
@@ -261,7 +260,7 @@ SECRET = Credentials(username="me", password="s\u00e9cret", headers={"X-Key": "k
 async def test_credentials_are_sent_to_the_feed(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    request = changed(asking(origin.url("/")), credentials=SECRET)
+    request = replace(asking(origin.url("/")), credentials=SECRET)
     await fetcher.fetch(request)
     headers = origin.requests[0].headers
     assert headers["authorization"] == "Basic bWU6c8OpY3JldA=="
@@ -273,7 +272,7 @@ async def test_credentials_stay_with_the_origin_they_belong_to(
 ) -> None:
     origin.serve("/feed", redirect(elsewhere.url("/feed")))
     elsewhere.serve("/feed", redirect(origin.url("/final")))
-    await fetcher.fetch(changed(asking(origin.url("/feed")), credentials=SECRET))
+    await fetcher.fetch(replace(asking(origin.url("/feed")), credentials=SECRET))
     assert "authorization" not in elsewhere.requests[0].headers
     assert "x-key" not in elsewhere.requests[0].headers
     assert [request.target for request in origin.requests] == ["/feed", "/final"]
@@ -284,7 +283,7 @@ async def test_credentials_stay_with_the_origin_they_belong_to(
 async def test_a_moved_feed_does_not_take_its_credentials_along(
     fetcher: Fetcher, origin: Origin, belongs_to: str
 ) -> None:
-    request = changed(
+    request = replace(
         asking(origin.url("/")), credentials=SECRET, credentials_origin=belongs_to
     )
     await fetcher.fetch(request)
@@ -295,7 +294,7 @@ async def test_headers_that_the_operator_set_replace_ours(
     fetcher: Fetcher, origin: Origin
 ) -> None:
     credentials = Credentials(headers={"user-agent": "Curl", "Authorization": "Own"})
-    await fetcher.fetch(changed(asking(origin.url("/")), credentials=credentials))
+    await fetcher.fetch(replace(asking(origin.url("/")), credentials=credentials))
     head = origin.requests[0].head.lower()
     assert head.count(b"user-agent") == 1
     assert origin.requests[0].headers["user-agent"] == "Curl"
@@ -498,7 +497,7 @@ async def test_an_origin_may_answer_by_what_it_was_asked(
     origin.serve("/", by_validator)
     first = await fetcher.fetch(asking(origin.url("/")))
     validators = Validators(url=first.url, etag=first.etag)
-    again = changed(asking(origin.url("/")), validators=validators)
+    again = replace(asking(origin.url("/")), validators=validators)
     assert (await fetcher.fetch(again)).status == 304
 
 
@@ -516,8 +515,8 @@ async def test_a_body_that_goes_into_a_sink_has_limits_of_its_own(
     origin.serve("/large", ServerAnswer(body=b"x" * 2_000_000))
     kept = Kept()
     request = asking(origin.url("/large"))
-    refused = await fetcher.fetch(changed(request, sink=kept))
+    refused = await fetcher.fetch(replace(request, sink=kept))
     limits = replace(LIMITS, body_bytes=3_000_000)
-    fetched = await fetcher.fetch(changed(request, sink=kept, limits=limits))
+    fetched = await fetcher.fetch(replace(request, sink=kept, limits=limits))
     assert refused.error == "the answer is larger than 1000000 bytes"
     assert (fetched.error, fetched.body, kept.size) == ("", b"", 2_000_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
@@ -37,7 +36,7 @@ async def visit(
         if document is None:
             return an_answer(404)
         body = json.dumps(document).encode()
-        return dataclasses.replace(an_answer(200, body), url=request.url, etag='"a"')
+        return replace(an_answer(200, body), url=request.url, etag='"a"')
 
     storage, clock = PolledStorage(), ManualClock()
     known = a_feed(1, SITE + feed)

@@ -4,12 +4,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest import prefetched_responses
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
-from protocols.quick import changed
 from storage.records import Credentials, Validators
 from tests.support.fetch_targets import an_answer
 
@@ -18,7 +18,7 @@ SEEN = an_answer(200, b"seen already")
 NEWER = an_answer(200, b"seen a little later")
 ASKED = an_answer(200, b"asked for")
 REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
-POLL = changed(REQUEST, subscribers=0)
+POLL = replace(REQUEST, subscribers=0)
 
 
 @dataclass
@@ -59,9 +59,9 @@ async def test_without_an_answer_the_server_is_asked() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        changed(REQUEST, url=f"{URL}/other"),
-        changed(REQUEST, validators=Validators(url=URL, etag='"1"')),
-        changed(REQUEST, credentials=Credentials(username="ann")),
+        replace(REQUEST, url=f"{URL}/other"),
+        replace(REQUEST, validators=Validators(url=URL, etag='"1"')),
+        replace(REQUEST, credentials=Credentials(username="ann")),
     ],
 )
 async def test_another_request_is_made_all_the_same(request_: FetchRequest) -> None:
@@ -76,7 +76,7 @@ async def test_what_waits_to_be_taken_is_bounded(
 ) -> None:
     monkeypatch.setattr(prefetched_responses, "MOST_BYTES", len(SEEN.body))
     fetcher = PrefetchedResponses(Origin())
-    other = changed(REQUEST, url=f"{URL}/other")
+    other = replace(REQUEST, url=f"{URL}/other")
 
     with fetcher.provide(URL, SEEN), fetcher.provide(other.url, SEEN):
         assert await fetcher.fetch(other) is ASKED
@@ -89,8 +89,8 @@ async def test_what_waits_to_be_taken_is_bounded(
     "request_",
     [
         POLL,
-        changed(POLL, validators=Validators(url=URL, etag='"1"')),
-        changed(POLL, credentials=Credentials(username="ann")),
+        replace(POLL, validators=Validators(url=URL, etag='"1"')),
+        replace(POLL, credentials=Credentials(username="ann")),
     ],
 )
 async def test_what_a_publisher_brought_answers_any_poll_once(
@@ -135,7 +135,7 @@ async def test_what_is_brought_is_bounded_as_well(
         fetcher.provide_pushed(URL, SEEN),
         fetcher.provide_pushed(other, SEEN) as is_taken,
     ):
-        assert await fetcher.fetch(changed(REQUEST, url=other)) is ASKED
+        assert await fetcher.fetch(replace(REQUEST, url=other)) is ASKED
         assert not is_taken()
 
 

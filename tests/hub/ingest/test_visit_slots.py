@@ -4,7 +4,6 @@ workers."""
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,7 +43,7 @@ from tests.support.waiting import in_background
 
 
 def after(seconds: float) -> Fetched:
-    return dataclasses.replace(an_answer(), at=START + timedelta(seconds=seconds))
+    return replace(an_answer(), at=START + timedelta(seconds=seconds))
 
 
 def test_a_feed_is_slow_by_how_long_its_last_answer_took() -> None:
@@ -152,7 +151,7 @@ class Publishers:
             )
         error = "no whole answer in time" if is_dripping else ""
         answer = an_answer(200, b"a", at=now, url=url, error=error)
-        return dataclasses.replace(answer, started=started)
+        return replace(answer, started=started)
 
 
 class Scene:

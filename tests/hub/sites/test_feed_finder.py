@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest

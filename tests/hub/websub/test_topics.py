@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -217,9 +216,7 @@ async def test_what_cannot_be_fetched_is_refused(
 
 
 async def test_a_private_address_is_refused(scene: OpenHubScene) -> None:
-    scene.fetches.answer = dataclasses.replace(
-        an_answer(200), status=0, error=Blocked().reason
-    )
+    scene.fetches.answer = replace(an_answer(200), status=0, error=Blocked().reason)
     with pytest.raises(TopicRefused, match="blocked"):
         await scene.topics.admit(TOPIC)
 

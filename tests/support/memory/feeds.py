@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from protocols.quick import changed
 from protocols.urls import resource_url, selector_of
 from storage.errors import NotFound
 from storage.records import (
@@ -129,7 +128,7 @@ class MemoryFeeds:
                 has_credentials=known.credentials is not None,
                 state=FeedState.ACTIVE,
                 removed_at=None,
-                polling=changed(known.stored.polling, last_fetch=None),
+                polling=replace(known.stored.polling, last_fetch=None),
             )
         elif known.stored.state.is_stopped:
             known.stored = replace(known.stored, state=FeedState.ACTIVE)

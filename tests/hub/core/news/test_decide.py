@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -62,7 +61,7 @@ class Poll:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=dataclasses.replace(fetched, at=self.at, started=self.at),
+                fetched=replace(fetched, at=self.at, started=self.at),
                 understood=Understood(feed=document, error=error),
                 rules=RULES,
                 jitter=jitter,
@@ -230,7 +229,7 @@ def test_a_document_without_a_type_is_kept_under_that_of_its_format(
         keeps_body=True,
         feed=replace(poll.target.feed, format=format),
     )
-    untyped = dataclasses.replace(an_answer(200, b"<feed/>"), content_type="")
+    untyped = replace(an_answer(200, b"<feed/>"), content_type="")
     document = structs.replace(a_document(*entries_named("b", "a")), format=format)
     body = poll.fetch(untyped, document).body
     assert body is not None
@@ -289,9 +288,7 @@ def test_a_server_that_drops_its_validators_no_longer_answers_304() -> None:
 def test_the_hubs_of_a_header_are_kept_while_the_document_is_the_same() -> None:
     poll = a_poll_of("a")
     link = '<https://hub.example/>; rel="hub"'
-    poll.fetch(
-        dataclasses.replace(an_answer(200, b"b", etag='"2"'), link=link), a_document()
-    )
+    poll.fetch(replace(an_answer(200, b"b", etag='"2"'), link=link), a_document())
     assert poll.polling.hubs == ("https://hub.example/",)
 
     assert poll.fetch(an_answer(304)).polling.hubs == ("https://hub.example/",)
@@ -453,7 +450,7 @@ def test_a_permanent_redirect_is_adopted_after_a_day() -> None:
     poll = a_poll_of("a")
     target = "https://new.example/"
     hop = Hop(status=301, source=poll.target.feed.url, target=target)
-    redirected = dataclasses.replace(an_answer(304, url=target), hops=(hop,))
+    redirected = replace(an_answer(304, url=target), hops=(hop,))
 
     for _ in range(3):
         assert poll.polling.fetch_url == ""

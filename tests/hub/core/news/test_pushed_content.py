@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -36,7 +35,7 @@ class Story:
 
     def poll(self, document: ParsedFeed | None, after: timedelta = HOUR) -> FetchCommit:
         body = repr(document).encode()
-        fetched = dataclasses.replace(an_answer(200, body, etag='"1"'), link=HUBS)
+        fetched = replace(an_answer(200, body, etag='"1"'), link=HUBS)
         return self._decide(fetched, Understood(feed=document), after)
 
     def fail(self, after: timedelta = HOUR) -> FetchCommit:
@@ -50,7 +49,7 @@ class Story:
         after: timedelta = timedelta(minutes=1),
     ) -> FetchCommit:
         body = f"brought {document!r}".encode()
-        fetched = dataclasses.replace(an_answer(200, body), is_partial=True)
+        fetched = replace(an_answer(200, body), is_partial=True)
         return self._decide(fetched, Understood(feed=document, error=error), after)
 
     def _decide(
@@ -60,7 +59,7 @@ class Story:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=dataclasses.replace(fetched, at=self.at, started=self.at),
+                fetched=replace(fetched, at=self.at, started=self.at),
                 understood=understood,
                 rules=PollingRules(),
                 jitter=0.0,

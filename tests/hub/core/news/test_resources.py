@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -35,7 +34,7 @@ def fetch(
     commit = decide(
         Decision(
             target=target,
-            fetched=dataclasses.replace(fetched, at=at, started=at),
+            fetched=replace(fetched, at=at, started=at),
             understood=Understood(error=error),
             rules=PollingRules(),
             jitter=0.0,
@@ -74,9 +73,7 @@ def test_a_changed_body_is_content_with_the_body() -> None:
     ],
 )
 def test_the_body_is_kept_under_a_type_that_can_be_sent(header: str, kept: str) -> None:
-    commit, _ = fetch(
-        WANTED, dataclasses.replace(an_answer(200, b"one"), content_type=header)
-    )
+    commit, _ = fetch(WANTED, replace(an_answer(200, b"one"), content_type=header))
     assert commit.body is not None
     assert commit.body.content_type == kept
 

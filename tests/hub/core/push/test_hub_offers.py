@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hub.core.push.hub_offers import marks_of, offer_of
 from protocols.feeds import ParseContext, parse

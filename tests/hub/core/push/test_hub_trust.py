@@ -105,7 +105,7 @@ class Story:
         self, understood: Understood, after: timedelta = MINUTE, *, pushed: bool = True
     ) -> FetchCommit:
         body = f"pushed {understood!r}".encode()
-        fetched = dataclasses.replace(
+        fetched = structs.replace(
             an_answer(200, body), is_partial=True, is_pushed=pushed
         )
         return self._decide(fetched, understood, after)
@@ -120,7 +120,7 @@ class Story:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=dataclasses.replace(
+                fetched=structs.replace(
                     fetched,
                     at=self.at,
                     started=self.at,

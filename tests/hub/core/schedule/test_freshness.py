@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.schedule.next_request import fresh_until, retry_after

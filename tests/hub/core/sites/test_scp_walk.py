@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.sites.scp_session import (
     LAST_RETRY,
