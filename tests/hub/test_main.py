@@ -178,10 +178,12 @@ async def test_a_token_that_was_set_is_not_written_or_said(tmp_path: Path) -> No
     ],
 )
 def test_collections_in_the_clear_are_warned_of(
-    url: str, scp: str, warns: bool, capsys: pytest.CaptureFixture[str]
+    url: str, scp: str, warns: bool
 ) -> None:
-    _warn_about(replace(Settings(), public_url=url, scp=scp))
-    assert ("scp_insecure" in capsys.readouterr().out) == warns
+    with capture_logs() as lines:
+        _warn_about(replace(Settings(), public_url=url, scp=scp))
+
+    assert ("scp_insecure" in [line["event"] for line in lines]) == warns
 
 
 SETTINGS = Settings(
