@@ -161,7 +161,7 @@ def detect(
         if key not in waiting:
             known.put(current[key][1])
     for each in document.shared_keys:
-        known.mark(mark_of(each.source, each.shared), day_of(at))
+        known.mark(mark_of(each.source, fingerprint(each.shared)), day_of(at))
     deletions = _deletions(known, withdrawn)
     if is_successor:
         known.forget(day_of(at), len(current))

@@ -242,7 +242,7 @@ def without_shared_ids(document: ParsedFeed, marks: Container[int]) -> ParsedFee
     own = [
         each
         for each in document.entries
-        if mark_of(each.id_source, each.key) not in marks
+        if mark_of(each.id_source, fingerprint(each.key)) not in marks
     ]
     if len(own) == len(document.entries):
         return document
@@ -255,7 +255,7 @@ def without_shared_ids(document: ParsedFeed, marks: Container[int]) -> ParsedFee
     entries: list[Entry] = []
     shared: list[SharedKey] = []
     for entry in document.entries:
-        if mark_of(entry.id_source, entry.key) in marks:
+        if mark_of(entry.id_source, fingerprint(entry.key)) in marks:
             identity = _identify(entry, marks, taken)
             taken.add(fingerprint(identity.key))
             shared.append(SharedKey(identity.key, entry.key, entry.id_source))
@@ -275,8 +275,8 @@ def _identify(entry: Entry, marks: Container[int], taken: Container[int]) -> Ide
 
     def own(relation: str, source: IdSource) -> str:
         url = _address(entry.links, relation)
-        key = key_of_link(url)
-        is_free = mark_of(source, key) not in marks and fingerprint(key) not in taken
+        key = fingerprint(key_of_link(url))
+        is_free = mark_of(source, key) not in marks and key not in taken
         return url if is_free else ""
 
     content = entry.content or entry.summary

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Final, NamedTuple
 
-from hub.core.news.seen_set import Sighting, last_sightings
+from hub.core.news.seen_set import Sighting, last_sightings, mark_of, shared_marks
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from protocols.model import IdSource, Outline, ParsedFeed
@@ -44,7 +44,11 @@ def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
     last = last_sightings(seen, {each.key for each in remembered})
     (setting,) = _SETTING.unpack_from(slices, READER_BYTES)
     region, count = _REGION.unpack_from(slices, READER_BYTES + _SETTING.size)
-    is_known = [_is_last_word(each, last.get(each.key)) for each in remembered]
+    marks = shared_marks(seen)
+    is_known = [
+        _is_last_word(each, last.get(each.key)) and not _is_shared(each, marks)
+        for each in remembered
+    ]
     if not all(is_known[:count]):
         region = count = 0
     known = (
@@ -81,6 +85,11 @@ def _is_last_word(each: _Slice, sighting: Sighting | None) -> bool:
     if sighting is None or sighting.is_deleted:
         return False
     return each.state == _state(sighting)
+
+
+def _is_shared(each: _Slice, marks: frozenset[int]) -> bool:
+    """Whether its id, or its link, does not tell it from others any more."""
+    return bool(marks) and mark_of(_source_before(each), each.key) in marks
 
 
 def _state(sighting: Sighting) -> int:

@@ -133,9 +133,11 @@ def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
     return {each[0]: Sighting._make(each) for each in sightings if each[0] in keys}
 
 
-def mark_of(source: IdSource, key: str) -> int:
-    """The key under which it is remembered that entries share an id, link or
-    enclosure: none of theirs."""
+def mark_of(source: IdSource, key: int) -> int:
+    """The key under which it is remembered that entries share an id, link or enclosure.
+
+    It is none of theirs. ``key`` is the fingerprint of the one that they share.
+    """
     return fingerprint(f"shared {source} {key}")
 
 

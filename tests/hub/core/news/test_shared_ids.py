@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.newsreader import Newsreader, post, reader_of, rss
@@ -146,6 +146,7 @@ def test_an_edit_under_the_same_link_is_an_update_of_that_article(
 @pytest.mark.parametrize("name", [*LINKED, *UNLINKED])
 @settings(max_examples=15)
 @given(documents=windows())
+@example(documents=[[2], [1, 2], [2]])
 def test_what_is_committed_is_the_same_however_such_a_document_is_read(
     name: str, documents: list[list[int]]
 ) -> None:
