@@ -121,7 +121,7 @@ class Walks:
         before = len(self.told)
         ended = self.visit(**how)
         assert ended is not None
-        assert ended.trouble == ""
+        assert ended.error == ""
         return self.told[before:]
 
     def answer(self, url: str) -> Fetched:

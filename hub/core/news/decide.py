@@ -212,13 +212,13 @@ def decide(decision: Decision) -> FetchCommit:
     fetched, understood = decision.fetched, decision.understood
     if is_content(decision.target, fetched, understood):
         return after_content(decision)
-    trouble = fetch_error(decision.polling, fetched, understood)
+    error = fetch_error(decision.polling, fetched, understood)
     if fetched.is_pushed and is_useless(decision.target.push, understood):
-        return after_nonsense(decision, trouble)
-    if trouble and fetched.is_partial:
-        return after_unreadable(decision, trouble)
-    if trouble:
-        return after_failure(decision, trouble)
+        return after_nonsense(decision, error)
+    if error and fetched.is_partial:
+        return after_unreadable(decision, error)
+    if error:
+        return after_failure(decision, error)
     if understood.feed is None:
         return after_sameness(decision)
     return after_document(decision, understood.feed)

@@ -172,14 +172,14 @@ def quiet_commit(
     )
 
 
-def after_failure(decision: Decision, trouble: str) -> FetchCommit:
+def after_failure(decision: Decision, error: str) -> FetchCommit:
     """Trouble that begins is told of; what goes on only if somebody has subscribed to
     the feed meanwhile whom the log could not tell."""
     feed, fetched = decision.target.feed, decision.fetched
     absence = absence_after(feed, fetched, decision.rules)
-    polling = _failed(decision, trouble, absence)
+    polling = _failed(decision, error, absence)
     planned = decision.plan(polling)
-    line = failure_line(fetched, decision.occasion, planned.period, trouble)
+    line = failure_line(fetched, decision.occasion, planned.period, error)
     price = decision.planning_context.price
     polling = replace(polling, period=planned.period, price=price, message=line)
     records: tuple[RecordWrite, ...] = ()
@@ -196,14 +196,14 @@ def after_failure(decision: Decision, trouble: str) -> FetchCommit:
     )
 
 
-def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
+def _failed(decision: Decision, error: str, absence: Absence) -> Polling:
     before, fetched = decision.polling, decision.fetched
     course = course_after_failure(before, fetched)
     polling = replace(
         before,
         last_fetch=fetched.at,
         code=fetched.status,
-        error=trouble,
+        error=error,
         failures=before.failures + 1,
         failing_since=before.failing_since or fetched.at,
         gone_sightings=absence.gone,
@@ -220,7 +220,7 @@ def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
     return replace(
         polling,
         body_hash=body_hash(fetched.body),
-        body_error=trouble,
+        body_error=error,
         fresh_until=fresh_until(before, fetched),
     )
 
@@ -233,10 +233,10 @@ def _validators(decision: Decision) -> Validators | None:
     return next_validators(decision.polling, decision.fetched)
 
 
-def after_unreadable(decision: Decision, trouble: str) -> FetchCommit:
+def after_unreadable(decision: Decision, error: str) -> FetchCommit:
     """What a publisher brought is no document: a remark, and no failure of its feed."""
     planned = decision.plan(decision.polling)
-    line = failure_line(decision.fetched, decision.occasion, planned.period, trouble)
+    line = failure_line(decision.fetched, decision.occasion, planned.period, error)
     return FetchCommit(
         feed_id=decision.target.feed.id,
         at=decision.fetched.at,
@@ -267,12 +267,12 @@ def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
     return offer_of(fetched, document.feed, url, decision.rules.push_url)
 
 
-def after_nonsense(decision: Decision, trouble: str) -> FetchCommit:
+def after_nonsense(decision: Decision, error: str) -> FetchCommit:
     """A hub signed what is not the feed's: the feed itself is asked soon instead."""
     target, fetched = decision.target, decision.fetched
     change = after_useless(target.push or NOTHING, fetched.at)
     planned = decision.plan(decision.polling)
-    why = trouble or "its hub pushed a document of another feed"
+    why = error or "its hub pushed a document of another feed"
     line = failure_line(fetched, decision.occasion, planned.period, why)
     soon = hint_time(fetched, decision.polling)
     return FetchCommit(

@@ -43,10 +43,10 @@ def _dated(entry: Entry, at: datetime) -> Entry:
 
 
 def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) -> bool:
-    """Whether a good answer that is no feed is no trouble, but the topic itself.
+    """Whether a good answer that is no feed is no error, but the topic itself.
 
     It takes subscriptions that are as-is, and a topic that never was a feed: a feed
-    whose server answers with a page about its maintenance is in trouble.
+    whose server answers with a page about its maintenance has failed.
     """
     if fetched.error or understood.feed is not None or target.feed.format:
         return False
@@ -83,7 +83,7 @@ def after_content(decision: Decision) -> FetchCommit:
     )
     commit = quiet_commit(decision, polling)
     commit = replace(commit, body=whole_body(fetched, OCTET_STREAM))
-    # While nobody wanted it as it is, it was in trouble, known by its bytes alone.
+    # While nobody wanted it as it is, it was in error, known by its bytes alone.
     if before.body_hash in ("", digest, body_hash(fetched.body)):
         return commit  # the first document is no news
     status = decision.status(commit.polling, commit.next_fetch)

@@ -111,7 +111,7 @@ def course_after_success(polling: Polling, fetched: Fetched) -> Course:
 
 
 def course_after_failure(polling: Polling, fetched: Fetched) -> Course:
-    """A redirect into trouble is no sighting; a believed target may be lost again."""
+    """A redirect to an error is no sighting; a believed target may be lost again."""
     if fetched.status in (404, 410):
         return Course(fetch_url="", redirect=None)
     return Course(fetch_url=polling.fetch_url, redirect=polling.redirect)

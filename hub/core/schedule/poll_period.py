@@ -105,7 +105,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 def backoff(code: int, failures: int, period: float) -> Backoff:
     """The wait after so many failures in a row, the last with this status.
 
-    ``period`` is what it would be without trouble. 0 is no answer at all.
+    ``period`` is what it would be without errors. 0 is no answer at all.
     """
     doublings = min(failures - 1, _MOST_FAILED_DOUBLINGS)
     if code == 429:
@@ -386,7 +386,7 @@ def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:
 def _paused(
     pause: Backoff, rules: PollingRules, jitter: float, terms: list[_Noted]
 ) -> tuple[float, float]:
-    """Period and wait in trouble: full jitter above the shortest wait."""
+    """Period and wait of a feed in error: full jitter above the shortest wait."""
     share = (1 + jitter) / 2
     spread = max(pause.longest - pause.shortest, JITTER * pause.shortest)
     wait = pause.shortest + spread * share

@@ -372,9 +372,9 @@ def openfeeder_walk(visit: SiteVisit) -> Walk:
     except Failed as failure:
         with suppress(Exhausted):  # its answer says when to ask again
             yield from session.save_reached()
-        return Ended(trouble=failure.trouble, answer=failure.answer)
+        return Ended(error=failure.error, answer=failure.answer)
     except FeedError as error:
-        return Ended(trouble=str(error), answer=visit.front)
+        return Ended(error=str(error), answer=visit.front)
     return Ended(answer=session.answer, problems=tuple(session.problems))
 
 

@@ -284,12 +284,12 @@ def scp_walk(visit: SiteVisit) -> Walk:
         yield from _visit(session)
     except Failed as failure:
         return Ended(
-            trouble=failure.trouble,
+            error=failure.error,
             answer=failure.answer,
             problems=tuple(session.problems),
         )
     except FeedError as error:
-        return Ended(trouble=str(error), answer=visit.front)
+        return Ended(error=str(error), answer=visit.front)
     return Ended(problems=tuple(session.problems))
 
 

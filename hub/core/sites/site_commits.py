@@ -269,8 +269,8 @@ def end_commit(
     decision = msgspec.structs.replace(
         decision, fetched=_representative(decision.fetched, ended, at)
     )
-    if ended.trouble:
-        return after_failure(decision, ended.trouble)
+    if ended.error:
+        return after_failure(decision, ended.error)
     front = decision.fetched
     polling = replace(
         succeeded(decision, 0),
@@ -300,8 +300,8 @@ def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
     answer = ended.answer
     if answer is None:
         return replace(front, at=at)
-    if ended.trouble:
-        return replace(answer, at=at, error=ended.trouble, hops=())
+    if ended.error:
+        return replace(answer, at=at, error=ended.error, hops=())
     return replace(
         front,
         at=at,

@@ -167,13 +167,13 @@ WalkReply: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a walk ended. ``trouble`` says why it failed, "" if it did not.
+    """How a walk ended. ``error`` says why it failed, "" if it did not.
 
     ``answer`` is the one that the status is about: the failed one, or that which says
     best how fresh the site is; None: the front document's. ``problems`` are for people.
     """
 
-    trouble: str = ""
+    error: str = ""
     answer: Fetched | None = None
     problems: tuple[str, ...] = ()
 
@@ -215,7 +215,7 @@ class Failed(Exception):
     def __init__(self, answer: Fetched, reason: str) -> None:
         super().__init__(reason)
         self.answer = answer
-        self.trouble = f"{answer.url}: {reason}"
+        self.error = f"{answer.url}: {reason}"
 
 
 class Exhausted(Exception):

@@ -16,7 +16,7 @@ from hub.core.schedule.posting_profile import velocity
 from storage.records import FeedState, Polling, StoredFeed
 
 FAILING_AFTER = timedelta(days=2)
-"""How long a feed is in trouble before that is worth a line."""
+"""How long a feed is in error before that is worth a line."""
 WATCHED_LEAST = timedelta(days=14)
 """How long a feed is watched before its polls are called wasteful."""
 WASTEFUL = 300.0
@@ -26,7 +26,7 @@ _DAY = 86_400.0
 
 class FindingKind(StrEnum):
     DEAD = "dead"  # no longer polled: it is gone
-    FAILING = "failing"  # in trouble for days, still polled
+    FAILING = "failing"  # in error for days, still polled
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
     FLOODING = "flooding"  # more new entries than are told in a day

@@ -364,8 +364,8 @@ def test_over_https_all_is_over_https() -> None:
     walks.scp.publish()
     ended = walks.visit()
     assert ended is not None
-    assert "named over https, must be there too" in ended.trouble
-    assert "no feed was found" in ended.trouble
+    assert "named over https, must be there too" in ended.error
+    assert "no feed was found" in ended.error
 
 
 def test_a_server_in_trouble_is_left_alone(walks: Walks) -> None:
@@ -377,7 +377,7 @@ def test_a_server_in_trouble_is_left_alone(walks: Walks) -> None:
         walks.seen = b""
         ended = walks.visit()
         assert ended is not None
-        assert ended.trouble == "http://site.test/none: busy"
+        assert ended.error == "http://site.test/none: busy"
         assert walks.asked == [SITEMAP, path]
     del walks.site.answers[path]
     assert walks.well() == []
@@ -392,7 +392,7 @@ def test_a_server_that_nobody_may_believe_is_not_waited_for(walks: Walks) -> Non
     )
     ended = walks.visit()
     assert ended is not None
-    assert ended.trouble == ""
+    assert ended.error == ""
     assert any("the site's feed is read instead" in each for each in ended.problems)
 
 
@@ -422,7 +422,7 @@ def test_a_sitemap_that_cannot_be_read_is_trouble(walks: Walks) -> None:
     walks.site.put(SITEMAP, "<urlset>")
     ended = walks.visit()
     assert ended is not None
-    assert ended.trouble
+    assert ended.error
 
 
 def test_problems_of_the_sitemap_and_of_pages_are_told(walks: Walks) -> None:
@@ -447,7 +447,7 @@ def test_blocks_that_are_passed_over_are_told_once(walks: Walks) -> None:
     ended = walks.visit()
 
     assert ended is not None
-    assert ended.trouble == ""
+    assert ended.error == ""
     url = walks.site.url(path)
     notes = [
         f"{url}: line {n}: /content/0/type: no known type; passed over"
@@ -488,10 +488,10 @@ def test_a_feed_is_looked_for_at_the_first_page(walks: Walks, home: str | None) 
     ended = walks.visit()
     assert ended is not None
     if home is not None and "jsonfeed" in home:
-        assert ended.trouble == ""
+        assert ended.error == ""
         assert walks.is_read
     else:
-        assert "answered 404 Not Found; and no feed was found" in ended.trouble
+        assert "answered 404 Not Found; and no feed was found" in ended.error
 
 
 def test_a_feed_that_has_gone_is_looked_for_again(walks: Walks) -> None:
@@ -501,7 +501,7 @@ def test_a_feed_that_has_gone_is_looked_for_again(walks: Walks) -> None:
     del walks.site.pages["/n"]
     ended = walks.visit()
     assert ended is not None
-    assert "no feed was found" in ended.trouble
+    assert "no feed was found" in ended.error
     assert walks.asked == [SITEMAP, "/n", "/", "/n"]
 
 
@@ -549,7 +549,7 @@ def test_a_time_that_nobody_can_believe_is_named_and_the_feed_read_instead(
     for _ in range(3):
         ended = walks.visit()
         assert ended is not None
-        assert ended.trouble == ""
+        assert ended.error == ""
         assert len(ended.problems) == 1
         assert f"{problem}; the site's feed is read instead" in ended.problems[0]
         assert walks.asked[-1] == "/n"
@@ -576,7 +576,7 @@ def test_without_a_feed_a_time_that_nobody_can_believe_is_trouble() -> None:
     walks.scp.snapshot()
     ended = walks.visit()
     assert ended is not None
-    assert "lies in the future; and no feed was found" in ended.trouble
+    assert "lies in the future; and no feed was found" in ended.error
 
 
 MISSING = "section all: a delta is missing; what it had comes with the next snapshot"
@@ -595,7 +595,7 @@ def test_a_delta_that_is_not_there_is_told_and_mended_by_the_next_snapshot(
     for _ in range(2):
         ended = walks.visit()
         assert ended is not None
-        assert ended.trouble == ""
+        assert ended.error == ""
         assert ended.problems[0] == MISSING
         assert f"{lost}: answered 404 Not Found" in ended.problems[1]
         assert ("the site's feed is read instead" in ended.problems[1]) is has_feed
