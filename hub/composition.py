@@ -93,13 +93,12 @@ from hub.upstream.subscriber import Subscriber
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.web.server.http_server import HttpServer, create_server
-from hub.websub.discovery import Discovery
-from hub.websub.intents import Intents
-from hub.websub.pings import Pings
-from hub.websub.questions import Questions
-from hub.websub.topics import OpenHub, Topics
-from hub.websub.validation import Validation
-from hub.websub.verifier import Verifier
+from hub.websub.callback_challenge import CallbackChallenges
+from hub.websub.intent_verification import IntentVerification
+from hub.websub.ping_queue import PingQueue
+from hub.websub.publisher_validation import PublisherValidation
+from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
+from hub.websub.verification_loop import VerificationLoop
 from protocols.http import user_agent
 from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.outlines import MOST_BYTES
@@ -257,8 +256,8 @@ async def build_hub(
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.
     asking = user_agent(PRODUCT, url=hub_url, contact=settings.contact)
-    questions = Questions(network, clock, asking, callbacks)
-    validation = Validation(storage, network, asking, publishers)
+    questions = CallbackChallenges(network, clock, asking, callbacks)
+    validation = PublisherValidation(storage, network, asking, publishers)
     subscriptions = SubscriptionService(
         storage,
         feeds,
@@ -278,18 +277,18 @@ async def build_hub(
         wake_verifier=lambda: verifier.wake(),
     )
     policy = OpenHub(settings.open_hub)
-    topics = Topics(
+    topics = TopicAdmission(
         storage,
         poller,
         feed_fetcher,
-        Discovery(parser, hub_url),
+        NamedHubs(parser, hub_url),
         publishers,
         clock,
         policy,
         asking,
         local_topics,
     )
-    intents = Intents(
+    intents = IntentVerification(
         storage,
         topics,
         questions,
@@ -298,8 +297,8 @@ async def build_hub(
         superfeedr,
         settings.overlap_of_secrets,
     )
-    verifier = Verifier(storage, intents, questions, clock)
-    pings = Pings(poller, clock)
+    verifier = VerificationLoop(storage, intents, questions, clock)
+    pings = PingQueue(poller, clock)
     websub = WebSubService(
         storage,
         verifier.wake,

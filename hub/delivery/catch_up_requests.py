@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hub.core.delivery.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUpProgress
 from hub.delivery.notifications import (
-    Document,
+    NotificationBody,
     Notifications,
     NotRenderable,
     is_sent_as_is,
@@ -37,7 +37,7 @@ class CatchUpRequest:
     """
 
     last: Position
-    document: Document | None
+    document: NotificationBody | None
     missing: str = ""
 
 

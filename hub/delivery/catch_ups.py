@@ -27,9 +27,9 @@ from hub.core.delivery.delivery_outcome import (
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
-from hub.delivery.endings import Endings
+from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.leases import Leases
-from hub.delivery.poster import Poster
+from hub.delivery.webhook import Poster
 from hub.limits.origin_limiter import origin_of
 from hub.runtime.clock import Clock
 from storage.contract import LogStore
@@ -86,7 +86,7 @@ class CatchUps:
         acknowledgements: Acknowledgements,
         leases: Leases,
         random: Random,
-        endings: Endings,
+        endings: RecentlyEnded,
     ) -> None:
         self._log = log_store
         self._clock = clock

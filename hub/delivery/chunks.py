@@ -14,7 +14,7 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
 from hub.delivery.notifications import (
-    Document,
+    NotificationBody,
     Notifications,
     NotRenderable,
     is_sent_as_is,
@@ -192,14 +192,16 @@ class Chunks:
         return chunk
 
     async def _start(self, claimed: ClaimedChunk, chunk: OpenChunk) -> None:
-        rendered: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
+        rendered: dict[
+            tuple[str, str, str], NotificationBody | NotRenderable | None
+        ] = {}
         members = []
         for index, subscription in claimed.pending:
             key = (subscription.topic, subscription.format, subscription.updates)
             if key not in rendered:  # once for all who get the same
                 rendered[key] = await self._document(claimed.record, subscription)
             found = rendered[key]
-            document = found if isinstance(found, Document) else None
+            document = found if isinstance(found, NotificationBody) else None
             brought = document.position if document else BEFORE_ALL
             first = FirstDelivery.of(claimed, index, subscription, brought)
             if document is None:
@@ -216,7 +218,7 @@ class Chunks:
 
     async def _document(
         self, record: Record, subscription: Subscription
-    ) -> Document | NotRenderable | None:
+    ) -> NotificationBody | NotRenderable | None:
         """What the subscription is sent."""
         try:
             return await self._notifications.document((record,), subscription)

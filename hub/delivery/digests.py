@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
 from hub.delivery.notification_counter import NotificationCounter
-from hub.delivery.requests import delivery_of, request_of
+from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Network
 from hub.http.network_errors import NetworkError
 from hub.runtime.clock import Clock

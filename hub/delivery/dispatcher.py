@@ -20,14 +20,13 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.chunks import Chunks
-from hub.delivery.endings import Endings
+from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.first_deliveries import FirstDeliveries
 from hub.delivery.leases import Leases
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
-from hub.delivery.poster import Poster, Sender
-from hub.delivery.slow_requests import SlowRequests
 from hub.delivery.stragglers import Stragglers
+from hub.delivery.webhook import Poster, Sender, SlowRequests
 from hub.http import Network, Purpose
 from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.background import DrainingTaskGroup
@@ -130,7 +129,7 @@ class _Run:
         metrics: Metrics,
         credits: NotificationCounter,
     ) -> None:
-        deliveries, endings = storage.deliveries, Endings()
+        deliveries, endings = storage.deliveries, RecentlyEnded()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)
         self._grace = limits.grace
         self._crew = DrainingTaskGroup()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.status.feed_status import shown_status
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.local_topics import name_topic
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
@@ -45,8 +45,10 @@ async def read_feed_document(
     )
 
 
-def render_feed_document(notification: Notification, format: Format) -> Document:
+def render_feed_document(
+    notification: Notification, format: Format
+) -> NotificationBody:
     """As JSON if that is the format; as Atom, too, for who gets topics as they are."""
     if format is Format.JSON:
-        return Document(JSON_TYPE, render_json(notification))
-    return Document(ATOM_TYPE, render_atom(notification))
+        return NotificationBody(JSON_TYPE, render_json(notification))
+    return NotificationBody(ATOM_TYPE, render_atom(notification))

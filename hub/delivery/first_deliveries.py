@@ -31,11 +31,10 @@ from hub.core.delivery.first_delivery import (
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.endings import Endings
+from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.leases import Leases
-from hub.delivery.notifications import Document
-from hub.delivery.poster import Poster
-from hub.delivery.slow_requests import SLOW_SECONDS
+from hub.delivery.notifications import NotificationBody
+from hub.delivery.webhook import SLOW_SECONDS, Poster
 from hub.limits.fair_queue import FairQueue
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
@@ -61,7 +60,7 @@ class Member:
 
     chunk: OpenChunk
     first: FirstDelivery
-    document: Document
+    document: NotificationBody
     origin: str
     parked_at: float = NEVER  # monotonic; when its origin first had no place
     aside: tuple[CatchUpProgress, float] | None = (
@@ -80,7 +79,7 @@ class FirstDeliveries:
         acknowledgements: Acknowledgements,
         leases: Leases,
         random: Random,
-        endings: Endings,
+        endings: RecentlyEnded,
         *,
         crew: DrainingTaskGroup,
         limit: int,

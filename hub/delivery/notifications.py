@@ -3,6 +3,8 @@
 A record is rendered with the current state of its entries, marked as updated where that
 is newer than the record. Entries deleted since are left out: who wants to hear of
 deletions gets their own record. A record of which nothing is left is not sent.
+
+What records say together, with the current state of their entries.
 """
 
 from __future__ import annotations
@@ -15,28 +17,102 @@ from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 import structlog
+from msgspec.structs import replace
 
 from hub.core.status.feed_status import track_status
-from hub.delivery.news import News, Told
 from hub.local_topics import name_topic
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
-from protocols.model import Feed, Notification
+from protocols.model import Deletion, Entry, Feed, Link, Notification
 from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
 from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
+from protocols.superfeedr.rendered_values import source_topic
 from protocols.urls import selector_of
 from storage.contract import LogStore
 from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
     BEFORE_ALL,
     EntryId,
+    EntryRef,
     Format,
     Position,
     Record,
     RecordKind,
+    SourceFeed,
+    StoredEntry,
     Updates,
 )
 from storage.subscription_filter import DOCUMENT_KINDS, wanted_entries
+
+STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT})
+"""Sent as a status without entries. The content itself is for as-is subscriptions;
+to the others a resource that is not a feed has only a status (Superfeedr 1.10)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRecord:
+    """A record with what it tells a subscription of, and the state that has now.
+
+    ``source``: of a track query's record, the feed that the entries are of.
+    """
+
+    record: Record
+    refs: tuple[EntryRef, ...]
+    stored: list[StoredEntry]
+    source: SourceFeed | None = None
+
+
+class NotificationBuilder:
+    """What records say together: each entry once, in its current state."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.deletions: dict[str, Deletion] = {}
+        self.updated: set[str] = set()
+        self._has_status = False
+
+    @property
+    def is_status_only(self) -> bool:
+        return not self.entries and not self.deletions
+
+    @property
+    def is_empty(self) -> bool:
+        return self.is_status_only and not self._has_status
+
+    def add(self, told: LoadedRecord) -> None:
+        record = told.record
+        self._has_status |= record.kind in STATUS_KINDS
+        source = _source_feed(record, told.source) if told.source else None
+        revisions = {ref.entry_id: ref.revision for ref in told.refs}
+        for each in told.stored:
+            if each.deleted is not (record.kind is RecordKind.DELETED):
+                continue  # its state changed since, and that has its own record
+            entry = unpack(each.body, Entry)
+            if each.deleted:
+                deletion = Deletion(key=entry.key, id=entry.id, at=record.at)
+                self.deletions[entry.key] = deletion
+            else:
+                if source is not None:
+                    entry = replace(entry, source=source)
+                self._add_entry(entry, each.revision > revisions[each.id])
+
+    def _add_entry(self, entry: Entry, is_newer: bool) -> None:
+        self.entries.pop(entry.key, None)  # its last mention gives it its place
+        self.entries[entry.key] = entry
+        if is_newer:
+            self.updated.add(entry.key)
+        else:
+            self.updated.discard(entry.key)
+
+
+def _source_feed(record: Record, source: SourceFeed) -> Feed:
+    """With its status when it had the entries, and where it is subscribed to here."""
+    head = unpack(source.head, Feed) if source.head else Feed()
+    links = head.links
+    if source_topic(head) != source.url:
+        links = (Link(rel="superfeedr", href=source.url), *links)
+    return replace(head, links=links, status=record.status)
+
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
@@ -49,7 +125,7 @@ States: TypeAlias = tuple[tuple[EntryId, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class NotificationBody:
     """The body of a notification with its media type, ready to be signed and sent.
 
     ``position``: as-is, of the record that brought the document. Whoever gets it is
@@ -69,7 +145,7 @@ class NotRenderable(Exception):
     """The hub fails to render these records, by its own fault."""
 
 
-class Taker(Protocol):
+class RenditionTarget(Protocol):
     """What of a subscription decides which document it gets."""
 
     @property
@@ -93,7 +169,7 @@ class Rendition:
     updates: Updates
 
     @classmethod
-    def of(cls, records: Sequence[Record], subscription: Taker) -> Rendition:
+    def of(cls, records: Sequence[Record], subscription: RenditionTarget) -> Rendition:
         """Of records of one feed, in order, that the subscription wants."""
         has_updates = any(each.kind is RecordKind.UPDATED for each in records)
         is_by_topic = subscription.format is Format.BY_TOPIC
@@ -106,7 +182,7 @@ class Rendition:
         )
 
 
-def is_sent_as_is(subscription: Taker, record: Record) -> bool:
+def is_sent_as_is(subscription: RenditionTarget, record: Record) -> bool:
     """Whether a record is told by the topic's own document.
 
     To who asked for no format it is unless the topic is a feed: that is decided by the
@@ -128,14 +204,14 @@ class Notifications:
     def __init__(self, log: LogStore, hub_url: str) -> None:
         self._log = log
         self._hub_url = hub_url
-        self._kept: OrderedDict[Rendition, tuple[States, Document | None]]
+        self._kept: OrderedDict[Rendition, tuple[States, NotificationBody | None]]
         self._kept = OrderedDict()
         self._kept_bytes = 0
         self._locks: KeyedLock[Rendition] = KeyedLock()
 
     async def document(
-        self, records: Sequence[Record], subscription: Taker
-    ) -> Document | None:
+        self, records: Sequence[Record], subscription: RenditionTarget
+    ) -> NotificationBody | None:
         """The document that tells a subscription of these records; None: nothing to.
 
         Raises `NotRenderable`: what one feed sends must not end all deliveries.
@@ -158,7 +234,7 @@ class Notifications:
             self._keep(rendition, states, document)
             return document
 
-    async def _is_silent(self, subscription: Taker, record: Record) -> bool:
+    async def _is_silent(self, subscription: RenditionTarget, record: Record) -> bool:
         """Whether it is a status that nobody can tell from the topic's own document."""
         is_by_topic = subscription.format is Format.BY_TOPIC
         if not is_by_topic or record.kind not in _STATUSES:
@@ -171,19 +247,19 @@ class Notifications:
         is_there = record.status.code == HTTPStatus.OK
         return is_there or await self._log.body(record.feed_id) is not None
 
-    async def _read(self, record: Record, rendition: Rendition) -> Told:
+    async def _read(self, record: Record, rendition: Rendition) -> LoadedRecord:
         refs = wanted_entries(record, rendition.updates)
         source = None
         if record.source is not None:
             source = await self._log.source(record.source, record.feed_id)
             if source is None:  # the query's owner may not read it, or no longer
-                return Told(record, (), [])
+                return LoadedRecord(record, (), [])
         stored = await self._log.entries([ref.entry_id for ref in refs])
-        return Told(record, refs, stored, source)
+        return LoadedRecord(record, refs, stored, source)
 
     async def _render(
-        self, told: Sequence[Told], rendition: Rendition, states: States
-    ) -> Document | None:
+        self, told: Sequence[LoadedRecord], rendition: Rendition, states: States
+    ) -> NotificationBody | None:
         head = await self._log.feed_head(told[-1].record.feed_id)
         rendering = partial(self._rendered, told, rendition, states, head)
         try:
@@ -203,19 +279,19 @@ class Notifications:
 
     def _rendered(
         self,
-        told: Sequence[Told],
+        told: Sequence[LoadedRecord],
         rendition: Rendition,
         states: States,
         head: bytes | None,
-    ) -> Document | None:
+    ) -> NotificationBody | None:
         notification = self._notification(told, rendition, head)
         if notification is None:
             return None
         if rendition.format is Format.ATOM:
-            return Document(ATOM_TYPE, render_atom(notification), shows=states)
-        return Document(JSON_TYPE, render_json(notification), shows=states)
+            return NotificationBody(ATOM_TYPE, render_atom(notification), shows=states)
+        return NotificationBody(JSON_TYPE, render_json(notification), shows=states)
 
-    async def _latest_document(self, record: Record) -> Document | None:
+    async def _latest_document(self, record: Record) -> NotificationBody | None:
         """The topic's own document; bytes and Content-Type are the publisher's."""
         stored = await self._log.body(record.feed_id)
         if stored is None:
@@ -225,12 +301,12 @@ class Notifications:
         size = unpacked_size(stored.body)
         is_large = size > LARGE_BYTES
         body = await run_in_thread(unpacking, size) if is_large else unpacking()
-        return Document(stored.content_type, body, stored.position)
+        return NotificationBody(stored.content_type, body, stored.position)
 
     def _notification(
-        self, told: Sequence[Told], rendition: Rendition, head: bytes | None
+        self, told: Sequence[LoadedRecord], rendition: Rendition, head: bytes | None
     ) -> Notification | None:
-        news = News()
+        news = NotificationBuilder()
         for each in told:
             news.add(each)
         if news.is_empty:
@@ -249,7 +325,7 @@ class Notifications:
         )
 
     def _keep(
-        self, rendition: Rendition, states: States, document: Document | None
+        self, rendition: Rendition, states: States, document: NotificationBody | None
     ) -> None:
         _, outdated = self._kept.pop(rendition, ((), None))
         self._kept[rendition] = states, document
@@ -266,5 +342,5 @@ def _head_of(record: Record, head: bytes | None) -> Feed:
     return unpack(head, Feed) if head else Feed()
 
 
-def _size(document: Document | None) -> int:
+def _size(document: NotificationBody | None) -> int:
     return 0 if document is None else len(document.body)

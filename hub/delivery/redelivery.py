@@ -16,8 +16,8 @@ import structlog
 from hub import __version__
 from hub.core.delivery.delivery_outcome import Verdict, verdict
 from hub.delivery.notification_counter import NotificationCounter
-from hub.delivery.notifications import Document
-from hub.delivery.requests import delivery_of, request_of
+from hub.delivery.notifications import NotificationBody
+from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Answer, Request
 from hub.http.network_errors import NetworkError
 from hub.runtime.clock import Clock
@@ -40,7 +40,7 @@ class Sending(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Order:
     subscription: Subscription
-    document: Document
+    document: NotificationBody
 
 
 class Redeliveries:
@@ -62,7 +62,7 @@ class Redeliveries:
             for _ in range(AT_ONCE):
                 group.create_task(self._work())
 
-    async def send(self, subscription: Subscription, document: Document) -> str:
+    async def send(self, subscription: Subscription, document: NotificationBody) -> str:
         """Why the callback did not take it; "" if it did."""
         async with self._sending:
             request = await self._request(subscription, document)
@@ -74,7 +74,9 @@ class Redeliveries:
             return ""
         return f"it answered {answer.status}"
 
-    def send_later(self, subscription: Subscription, document: Document) -> bool:
+    def send_later(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> bool:
         """False if too many wait already, or too much.
 
         One that is alone may be larger than all together may be.
@@ -103,7 +105,9 @@ class Redeliveries:
         if reason:
             log.info("replay_failed", subscription=order.subscription.id, error=reason)
 
-    async def _request(self, subscription: Subscription, document: Document) -> Request:
+    async def _request(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> Request:
         delivery = delivery_of(
             subscription,
             document,

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from hub.delivery.notifications import Document, Notifications, NotRenderable, States
+from hub.delivery.notifications import (
+    NotificationBody,
+    Notifications,
+    NotRenderable,
+    States,
+)
 from hub.live.live_connections import ChannelKey
 from hub.live.prepared_message import PreparedMessage
 from hub.runtime.caching import KeyedLock
@@ -93,7 +98,11 @@ class MessageRendering:
         return str(Cursor(self._epoch, position))
 
     def _message(
-        self, record: Record, key: ChannelKey, prev: Position, document: Document
+        self,
+        record: Record,
+        key: ChannelKey,
+        prev: Position,
+        document: NotificationBody,
     ) -> PreparedMessage:
         is_atom = key.format is Format.ATOM
         return PreparedMessage(

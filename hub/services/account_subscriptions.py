@@ -40,7 +40,7 @@ from hub.services.topic_addresses import (
     format_of,
     read_topic,
 )
-from hub.websub.questions import Question, Reply
+from hub.websub.callback_challenge import ChallengeReply, Question
 from protocols.protocol_errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
@@ -78,7 +78,7 @@ class Verify(StrEnum):
 class SubscriptionRequest:
     """What an account asks of a topic: to be subscribed, or to be so no more.
 
-    It is also what its callback is asked about (`hub.websub.questions.Question`).
+    It is also what its callback is asked about (`hub.websub.callback_challenge.Question`).
     """
 
     topic: str
@@ -158,7 +158,7 @@ class SubscriptionReport:
 
 
 class Publishers(Protocol):
-    """What is needed of `hub.websub.validation.Validation`."""
+    """What is needed of `hub.websub.publisher_validation.Validation`."""
 
     async def refusal(
         self,
@@ -353,11 +353,11 @@ _NULL_DEVICES: Final = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null
 
 
 class Asker(Protocol):
-    """What is needed of `hub.websub.questions.Questions`."""
+    """What is needed of `hub.websub.callback_challenge.Questions`."""
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
-    ) -> Reply: ...
+    ) -> ChallengeReply: ...
 
 
 def is_null_device(callback: str, public_url: str) -> bool:

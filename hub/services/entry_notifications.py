@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from hub.core.status.feed_status import shown_status
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.local_topics import name_topic
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.live.live_messages import BodyFormat
@@ -46,18 +46,18 @@ class CollectedEntries:
         return sum(unpacked_size(entry.body) for entry in self.entries)
 
 
-async def render(collected: CollectedEntries, format: BodyFormat) -> Document:
+async def render(collected: CollectedEntries, format: BodyFormat) -> NotificationBody:
     rendering = partial(_rendered, collected, format)
     size = collected.size
     is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
     return await run_in_thread(rendering, size) if is_large else rendering()
 
 
-def _rendered(collected: CollectedEntries, format: BodyFormat) -> Document:
+def _rendered(collected: CollectedEntries, format: BodyFormat) -> NotificationBody:
     notification = notify(collected)
     if format is BodyFormat.ATOM:
-        return Document(ATOM_TYPE, render_atom(notification))
-    return Document(JSON_TYPE, render_json(notification))
+        return NotificationBody(ATOM_TYPE, render_atom(notification))
+    return NotificationBody(JSON_TYPE, render_json(notification))
 
 
 def notify(collected: CollectedEntries) -> Notification:

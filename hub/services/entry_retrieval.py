@@ -18,7 +18,7 @@ import structlog
 
 from hub.core.news.document_bodies import part_body
 from hub.core.status.feed_status import shown_status, track_status
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.local_topics import LocalTopics
 from hub.runtime.offloading import run_in_thread
 from hub.services.account_subscriptions import is_null_device
@@ -160,7 +160,9 @@ class RetrievalService:
         (source,) = await self._storage.entries.sources(reach.feeds)
         return shown_status(source.feed, source.standing)
 
-    async def document(self, subscription: Subscription, count: int) -> Document:
+    async def document(
+        self, subscription: Subscription, count: int
+    ) -> NotificationBody:
         """A subscription's topic, in its format; as it is, it has all its entries.
 
         Raises `NotReadable` if the feed is gone.
@@ -185,7 +187,7 @@ class RetrievalService:
             await self.collect(selection, EntryRange(count=count)), format
         )
 
-    async def own_document(self, selection: Selection) -> Document | None:
+    async def own_document(self, selection: Selection) -> NotificationBody | None:
         """Of one topic that is no feed: what is kept of it, as it came or the part.
 
         None for everything else. Nothing is fetched for it.
@@ -198,7 +200,7 @@ class RetrievalService:
             return None
         return await self._kept(feed)
 
-    async def _kept_or_fetched(self, feed: StoredFeed) -> Document | None:
+    async def _kept_or_fetched(self, feed: StoredFeed) -> NotificationBody | None:
         """Of what is no feed also where nobody has wanted it as it is so far: then no
         more than what is in it is known, and it is fetched once more."""
         kept = await self._kept(feed)
@@ -208,7 +210,7 @@ class RetrievalService:
         await self._feeds.fetch(feed.id)
         return await _unpacked(await self._storage.log.body(feed.id))
 
-    async def _kept(self, feed: StoredFeed) -> Document | None:
+    async def _kept(self, feed: StoredFeed) -> NotificationBody | None:
         kept = await self._storage.log.body(feed.id)
         if kept is not None or feed.format != FeedFormat.PART:
             return await _unpacked(kept)
@@ -305,18 +307,18 @@ def _selected(subscription: Subscription, feed: StoredFeed) -> SelectedTopic:
     return SelectedTopic(subscription.topic, feed.id, is_track)
 
 
-async def _unpacked(kept: StoredBody | None) -> Document | None:
+async def _unpacked(kept: StoredBody | None) -> NotificationBody | None:
     if kept is None:
         return None
     unpacking = partial(unpack_bytes, kept.body)
-    return Document(
+    return NotificationBody(
         kept.content_type, await run_in_thread(unpacking, unpacked_size(kept.body))
     )
 
 
-def _part_of(stored: StoredEntry) -> Document:
+def _part_of(stored: StoredEntry) -> NotificationBody:
     part = part_body(unpack(stored.body, Entry))
-    return Document(part.content_type, part.body)
+    return NotificationBody(part.content_type, part.body)
 
 
 DEFAULT_COUNT = 10
@@ -381,9 +383,13 @@ class Selection:
 class Redelivering(Protocol):
     """What is needed of `hub.delivery.redelivery.Redeliveries`."""
 
-    async def send(self, subscription: Subscription, document: Document) -> str: ...
+    async def send(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> str: ...
 
-    def send_later(self, subscription: Subscription, document: Document) -> bool: ...
+    def send_later(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> bool: ...
 
 
 class ReplayService:

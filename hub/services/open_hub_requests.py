@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from hub.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.service_errors import HubClosed, TooManyWaiting
-from hub.websub.pings import Pings, Taken
-from hub.websub.topics import OpenHub
+from hub.websub.ping_queue import PingQueue, Taken
+from hub.websub.topic_admission import OpenHub
 from protocols.protocol_errors import InvalidValue
 from protocols.track import is_track_topic
 from protocols.websub.websub_parameters import (
@@ -104,7 +104,7 @@ class WebSubService:
         self,
         storage: Storage,
         wake_verifier: Callable[[], None],
-        pings: Pings,
+        pings: PingQueue,
         clock: Clock,
         *,
         policy: OpenHub,

@@ -20,7 +20,7 @@ import structlog
 from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
-from hub.websub.pings import Pings
+from hub.websub.ping_queue import PingQueue
 from protocols.identity import checksum
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
@@ -76,7 +76,7 @@ class Deliveries:
         self,
         storage: Storage,
         bringing: PushedContent,
-        pings: Pings,
+        pings: PingQueue,
         clock: Clock,
         pauses: Sequence[float] = RETRY_SECONDS,
     ) -> None:

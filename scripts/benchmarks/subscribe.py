@@ -21,7 +21,7 @@ import aiohttp
 
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
-from hub.websub.questions import draw_challenge
+from hub.websub.callback_challenge import draw_challenge
 from protocols.websub.verification import verification_url
 from scripts.benchmarks.bare import bare_session, get_each
 from scripts.benchmarks.measuring import (

@@ -28,7 +28,7 @@ from hub.services.open_hub_requests import (
 )
 from hub.services.service_errors import TooManyWaiting
 from hub.web.application import create_application
-from hub.websub import verifier as verifier_module
+from hub.websub import verification_loop as verifier_module
 from protocols.websub.signatures import sign_webhook
 from protocols.websub.websub_parameters import UnsubscribeRequest
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState

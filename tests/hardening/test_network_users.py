@@ -24,12 +24,12 @@ WISHES = {"Ask", "Download"}
 
 ASKING = {
     # callbacks
-    "hub.delivery.requests": {
+    "hub.delivery.webhook": {
         "a callback that redirects what is delivered",
         "a callback that redirects a replay and a denial",
     },
     "hub.delivery.denials": {"a callback that redirects a replay and a denial"},
-    "hub.websub.questions": {
+    "hub.websub.callback_challenge": {
         "a callback of the open hub",
         "a callback that redirects its question",
         "a callback that is asked before the answer",
@@ -39,7 +39,7 @@ ASKING = {
     "hub.ingest.visitor": {"a feed that is added", "a topic that is pinged"},
     "hub.sites.feed_finder": {"a page that is looked at", "a feed that a page names"},
     "hub.ingest.polite_fetchers": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
-    "hub.websub.topics": {"a topic of the open hub"},
+    "hub.websub.topic_admission": {"a topic of the open hub"},
     "hub.services.feed_lists": {"a list of feeds", "a list that another includes"},
     "hub.core.sites.": {
         "a site that a page names",
@@ -52,7 +52,7 @@ ASKING = {
         "a hub that redirects a subscriber",
         "a cloud that a feed names",
     },
-    "hub.websub.validation": {
+    "hub.websub.publisher_validation": {
         "a publisher who is asked who may subscribe",
         "a publisher that the operator names",
     },

@@ -24,7 +24,7 @@ from tests.support.websub import HubAnswer, Topic, WebSubScene, websub_scene
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 AT_ONCE, A_SECOND = 10, 1
-"""Fetches for pings of one topic, whoever sends them (`hub.websub.pings`)."""
+"""Fetches for pings of one topic, whoever sends them (`hub.websub.ping_queue`)."""
 FLOOD = 1_000
 
 

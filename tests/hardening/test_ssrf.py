@@ -20,7 +20,7 @@ from hub.limits.host_limiter import HostLimiter
 from hub.publishing.openfeeder_analytics import create_sink
 from hub.settings import Settings
 from hub.upstream.requests import HubRequests
-from hub.websub.validation import Validation
+from hub.websub.publisher_validation import PublisherValidation
 from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from storage.records import FeedId, NewFeed, NewPushCallback, Polling, PushWay
 from tests.hardening.forbidden_addresses import (
@@ -211,7 +211,9 @@ async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> 
         await storage.feeds.set_subscription_callback(added.id, set_for_it)
         limiter = HostLimiter(clock)
         feed = replace(added, polling=Polling(validator=url))
-        await Validation(storage, network, "Fanfare", limiter).refusal(feed, {})
+        await PublisherValidation(storage, network, "Fanfare", limiter).refusal(
+            feed, {}
+        )
         await storage.close()
         return
     way = PushWay.CLOUD if named == "cloud" else PushWay.WEBSUB

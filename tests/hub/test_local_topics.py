@@ -10,7 +10,7 @@ from hub.local_topics import LocalTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
 from hub.services.open_hub_requests import Ping
-from hub.websub.topics import TopicRefused
+from hub.websub.topic_admission import TopicRefused
 from protocols.live.live_messages import Subscribe as Listen
 from protocols.protocol_errors import InvalidValue
 from protocols.websub.websub_parameters import PublishRequest, SubscribeRequest

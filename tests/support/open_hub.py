@@ -20,12 +20,11 @@ from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter
 from hub.local_topics import LocalTopics
 from hub.services.open_hub_requests import WebSubService
-from hub.websub.discovery import Discovery
-from hub.websub.intents import Intents
-from hub.websub.pings import Pings
-from hub.websub.questions import Questions
-from hub.websub.topics import OpenHub, Topics
-from hub.websub.verifier import Verifier
+from hub.websub.callback_challenge import CallbackChallenges
+from hub.websub.intent_verification import IntentVerification
+from hub.websub.ping_queue import PingQueue
+from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
+from hub.websub.verification_loop import VerificationLoop
 from protocols.feeds import ParseContext
 from protocols.feeds import parse as parse_feed
 from protocols.model import ParsedFeed
@@ -134,11 +133,11 @@ class OpenHubScene:
     poller: FakePoller
     callbacks: ScriptedCallbacks
     fetches: ScriptedTopics
-    topics: Topics
-    questions: Questions
-    intents: Intents
-    verifier: Verifier
-    pings: Pings
+    topics: TopicAdmission
+    questions: CallbackChallenges
+    intents: IntentVerification
+    verifier: VerificationLoop
+    pings: PingQueue
     service: WebSubService
     accounts: FakeAccounts
 
@@ -189,11 +188,11 @@ async def open_hub_scene(
     try:
         clock, callbacks, fetches = ManualClock(), ScriptedCallbacks(), ScriptedTopics()
         poller = FakePoller(storage, clock)
-        topics = Topics(
+        topics = TopicAdmission(
             storage,
             poller,
             PrefetchedResponses(fetches),
-            Discovery(InlineParser(), HUB_URL),
+            NamedHubs(InlineParser(), HUB_URL),
             _limiter(clock, callbacks, Purpose.TOPIC),
             clock,
             policy,
@@ -201,13 +200,15 @@ async def open_hub_scene(
             LocalTopics(HUB_URL.removesuffix("/hub")),
         )
         limiter = _limiter(clock, callbacks, Purpose.CALLBACK)
-        questions = Questions(
+        questions = CallbackChallenges(
             callbacks, clock, "Fanfare", limiter, challenge=lambda: CHALLENGE
         )
         accounts = FakeAccounts()
-        intents = Intents(storage, topics, questions, clock, accounts=accounts)
-        verifier = Verifier(storage, intents, questions, clock)
-        pings = Pings(poller, clock)
+        intents = IntentVerification(
+            storage, topics, questions, clock, accounts=accounts
+        )
+        verifier = VerificationLoop(storage, intents, questions, clock)
+        pings = PingQueue(poller, clock)
         service = WebSubService(
             storage,
             verifier.wake,

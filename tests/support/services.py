@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
@@ -55,9 +55,9 @@ from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.sites.feed_finder import LookupKind, LookupResult
 from hub.upstream.deliveries import Deliveries
-from hub.websub.pings import Pings
-from hub.websub.questions import Question, Reply
-from hub.websub.topics import OpenHub
+from hub.websub.callback_challenge import ChallengeReply, Question
+from hub.websub.ping_queue import PingQueue
+from hub.websub.topic_admission import OpenHub
 from protocols.feeds.feed_links import choose
 from protocols.protocol_errors import FeedLink
 from storage.contract import Storage
@@ -150,7 +150,7 @@ class FakePoller:
         self.woken += 1
 
 
-CONFIRMED = Reply(
+CONFIRMED = ChallengeReply(
     is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
 )
 
@@ -159,13 +159,13 @@ CONFIRMED = Reply(
 class FakeAsker:
     """Callbacks answer as ``reply`` says, or not at all."""
 
-    reply: Reply = CONFIRMED
+    reply: ChallengeReply = CONFIRMED
     hangs: bool = False
     asked: list[Question] = field(default_factory=list)
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
-    ) -> Reply:
+    ) -> ChallengeReply:
         assert tells_callback
         self.asked.append(verification)
         if self.hangs:
@@ -185,14 +185,16 @@ class FakeRedeliveries:
     """Keeps what is sent again; ``refusal`` is why a callback does not take it."""
 
     refusal: str = ""
-    sent: list[tuple[Subscription, Document]] = field(default_factory=list)
-    later: list[tuple[Subscription, Document]] = field(default_factory=list)
+    sent: list[tuple[Subscription, NotificationBody]] = field(default_factory=list)
+    later: list[tuple[Subscription, NotificationBody]] = field(default_factory=list)
 
-    async def send(self, subscription: Subscription, document: Document) -> str:
+    async def send(self, subscription: Subscription, document: NotificationBody) -> str:
         self.sent.append((subscription, document))
         return self.refusal
 
-    def send_later(self, subscription: Subscription, document: Document) -> bool:
+    def send_later(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> bool:
         self.later.append((subscription, document))
         return not self.refusal
 
@@ -346,7 +348,7 @@ async def open_hub(
         websub = WebSubService(
             storage,
             lambda: None,
-            Pings(poller, clock),
+            PingQueue(poller, clock),
             clock,
             policy=OpenHub.KNOWN,
             public_url="http://hub.example",
@@ -354,7 +356,7 @@ async def open_hub(
         bringing = PushedContent(
             poller, PrefetchedResponses(NoNetwork()).provide_pushed, clock
         )
-        deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
+        deliveries = Deliveries(storage, bringing, PingQueue(poller, clock), clock)
         services = Services(
             storage=storage,
             clock=clock,

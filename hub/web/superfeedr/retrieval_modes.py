@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.search.entry_search import SearchService
 from hub.services import Services
@@ -175,7 +175,7 @@ def accepts_event_stream(call: Call) -> bool:
 
 
 async def answer_document(
-    call: Call, document: Document, format: BodyFormat
+    call: Call, document: NotificationBody, format: BodyFormat
 ) -> Response:
     """Raises `InvalidValue` for the name of a JSONP function."""
     if format is BodyFormat.JSON:
@@ -195,7 +195,7 @@ async def answer_document(
     return answer
 
 
-async def answer_own_document(call: Call, document: Document) -> Response:
+async def answer_own_document(call: Call, document: NotificationBody) -> Response:
     """What a publisher wrote; a browser that shows it runs none of it.
 
     Raises `InvalidValue` for a JSONP function.

@@ -14,7 +14,7 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.live.live_connections import ChannelKey, Client, Interest
 from hub.live.prepared_message import PreparedMessage, chunk_of
 from hub.services.entry_notifications import render
@@ -108,7 +108,7 @@ class Streaming:
 
     async def poll(
         self, call: Call, selection: Selection, page: EntryRange, format: BodyFormat
-    ) -> Document:
+    ) -> NotificationBody:
         """What is stored; if that is nothing, the first notification with entries.
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
@@ -135,7 +135,7 @@ class Streaming:
             timer.cancel()
         if writer.body is None:
             return await render(collected, format)
-        return Document(_CONTENT_TYPES[format], writer.body)
+        return NotificationBody(_CONTENT_TYPES[format], writer.body)
 
     def _client(self, call: Call) -> Client:
         return self._live.client(call.principal, may_ask=False)

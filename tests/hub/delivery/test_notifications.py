@@ -11,7 +11,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from hub.delivery import notifications
-from hub.delivery.notifications import Document, Notifications
+from hub.delivery.notifications import NotificationBody, Notifications
 from protocols.model import Feed, Link, Status
 from storage.contract import LogStore
 from storage.packing import pack, pack_bytes
@@ -122,7 +122,7 @@ async def test_as_is_bytes_and_type_are_untouched() -> None:
     document = await notifications_of(log).document(
         (record,), a_subscription(format=Format.AS_IS)
     )
-    assert document == Document(content_type, body)
+    assert document == NotificationBody(content_type, body)
 
 
 async def test_large_as_is_bytes_are_untouched_too() -> None:
@@ -132,7 +132,7 @@ async def test_large_as_is_bytes_are_untouched_too() -> None:
     document = await notifications_of(log).document(
         (record,), a_subscription(format=Format.AS_IS)
     )
-    assert document == Document("text/x", body)
+    assert document == NotificationBody("text/x", body)
 
 
 async def test_a_record_of_many_entries_is_told_like_any_other() -> None:

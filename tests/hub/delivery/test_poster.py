@@ -10,9 +10,8 @@ from structlog.testing import capture_logs
 
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.notification_counter import GIVEN
-from hub.delivery.notifications import Document
-from hub.delivery.poster import Poster, Sender
-from hub.delivery.slow_requests import SlowRequests
+from hub.delivery.notifications import NotificationBody
+from hub.delivery.webhook import Poster, Sender, SlowRequests
 from hub.http import Answer, Purpose, Request
 from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.origin_limiter import OriginLimiter
@@ -23,7 +22,7 @@ from tests.support.clock import ManualClock
 from tests.support.subscriptions import a_subscription
 
 ORIGIN = "https://callback.example"
-DOCUMENT = Document("application/json", b'{"a":1}')
+DOCUMENT = NotificationBody("application/json", b'{"a":1}')
 
 
 @dataclass
@@ -71,7 +70,7 @@ class Scene:
     async def post(
         self,
         *,
-        document: Document = DOCUMENT,
+        document: NotificationBody = DOCUMENT,
         failures: int = 0,
         missed: tuple[int, int] | None = None,
         **more: object,
@@ -126,7 +125,7 @@ async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
 
 async def test_a_large_document_is_signed_like_any_other() -> None:
     callback = OneCallback()
-    large = Document("application/json", b"[%b]" % (b" " * 300_000))
+    large = NotificationBody("application/json", b"[%b]" % (b" " * 300_000))
     await Scene(callback).post(document=large, secret="s3cret")
     (request,) = callback.requests
     assert verify(request.headers["X-Hub-Signature"], "s3cret", large.body)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hub.delivery import redelivery
 from hub.delivery.notification_counter import GIVEN, NotificationCounter
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.delivery.redelivery import Redeliveries
 from hub.http import Purpose
 from hub.http.network_errors import NetworkError, Unreachable
@@ -19,8 +19,8 @@ from tests.support.receiver import Callbacks
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
 
-DOCUMENT = Document("application/json; charset=utf-8", b"{}")
-LARGE = Document("application/atom+xml", b"x" * 300_000)
+DOCUMENT = NotificationBody("application/json; charset=utf-8", b"{}")
+LARGE = NotificationBody("application/atom+xml", b"x" * 300_000)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def redeliveries(callbacks: Callbacks) -> Redeliveries:
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
 async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_own(
-    callbacks: Callbacks, redeliveries: Redeliveries, document: Document
+    callbacks: Callbacks, redeliveries: Redeliveries, document: NotificationBody
 ) -> None:
     subscription = a_subscription(secret="s3cret", algorithm="sha1")
 
@@ -130,7 +130,7 @@ async def test_only_so_many_wait(redeliveries: Redeliveries) -> None:
 async def test_only_so_much_waits(
     callbacks: Callbacks, redeliveries: Redeliveries
 ) -> None:
-    most = Document("text/plain", bytes(redelivery.MOST_BYTES))
+    most = NotificationBody("text/plain", bytes(redelivery.MOST_BYTES))
     assert redeliveries.send_later(a_subscription(), most)
     assert not redeliveries.send_later(a_subscription(), DOCUMENT)
 
@@ -144,6 +144,6 @@ async def test_only_so_much_waits(
 async def test_what_is_larger_than_all_may_be_waits_alone(
     redeliveries: Redeliveries,
 ) -> None:
-    huge = Document("text/plain", bytes(redelivery.MOST_BYTES + 1))
+    huge = NotificationBody("text/plain", bytes(redelivery.MOST_BYTES + 1))
     assert redeliveries.send_later(a_subscription(), huge)
     assert not redeliveries.send_later(a_subscription(), huge)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hub.delivery.slow_requests import SlowRequests
+from hub.delivery.webhook import SlowRequests
 from hub.http import Answer, Purpose, Request
 from hub.http.network_errors import TimedOut
 from tests.support.clock import ManualClock

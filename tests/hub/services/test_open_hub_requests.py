@@ -8,8 +8,8 @@ import pytest
 from hub.services import open_hub_requests
 from hub.services.open_hub_requests import Ping
 from hub.services.service_errors import HubClosed, TooManyWaiting
-from hub.websub import pings as pings_module
-from hub.websub.topics import OpenHub
+from hub.websub import ping_queue as pings_module
+from hub.websub.topic_admission import OpenHub
 from protocols.websub.websub_parameters import (
     PublishRequest,
     RefusedUrl,

@@ -23,7 +23,7 @@ from hub.upstream.deliveries import (
     Deliveries,
     Delivery,
 )
-from hub.websub.pings import Pings
+from hub.websub.ping_queue import PingQueue
 from storage.contract import Storage
 from storage.errors import WriteFailed
 from storage.records import (
@@ -110,7 +110,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         await storage.log.commit(replace(fetch(feed), push=push))
         bringing = PushedContent(poller, brought.provide_pushed, clock)
         deliveries = Deliveries(
-            storage, bringing, Pings(poller, clock), clock, pauses=(0.0, 0.01)
+            storage, bringing, PingQueue(poller, clock), clock, pauses=(0.0, 0.01)
         )
         yield Scene(storage, poller, brought, deliveries, feed)
     finally:
@@ -252,7 +252,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     deliveries = Deliveries(
         cast(Storage, hints),
         PushedContent(scene.poller, scene.brought.provide_pushed, clock),
-        Pings(scene.poller, clock),
+        PingQueue(scene.poller, clock),
         clock,
     )
     running = asyncio.create_task(deliveries.run())

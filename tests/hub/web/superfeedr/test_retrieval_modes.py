@@ -9,7 +9,7 @@ import httpx2
 import orjson
 import pytest
 
-from hub.delivery.notifications import Document
+from hub.delivery.notifications import NotificationBody
 from hub.services.entry_retrieval import FETCHED_AT_ONCE
 from hub.services.token_authentication import CreateToken
 from storage.records import Format, Standing, TokenScope
@@ -509,7 +509,7 @@ async def test_a_search_looks_past_what_must_not_be_seen(
 # --- replay ---
 
 
-def replayed(document: Document) -> list[str]:
+def replayed(document: NotificationBody) -> list[str]:
     return [item["title"] for item in orjson.loads(document.body)["items"]]
 
 

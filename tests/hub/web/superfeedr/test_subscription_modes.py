@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hub.services.account_subscriptions import ROOM_OF_ACCOUNTS
 from hub.services.open_hub_requests import MOST_PENDING, MOST_PENDING_OF_HOST
-from hub.websub.questions import Reply
+from hub.websub.callback_challenge import ChallengeReply
 from storage.records import (
     ANONYMOUS,
     Format,
@@ -29,13 +29,13 @@ from tests.support.services import START, Hub
 
 TOPIC = "https://example.org/feed.xml"
 CALLBACK = "https://you.example/callback?id=1"
-REFUSED = Reply(
+REFUSED = ChallengeReply(
     is_confirmed=False, is_final=True, last=VerificationTry(at=START, status=404)
 )
-CONFIRMED = Reply(
+CONFIRMED = ChallengeReply(
     is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
 )
-SILENT = Reply(
+SILENT = ChallengeReply(
     is_confirmed=False,
     is_final=False,
     last=VerificationTry(at=START, reason="the connection was refused"),
@@ -188,7 +188,7 @@ async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
     ],
 )
 async def test_a_callback_that_does_not_confirm_is_422(
-    hub: Hub, ask: Ask, reply: Reply, wording: str
+    hub: Hub, ask: Ask, reply: ChallengeReply, wording: str
 ) -> None:
     hub.asker.reply = reply
     answer = await ask(**wanted(hub_verify="sync"))
@@ -420,7 +420,7 @@ async def test_ending_what_never_was_is_put_off_like_anything_else(
 
 @pytest.mark.parametrize(("reply", "status"), [(CONFIRMED, 204), (REFUSED, 422)])
 async def test_ending_what_never_was_is_as_its_callback_says_if_that_is_asked_for(
-    hub: Hub, ask: Ask, reply: Reply, status: int
+    hub: Hub, ask: Ask, reply: ChallengeReply, status: int
 ) -> None:
     hub.asker.reply = reply
     answer = await ask(

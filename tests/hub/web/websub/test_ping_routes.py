@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from hub.services.publisher_notices import MOST_FEEDS_OF_SITE
-from hub.websub import pings as pings_module
+from hub.websub import ping_queue as pings_module
 from protocols.legacy_pings import MOST_BYTES
 from storage.records import NewFeed, Standing, StandingWrite, StoredFeed
 from tests.support.services import Hub

@@ -1,9 +1,22 @@
-"""One notification to one callback, and what came of it."""
+"""Requests that go unanswered for a second move aside, so that others can go on.
+
+A bounded number of them may then hang on until their own deadline, apart from the
+healthy ones. One more is cut short; or, if it is the first trouble with its callback,
+one of those that failed before: so a hundred dead callbacks do not take its time from
+one that is slow, and answers. All requests share one sweep; none has a timer.
+
+A notification as the request that brings it, whatever it is sent for.
+
+One notification to one callback, and what came of it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Final, cast
 
 import structlog
 
@@ -13,18 +26,166 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
     verdict,
 )
-from hub.delivery.notification_counter import NotificationCounter
-from hub.delivery.notifications import Document
-from hub.delivery.requests import delivery_of, request_of
-from hub.delivery.slow_requests import SlowRequests
-from hub.http import Answer, Request
-from hub.http.network_errors import NetworkError
+from hub.delivery.notification_counter import NotificationCounter, lease_end
+from hub.delivery.notifications import NotificationBody
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
+from hub.http.network_errors import NetworkError, TimedOut
 from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.http import parse_retry_after
-from protocols.websub.delivery import WebhookDelivery, notification_id
+from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
 from storage.records import Position, Subscription
+
+SLOW_SECONDS = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A request that has no answer yet."""
+
+    task: asyncio.Task[object]
+    since: float
+    move_aside: Callable[[], None]
+    is_doubtful: bool
+    is_cut: bool = False
+
+    def cut(self) -> None:
+        self.is_cut = True
+        self.task.cancel()
+
+
+class SlowRequests:
+    """Sends requests, and notices in `sweep` which of them take long.
+
+    ``slow_limit`` is how many may hang aside at once.
+    """
+
+    def __init__(self, network: Network, clock: Clock, *, slow_limit: int) -> None:
+        self._network = network
+        self._clock = clock
+        self._slow_limit = slow_limit
+        self._fresh: dict[_Waiting, None] = {}  # in order of their start
+        self._slow: dict[_Waiting, None] = {}  # in the order in which they moved
+
+    async def send(
+        self,
+        request: Request,
+        move_aside: Callable[[], None],
+        *,
+        is_doubtful: bool = False,
+    ) -> Answer:
+        """Send; ``move_aside`` is called if there is no answer within a second.
+
+        ``is_doubtful``: its callback failed before. Raises a `NetworkError`; `TimedOut`
+        too when it was cut short because too many hang, be it before ``move_aside``
+        was called or later.
+        """
+        task = cast("asyncio.Task[object]", asyncio.current_task())
+        since = self._clock.monotonic()
+        waiting = _Waiting(task, since, move_aside, is_doubtful)
+        self._fresh[waiting] = None
+        try:
+            return await self._network.send(request)
+        except asyncio.CancelledError:
+            if waiting.is_cut and not task.uncancel():
+                raise TimedOut("no answer in time, and too many others hang") from None
+            raise
+        finally:
+            self._fresh.pop(waiting, None)
+            self._slow.pop(waiting, None)
+
+    def sweep(self) -> None:
+        """Move aside, or cut short, whoever has waited for a second."""
+        latest = self._clock.monotonic() - SLOW_SECONDS
+        for waiting in list(self._fresh):
+            if waiting.since > latest:
+                return
+            del self._fresh[waiting]
+            if self._has_room_for(waiting):
+                self._slow[waiting] = None
+                waiting.move_aside()
+            else:
+                waiting.cut()
+
+    def _has_room_for(self, waiting: _Waiting) -> bool:
+        """Makes it, if need be and if that is fair."""
+        if len(self._slow) < self._slow_limit:
+            return True
+        if waiting.is_doubtful:
+            return False
+        doubtful = next((each for each in self._slow if each.is_doubtful), None)
+        if doubtful is None:
+            return False
+        del self._slow[doubtful]
+        doubtful.cut()
+        return True
+
+
+LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
+
+
+def delivery_of(
+    subscription: Subscription,
+    document: NotificationBody,
+    credits: int | None,
+    *,
+    id: str,
+    at: int,
+    hub_url: str,
+    user_agent: str,
+    retries: int = 0,
+    missed: tuple[Position, Position] | None = None,
+) -> WebhookDelivery:
+    """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
+    its account has left, None where it has none."""
+    return WebhookDelivery(
+        topic=subscription.topic,
+        callback=subscription.callback,
+        hub=hub_url,
+        content_type=document.content_type,
+        body=document.body,
+        id=id,
+        timestamp=at,
+        secret=subscription.secret,
+        former_secret=_former_secret(subscription, at),
+        algorithm=subscription.algorithm,
+        retries=retries,
+        missed=missed,
+        credits=credits,
+        expires=None if credits is None else lease_end(subscription, at),
+        user_agent=user_agent,
+    )
+
+
+def _former_secret(subscription: Subscription, at: int) -> str:
+    """The one that still signs as well: it is forgotten only some time later.
+
+    ``at`` are whole seconds: that it has ended within the second counts.
+    """
+    until = subscription.former_until
+    is_over = until is None or until.timestamp() < at + 1
+    return "" if is_over else subscription.former_secret
+
+
+async def request_of(delivery: WebhookDelivery) -> Request:
+    """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
+    ignored"."""
+    if len(delivery.body) > LARGE_BYTES and delivery.secret:
+        headers = await run_in_thread(partial(delivery_headers, delivery))
+    else:
+        headers = delivery_headers(delivery)
+    return Request(
+        method="POST",
+        url=delivery.callback,
+        purpose=Purpose.CALLBACK,
+        headers=headers,
+        body=delivery.body,
+        limits=LIMITS,
+        cuts_body=True,
+    )
+
 
 LONGEST_ERROR = 200
 
@@ -101,7 +262,7 @@ class Poster:
     async def post(
         self,
         subscription: Subscription,
-        document: Document,
+        document: NotificationBody,
         position: Position,
         *,
         origin: str,
@@ -133,7 +294,7 @@ class Poster:
     def _delivery(
         self,
         subscription: Subscription,
-        document: Document,
+        document: NotificationBody,
         position: Position,
         failures: int,
         missed: tuple[Position, Position] | None,

@@ -15,9 +15,9 @@ import structlog
 from hub.limits.host_limiter import host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
-from hub.websub.intents import Admission, Intents
-from hub.websub.questions import Questions
-from hub.websub.topics import TopicBusy
+from hub.websub.callback_challenge import CallbackChallenges
+from hub.websub.intent_verification import Admission, IntentVerification
+from hub.websub.topic_admission import TopicBusy
 from protocols.domains import zone_of
 from protocols.urls import normal_url
 from storage.contract import Storage
@@ -50,11 +50,15 @@ class _Pause:
     crowd: str
 
 
-class Verifier:
+class VerificationLoop:
     """Takes up requests that are due, one a second for each callback host."""
 
     def __init__(
-        self, storage: Storage, intents: Intents, questions: Questions, clock: Clock
+        self,
+        storage: Storage,
+        intents: IntentVerification,
+        questions: CallbackChallenges,
+        clock: Clock,
     ) -> None:
         self._verifications = storage.verifications
         self._intents = intents

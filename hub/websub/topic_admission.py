@@ -1,4 +1,6 @@
-"""Which topics strangers may subscribe to, fetched and ready for it.
+"""Whether a topic names this hub (WebSub 4): in its header, or else in its document.
+
+Which topics strangers may subscribe to, fetched and ready for it.
 
 A topic that is here and public needs no more. Any other is looked at as a stranger
 would. What the hub has credentials for is no feed of theirs: without them it is another
@@ -10,24 +12,61 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
 from hub.core.fetched import Fetched
+from hub.core.push.hub_offers import hubs_of_feed, hubs_of_header
 from hub.http.network_errors import Blocked
+from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
 from hub.local_topics import LocalTopics
 from hub.runtime.caching import KeyedLock
 from hub.runtime.clock import Clock
-from hub.websub.discovery import Discovery
+from protocols.feeds import ParseContext
+from protocols.feeds.feed_links import discover
 from protocols.model import Feed
-from protocols.urls import requested_url, resource_url
+from protocols.protocol_errors import FeedError, NotAFeed
+from protocols.urls import normal_url, requested_url, resource_url
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.packing import unpack
-from storage.records import FeedId, FeedState, NewFeed, StoredFeed
+from storage.records import FeedId, FeedState, NewFeed, Polling, StoredFeed
+
+
+class NamedHubs:
+    def __init__(self, parser: Parser, hub_url: str) -> None:
+        self._parser = parser
+        self._hub_url = normal_url(hub_url)
+
+    async def is_named(self, fetched: Fetched) -> bool:
+        """Subscribers "MUST first check for HTTP Link headers"; so does the hub."""
+        hubs = hubs_of_header(fetched) or await self._hubs_of_document(fetched)
+        return self._is_among(hubs)
+
+    def is_named_by(self, polling: Polling, head: Feed) -> bool:
+        """By a feed that is known: its last document, and that one's header."""
+        return self._is_among(polling.hubs or hubs_of_feed(head))
+
+    def _is_among(self, hubs: Sequence[str]) -> bool:
+        return self._hub_url in map(normal_url, hubs)
+
+    async def _hubs_of_document(self, fetched: Fetched) -> Sequence[str]:
+        context = ParseContext(
+            url=fetched.url, content_type=fetched.content_type, now=fetched.at
+        )
+        try:
+            document = await self._parser.parse(fetched.body, context)
+        except NotAFeed:
+            page = await asyncio.to_thread(discover, fetched.body, fetched.url)
+            return page.hubs
+        except FeedError:
+            return ()
+        return hubs_of_feed(document.feed)
+
 
 FETCH_SECONDS = 30.0
 """How long the first fetch of a new topic is waited for, or of one given up."""
@@ -78,13 +117,13 @@ class BaselinePoller(Protocol):
     def wake(self) -> None: ...
 
 
-class Topics:
+class TopicAdmission:
     def __init__(
         self,
         storage: Storage,
         poller: BaselinePoller,
         fetcher: PrefetchedResponses,
-        discovery: Discovery,
+        discovery: NamedHubs,
         limiter: HostLimiter,
         clock: Clock,
         policy: OpenHub,

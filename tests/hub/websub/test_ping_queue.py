@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hub.websub import pings as pings_module
-from hub.websub.pings import Pings, Taken
+from hub.websub import ping_queue as pings_module
+from hub.websub.ping_queue import PingQueue, Taken
 from storage.records import FeedId, StoredFeed
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed
@@ -45,7 +45,7 @@ class Scene:
     def __init__(self) -> None:
         self.poller = EagerPoller()
         self.clock = ManualClock()
-        self.pings = Pings(self.poller, self.clock)
+        self.pings = PingQueue(self.poller, self.clock)
 
     def ping(self, number: int) -> Taken:
         return self.pings.add(a_feed(FeedId(number)))

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hub.http.network_errors import Unreachable
-from hub.websub import verifier as verifier_module
-from hub.websub.topics import TopicBusy
+from hub.websub import verification_loop as verifier_module
+from hub.websub.topic_admission import TopicBusy
 from storage.errors import StorageFull, WriteFailed
 from storage.records import Verification, VerificationState
 from tests.support.open_hub import OpenHubScene, a_subscription_request

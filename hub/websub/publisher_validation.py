@@ -20,7 +20,7 @@ from hub.core.push.hub_offers import validator_of_feed
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
-from hub.websub.questions import excerpt_of
+from hub.websub.callback_challenge import excerpt_of
 from protocols.model import Feed
 from protocols.urls import is_web_url
 from storage.contract import Storage
@@ -47,7 +47,7 @@ class Validator:
     purpose: Purpose
 
 
-class Validation:
+class PublisherValidation:
     def __init__(
         self,
         storage: Storage,

@@ -27,7 +27,7 @@ EXCERPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ChallengeReply:
     """What came of a question. ``is_final``: asking again would change nothing."""
 
     is_confirmed: bool
@@ -55,7 +55,7 @@ def draw_challenge() -> str:
     return secrets.token_urlsafe(32)
 
 
-class Questions:
+class CallbackChallenges:
     def __init__(
         self,
         network: Network,
@@ -79,7 +79,7 @@ class Questions:
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
-    ) -> Reply:
+    ) -> ChallengeReply:
         """Ask the callback. Whatever it answers is final; no answer is not."""
         challenge = self._challenge()
         is_new = verification.mode is VerificationMode.SUBSCRIBE
@@ -99,7 +99,7 @@ class Questions:
                 at=self._clock.now(), status=error.status, reason=error.reason
             )
             is_final = isinstance(error, Blocked)
-            return Reply(is_confirmed=False, is_final=is_final, last=last)
+            return ChallengeReply(is_confirmed=False, is_final=is_final, last=last)
         reason = _refusal(answer, challenge)
         last = VerificationTry(
             at=self._clock.now(),
@@ -107,7 +107,7 @@ class Questions:
             excerpt=self._excerpt(verification.callback, answer),
             reason=reason,
         )
-        return Reply(is_confirmed=not reason, is_final=True, last=last)
+        return ChallengeReply(is_confirmed=not reason, is_final=True, last=last)
 
     async def deny(self, verification: Verification, reason: str) -> int:
         """Tell the callback that the hub refuses; the status, 0 without an answer."""

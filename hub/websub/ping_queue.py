@@ -45,7 +45,7 @@ class PingedPoller(Protocol):
     def pinged(self) -> int: ...
 
 
-class Pings:
+class PingQueue:
     def __init__(self, poller: PingedPoller, clock: Clock) -> None:
         self._poller = poller
         self._clock = clock

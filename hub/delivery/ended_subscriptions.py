@@ -11,7 +11,7 @@ CAPACITY = 100_000
 """Endings that are remembered; work that waits so long is let go with the oldest."""
 
 
-class Endings:
+class RecentlyEnded:
     """Where in the log each was when it ended.
 
     What is claimed for a subscription is of a record above where it began, and so it

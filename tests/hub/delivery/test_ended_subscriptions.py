@@ -12,10 +12,10 @@ from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.endings import Endings
+from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
-from hub.delivery.poster import Poster
+from hub.delivery.webhook import Poster
 from storage.contract import DeliveryStore, LogStore, Storage
 from storage.records import (
     ClaimedChunk,
@@ -41,7 +41,7 @@ def of(subscription_id: int, *, since: int) -> Subscription:
 
 
 def test_what_was_claimed_before_an_ending_is_over() -> None:
-    endings = Endings()
+    endings = RecentlyEnded()
 
     endings.note([ONE], Position(5))
 
@@ -50,7 +50,7 @@ def test_what_was_claimed_before_an_ending_is_over() -> None:
 
 
 def test_who_begins_anew_where_it_ended_is_another() -> None:
-    endings = Endings()
+    endings = RecentlyEnded()
     endings.note([ONE], Position(5))
     assert not endings.has_ended(of(ONE, since=5))
 
@@ -60,7 +60,7 @@ def test_who_begins_anew_where_it_ended_is_another() -> None:
 
 
 def test_the_oldest_endings_are_forgotten() -> None:
-    endings = Endings(capacity=2)
+    endings = RecentlyEnded(capacity=2)
     endings.note([ONE, OTHER], Position(1))
     endings.note([ONE], Position(2))
     endings.note([SubscriptionId(3)], Position(3))
@@ -129,7 +129,7 @@ async def test_who_begins_anew_while_chunks_are_claimed_gets_what_comes_then(
 class FatalPoster:
     """Each subscription ends while its first request is under way."""
 
-    def __init__(self, endings: Endings) -> None:
+    def __init__(self, endings: RecentlyEnded) -> None:
         self.posted: list[Position] = []
         self._endings = endings
 
@@ -152,7 +152,7 @@ class FatalPoster:
 
 
 async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> None:
-    clock, endings = ManualClock(), Endings()
+    clock, endings = ManualClock(), RecentlyEnded()
     poster = FatalPoster(endings)
     log = cast("LogStore", FakeLog(*(a_record(number) for number in range(1, 4))))
     catch_ups = CatchUps(

@@ -15,9 +15,9 @@ import structlog
 from msgspec.structs import replace
 
 from hub.runtime.clock import Clock
-from hub.websub.questions import Questions
-from hub.websub.topics import TopicRefused, Topics, TopicUnready
-from hub.websub.validation import Validation, Validator
+from hub.websub.callback_challenge import CallbackChallenges
+from hub.websub.publisher_validation import PublisherValidation, Validator
+from hub.websub.topic_admission import TopicAdmission, TopicRefused, TopicUnready
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (
@@ -60,14 +60,14 @@ class Accounts(Protocol):
     async def grant(self, verification: Verification) -> str: ...
 
 
-class Intents:
+class IntentVerification:
     def __init__(
         self,
         storage: Storage,
-        topics: Topics,
-        questions: Questions,
+        topics: TopicAdmission,
+        questions: CallbackChallenges,
         clock: Clock,
-        validation: Validation | None = None,
+        validation: PublisherValidation | None = None,
         accounts: Accounts | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:

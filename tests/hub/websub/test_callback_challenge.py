@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hub.http import Purpose
-from hub.websub.questions import EXCERPT, MOST_READ, draw_challenge, excerpt_of
+from hub.websub.callback_challenge import EXCERPT, MOST_READ, draw_challenge, excerpt_of
 from protocols.websub.verification import CHALLENGE
 from storage.records import Verification
 from tests.support.open_hub import OpenHubScene, a_subscription_request
