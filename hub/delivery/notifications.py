@@ -1,10 +1,8 @@
-"""What subscribers are sent for a record: rendered once for all who get the same.
+"""What subscribers are sent for records: rendered once for all who get the same.
 
 A record is rendered with the current state of its entries, marked as updated where that
 is newer than the record. Entries deleted since are left out: who wants to hear of
 deletions gets their own record. A record of which nothing is left is not sent.
-
-What records say together, with the current state of their entries.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""Requests that go unanswered for a second move aside, so that others can go on.
+"""Posting a notification to a callback: the request, the answer, and what it comes to.
 
-A bounded number of them may then hang on until their own deadline, apart from the
-healthy ones. One more is cut short; or, if it is the first trouble with its callback,
-one of those that failed before: so a hundred dead callbacks do not take its time from
-one that is slow, and answers. All requests share one sweep; none has a timer.
-
-A notification as the request that brings it, whatever it is sent for.
-
-One notification to one callback, and what came of it.
+A request that is unanswered for a second no longer counts among those that others wait
+for. A bounded number may then hang on until their own deadline. One more is cut short;
+or, if its callback has not failed before, one of those is cut whose callback has: so a
+hundred dead callbacks do not take its time from one that is slow, and answers. All
+requests share one sweep; none has a timer.
 """
 
 from __future__ import annotations

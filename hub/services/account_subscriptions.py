@@ -78,7 +78,7 @@ class Verify(StrEnum):
 class SubscriptionRequest:
     """What an account asks of a topic: to be subscribed, or to be so no more.
 
-    It is also what its callback is asked about (`hub.websub.callback_challenge.Question`).
+    Its callback is asked about it (`hub.websub.callback_challenge.Question`).
     """
 
     topic: str

@@ -1,10 +1,9 @@
-"""Whether a topic names this hub (WebSub 4): in its header, or else in its document.
-
-Which topics strangers may subscribe to, fetched and ready for it.
+"""Which topics strangers may subscribe to, fetched and ready for it.
 
 A topic that is here and public needs no more. Any other is looked at as a stranger
-would. What the hub has credentials for is no feed of theirs: without them it is another
-one, so that a topic that is private, or closed to all but the operator, and one that is
+would, and may have to name this hub (WebSub 4): in its header, or else in its document.
+What the hub has credentials for is no feed of theirs: without them it is another one,
+so that a topic that is private, or closed to all but the operator, and one that is
 unknown look alike from outside.
 """
 

@@ -5,6 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+
+from hub.http.network_errors import Blocked
+from hub.websub import topic_admission as topics_module
 from hub.websub.topic_admission import (
     LOOKED_AT_SECONDS,
     OpenHub,
@@ -12,10 +16,6 @@ from hub.websub.topic_admission import (
     TopicRefused,
     TopicUnready,
 )
-from msgspec.structs import replace
-
-from hub.http.network_errors import Blocked
-from hub.websub import topic_admission as topics_module
 from protocols.model import Feed, Link
 from storage.records import Credentials, FeedState, FetchCommit, NewFeed
 from tests.support.fetch_targets import an_answer
