@@ -1,4 +1,7 @@
-"""What readers are given by OpenFeeder: an index, pages, answers, what has changed."""
+"""What readers are given by OpenFeeder: an index, pages, answers, what has changed.
+
+Pages that answer a query: found by their words, ordered by a ranker.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from dataclasses import dataclass, field
 from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.page_cache import MadePage, PageCache
 from hub.publishing.page_changes import PageChanges
-from hub.publishing.page_search import PageSearch
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.content_queries import (
@@ -22,7 +24,12 @@ from protocols.openfeeder.write.content_queries import (
     SyncAsked,
 )
 from protocols.openfeeder.write.page_chunks import EntryPage
-from protocols.openfeeder.write.relevance import Candidate, Ranker, WordRanker
+from protocols.openfeeder.write.relevance import (
+    Candidate,
+    Ranker,
+    WordRanker,
+    query_words,
+)
 from protocols.openfeeder.write.served_documents import (
     Cached,
     PublisherFacts,
@@ -35,7 +42,52 @@ from protocols.openfeeder.write.served_documents import (
 from protocols.scp.collection import page_address
 from protocols.urls import resolve
 from storage.contract import Storage
-from storage.records import ListedPage
+from storage.records import NOBODY, Both, Either, EntryId, ListedPage, Phrase, Term
+
+MOST_RANKED = 100
+"""The newest pages that have the words; of those that have any, not before all that
+have every one."""
+MOST_WORDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PageSearch:
+    storage: Storage
+    cache: PageCache
+    ranker: Ranker
+
+    async def find(self, query: str) -> list[Scored]:
+        """The best first; of those that are as good, the latest to come."""
+        words = list(dict.fromkeys(query_words(query)))[:MOST_WORDS]
+        if not words:
+            return []
+        listed = await self._candidates(words)
+        pages = [each.page for each in await self.cache.make(listed)]
+        texts = [_candidate(page) for page in pages]
+        scores = await run_in_thread(lambda: self.ranker.rank(query, texts))
+        found = zip(pages, scores, listed, strict=True)
+        ordered = sorted(found, key=lambda each: (-each[1], -each[2].page.id))
+        return [Scored(facts=page.facts, relevance=score) for page, score, _ in ordered]
+
+    async def _candidates(self, words: Sequence[str]) -> Sequence[ListedPage]:
+        terms = tuple(Phrase((word,)) for word in words)
+        ids = await self._matching(Both(terms) if len(terms) > 1 else terms[0])
+        if len(ids) < MOST_RANKED and len(terms) > 1:
+            ids += await self._matching(Either(terms))
+        chosen = list(dict.fromkeys(ids))[:MOST_RANKED]
+        return await self.storage.page_list.of_entries(chosen)
+
+    async def _matching(self, term: Term) -> list[EntryId]:
+        found = await self.storage.search.find(
+            term, viewer=NOBODY, limit=MOST_RANKED * 2
+        )
+        return [each.id for each in found.entries]
+
+
+def _candidate(page: EntryPage) -> Candidate:
+    text = "\n".join(each.text for each in page.chunks)
+    return Candidate(title=page.facts.title, text=text)
+
 
 CAPABILITIES = ("search", "diff-sync")
 """The second is not in the specification's list, but what its own clients ask for."""
