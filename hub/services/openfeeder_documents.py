@@ -1,6 +1,6 @@
 """What readers are given by OpenFeeder: an index, pages, answers, what has changed.
 
-Pages that answer a query: found by their words, ordered by a ranker.
+Pages that answer a query are found by their words, and ordered by a ranker.
 """
 
 from __future__ import annotations
