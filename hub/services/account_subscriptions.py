@@ -194,13 +194,13 @@ class SubscriptionService:
     async def add(
         self, request: SubscriptionRequest, *, prefix: str = ""
     ) -> SubscriptionMade:
-        """Subscribe for an account; endless, and without asking the callback.
+        """Subscribe for an account, without end, and without asking the callback.
 
-        A topic nobody added becomes a private feed whose first document is fetched
-        before, so that the subscriber is told only what is new; what takes credentials
-        is to all but the operator a topic that nobody added. One that was given up is
-        polled again. A track query needs nothing of that; it has no document of
-        its own. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`, which name
+        A topic that nobody added becomes a private feed. Its first document is fetched
+        before, so that the subscriber is told only what is new. A feed that takes
+        credentials is the operator's alone: to others its topic is one that nobody
+        added. A feed that was given up is polled again. A track query has no document
+        of its own. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`, which name
         the field with the ``prefix`` that it has where the request came from.
         """
         self.check(request, prefix=prefix)
@@ -234,7 +234,7 @@ class SubscriptionService:
         )
 
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
-        """What can be said at once. Raises `InvalidValue`."""
+        """Refuse what is wrong with the request itself. Raises `InvalidValue`."""
         callback = read_callback(request.callback, f"{prefix}callback")
         if self._local_topics.owns(callback) and not request.is_silent:
             raise InvalidValue(f"{prefix}callback", "a URL outside of this hub")
@@ -246,7 +246,8 @@ class SubscriptionService:
     def _format(
         self, request: SubscriptionRequest, wanted: TrackTopic | None
     ) -> Format:
-        """Who asks for none, and for no page of this hub, gets what suits the topic."""
+        """Without a format the subscriber gets that of a page of this hub, or else what
+        suits the topic."""
         if wanted is not None:
             return format_of(wanted, request.format)
         return (
@@ -258,7 +259,7 @@ class SubscriptionService:
     async def _ask_publisher(
         self, request: SubscriptionRequest, feed: StoredFeed, field: str
     ) -> None:
-        """The operator asks nobody."""
+        """Raises `NotAllowed`. Publishers are not asked about the operator."""
         if self._publishers is None or request.account == OPERATOR:
             return
         told = {
@@ -387,7 +388,8 @@ class SuperfeedrService:
         self.confirm_seconds = confirm_seconds
 
     async def subscribe(self, request: SubscriptionRequest) -> SubscriptionMade | None:
-        """None: the callback is asked later, and what it says then counts.
+        """Subscribe now, or have the callback asked first: then None is returned, and
+        the callback's answer counts.
 
         Raises `InvalidValue`, `AddressRefused`, `NotAllowed`, `NotConfirmed` and
         `TooManyWaiting`.
@@ -400,10 +402,11 @@ class SuperfeedrService:
         return await self._make(request)
 
     async def unsubscribe(self, request: SubscriptionRequest) -> bool:
-        """False: the callback is asked later. What has ended, or never was, may be
-        ended all the same: a client that starts anew does not know.
+        """End a subscription; False if the callback is asked first.
 
-        Raises as `subscribe` does; `InvalidValue` for several and no callback.
+        One that has ended, or never was, may be ended too: a client that starts anew
+        does not know. Raises as `subscribe` does; `InvalidValue` if there are several
+        and no callback is given.
         """
         request = self._silenced(request)
         found = await self._find(request)
@@ -419,10 +422,8 @@ class SuperfeedrService:
         return True
 
     async def grant(self, verification: Verification) -> str:
-        """Make what a callback has confirmed; why it cannot be, or "".
-
-        Raises `StorageError`.
-        """
+        """Make the subscription that a callback has confirmed. Returns why it cannot be
+        made, or "". Raises `StorageError`."""
         request = SubscriptionRequest.from_verification(verification)
         try:
             await self._make(self._silenced(request))
@@ -465,7 +466,8 @@ class SuperfeedrService:
         return several[0] if several else None
 
     async def _is_put_off(self, request: SubscriptionRequest) -> bool:
-        """Stored before the answer: what was accepted outlives a crash."""
+        """Store the request if its callback is asked later. It is stored before the
+        answer: what was accepted outlives a crash."""
         if request.verify is not Verify.ASYNC or request.is_silent:
             return False
         is_taken = await self._storage.verifications.add(

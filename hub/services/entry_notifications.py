@@ -89,7 +89,7 @@ def notify(collected: CollectedEntries) -> Notification:
 
 
 def _status_of_all(collected: CollectedEntries) -> Status:
-    """When the first of them is fetched next, and when the last was."""
+    """When the first of the feeds is fetched next, and when the last one was."""
     every = [shown_status(each.feed, each.standing) for each in collected.sources]
     if not every:
         return Status(code=200, http=collected.line)
@@ -111,7 +111,7 @@ def _head(source: EntrySource) -> Feed:
 
 
 def _source(source: EntrySource, topics: Mapping[FeedId, str]) -> Feed:
-    """What an entry that stands beside those of other feeds comes from."""
+    """The feed of an entry that is shown among entries of other feeds."""
     head = _head(source)
     topic = topics.get(source.feed.id, source.feed.url)
     return replace(

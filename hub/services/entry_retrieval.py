@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Where a selection's entries are: in feeds, or found by track queries."""
+    """Where a selection's entries are: in feeds, or among what track queries found."""
 
     feeds: list[FeedId]
     matches: Sequence[TrackMatch]
@@ -90,7 +90,8 @@ class RetrievalService:
         *,
         tells_unlisted: bool = True,
     ) -> None:
-        """``tells_unlisted``: subscribers, of entries that are not to be found."""
+        """``tells_unlisted``: whether subscribers get entries that are kept out of
+        lists."""
         self._storage = storage
         self._feeds = feeds
         self._tracks = tracks
@@ -99,8 +100,9 @@ class RetrievalService:
         self._tells_unlisted = tells_unlisted
 
     async def select(self, principal: Principal, wanted: RetrievalRequest) -> Selection:
-        """A feed that was never fetched is fetched before, if that takes not too long.
+        """The topics that a request means and that the principal may read.
 
+        A feed that was never fetched is fetched first, if that does not take too long.
         Raises `InvalidValue` and `NotReadable`.
         """
         if wanted.topic:
@@ -152,7 +154,8 @@ class RetrievalService:
         return _Reach(selection.feeds, matches)
 
     async def _status(self, selection: Selection, reach: _Reach) -> Status | None:
-        """Of a track query alone, which no feed tells: when it last found any."""
+        """The status of a selection that is one track query: when it last found an
+        entry. None for any other."""
         if not selection.is_track:
             return None
         if reach.matches:
@@ -163,7 +166,7 @@ class RetrievalService:
     async def document(
         self, subscription: Subscription, count: int
     ) -> NotificationBody:
-        """A subscription's topic, in its format; as it is, it has all its entries.
+        """The document of a subscription's topic, in the subscription's format.
 
         Raises `NotReadable` if the feed is gone.
         """
@@ -188,9 +191,10 @@ class RetrievalService:
         )
 
     async def own_document(self, selection: Selection) -> NotificationBody | None:
-        """Of one topic that is no feed: what is kept of it, as it came or the part.
+        """The document of one topic that is no feed: as it came, or the part that is
+        followed.
 
-        None for everything else. Nothing is fetched for it.
+        None for every other selection. Nothing is fetched for it.
         """
         if selection.is_merged:
             return None
@@ -201,8 +205,8 @@ class RetrievalService:
         return await self._kept(feed)
 
     async def _kept_or_fetched(self, feed: StoredFeed) -> NotificationBody | None:
-        """Of what is no feed also where nobody has wanted it as it is so far: then no
-        more than what is in it is known, and it is fetched once more."""
+        """The body that is kept. Of a resource that nobody has wanted as it is so far
+        none is kept: it is fetched once more."""
         kept = await self._kept(feed)
         is_known = feed.format or feed.polling.code != HTTPStatus.OK
         if kept is not None or feed.state is not FeedState.ACTIVE or is_known:
@@ -238,7 +242,7 @@ class RetrievalService:
         )
 
     async def _holds(self, principal: Principal, feed: StoredFeed) -> bool:
-        """Whether it is the account's, or the operator's, who has them all."""
+        """Whether the feed is one of the account's. The operator has all of them."""
         account = principal.account.id
         return principal.is_admin or await self._storage.subscriptions.holds(
             account, feed.id
@@ -247,7 +251,7 @@ class RetrievalService:
     async def _subscriptions(
         self, principal: Principal, wanted: RetrievalRequest
     ) -> Sequence[ListedSubscription]:
-        """One more than may be, so that too many are noticed."""
+        """One more than is allowed, so that too many are noticed."""
         account, viewer = principal.account.id, principal.viewer
         search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
@@ -258,9 +262,10 @@ class RetrievalService:
         return [each for each in listing.items if (viewer, each.feed.id) in readable]
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
-        """Those never fetched, a few at once, and not for longer than for one of them.
+        """Fetch the feeds that never were, some at once, in no more time than one may
+        take.
 
-        What has failed, or has had no turn by then, is answered as it is stored.
+        What failed, or had no turn by then, is answered as it is stored.
         """
         sources = await self._storage.entries.sources(feeds)
         unread = [each.feed for each in sources if each.feed.polling.last_fetch is None]
@@ -281,7 +286,7 @@ class RetrievalService:
                 log.info("first_fetch_failed", feed=feed.id, error=str(error))
 
     async def _place(self, reach: _Reach, field: str, id: str) -> EntryPlace | None:
-        """Where the entry stands that is shown with an id: mostly that is its key."""
+        """Where the entry stands that is shown with an id; most ids are keys."""
         if not id:
             return None
         entries = self._storage.entries

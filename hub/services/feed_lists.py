@@ -51,8 +51,8 @@ class ListService:
     async def part(
         self, urls: Sequence[str], *, depth: int = 0, skip: int = 0
     ) -> OutlineWalk:
-        """As `read`; what comes behind the first feeds is of the reading that they
-        were of, if that is still kept."""
+        """As `read`. Further parts of a list come from the same reading, while it is
+        kept."""
         asked = tuple(urls), depth
         at, walk = self._kept.pop(asked, (0.0, None))
         if walk is None or not skip or self._monotonic() - at > KEPT_SECONDS:

@@ -145,9 +145,9 @@ class FeedService:
     ) -> list[ImportedFeed]:
         """Register many feeds, some at once; what became of each, in their order.
 
-        One that cannot be added keeps no other from it. ``is_dry``: only say what would
-        be. ``keeps_known``: one that is known is no conflict, unless it is public and
-        to be private. Raises `StorageError`.
+        One that cannot be added does not stop the others. ``is_dry``: only say what
+        would happen. ``keeps_known``: a known feed is no conflict, unless it is public
+        and is to be private. Raises `StorageError`.
         """
         turns = asyncio.Semaphore(ADDED_AT_ONCE)
 
@@ -284,7 +284,7 @@ class FeedService:
     async def _set_publisher(
         self, feed_id: FeedId, secret: str | None, callback: str | None
     ) -> None:
-        """None: as it is."""
+        """Store what a publisher signs with and where it is asked. None: unchanged."""
         if callback is not None:
             await self._storage.feeds.set_subscription_callback(feed_id, callback)
         if secret is not None:
@@ -365,14 +365,14 @@ class FeedService:
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def find_open(self, url: str) -> StoredFeed | None:
-        """As `find`, of what anybody gets: nothing that takes credentials."""
+        """As `find`, among the feeds that take no credentials."""
         if self._local_topics.owns(url):
             return await self._local_topics.find_public(self._storage.feeds, url)
         feed = await self._storage.feeds.find_open(url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def _own_feed(self, field: str, url: str) -> StoredFeed:
-        """A page of this hub is no feed to poll: it shows one that is here."""
+        """The feed that a page of this hub shows; the page itself is never polled."""
         feed = await self._local_topics.find_public(self._storage.feeds, url)
         if feed is None:
             raise InvalidValue(field, "a URL outside of this hub, or one of its topics")
@@ -402,15 +402,15 @@ class FeedService:
         return await self._change(feed_id, FeedState.PAUSED)
 
     async def resume(self, feed_id: FeedId) -> StoredFeed:
-        """Poll again, when it was due anyway; believes anew one that was given up."""
+        """Poll again when it is due; a feed that was given up is trusted again."""
         feed = await self._change(feed_id, FeedState.ACTIVE)
         self._poller.wake()
         return feed
 
     async def remove(self, feed_id: FeedId) -> int:
-        """Remove a feed and end its subscriptions; how many were ended.
+        """Remove a feed and end its subscriptions; returns how many were ended.
 
-        What an interruption leaves of it, housekeeping finishes.
+        What is left after an interruption, housekeeping finishes.
         """
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
@@ -451,10 +451,8 @@ def _check_pollable(feed: StoredFeed) -> None:
 
 
 def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:
-    """Who insists on a kind does not want whatever else is there.
-
-    Raises `InvalidValue`, which names the ``field``.
-    """
+    """Raises `InvalidValue`, which names the ``field``, if another kind was found than
+    the one that is insisted on."""
     site = result.site.format if result.site else None
     found = result.feed.format if result.feed else site
     if not kind.takes_feeds and (found is None or not kind.takes(found)):

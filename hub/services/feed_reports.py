@@ -39,7 +39,7 @@ class FeedReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedFeed:
-    """Why a feed is polled when it is; of a site also how far its reading is."""
+    """Why a feed is polled when it is; of a site also how much of it was read."""
 
     feed: StoredFeed
     explanation: PlanExplanation
@@ -86,9 +86,9 @@ class FeedReportService:
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
-        """The last valid document, packed, of formats kept as they come.
+        """The last valid document, packed, of formats that are kept as they come.
 
-        Raises `NotFound` for a feed that is none, or has none.
+        Raises `NotFound` for an unknown feed, and for one without such a document.
         """
         await existing_feed(self._storage.feeds, feed_id)
         document = await self._storage.log.raw(feed_id)
@@ -112,7 +112,7 @@ class FeedReportService:
     async def findings(
         self, *, after: FeedId, limit: int, kind: FindingKind | None = None
     ) -> FindingsPage:
-        """Of a page of the feeds those of which there is something to say."""
+        """Those of a page of feeds that have findings."""
         now = self._clock.now()
         page = await self._storage.feeds.page(after=after, limit=limit)
         pushes = {

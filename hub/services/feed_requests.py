@@ -43,7 +43,8 @@ class AddFeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditFeed:
-    """None: as it is. Credentials that are empty: from now on it takes none."""
+    """What to change. None: unchanged. Empty credentials: from now on the feed takes
+    none."""
 
     private: bool | None = None
     section: str | None = None
@@ -57,11 +58,12 @@ class EditFeed:
         _check_names(self.section or "")
 
     def change_of(self, feed: StoredFeed) -> FeedChange:
-        """What is to be stored. Raises `InvalidValue`: credentials make it private.
+        """What is to be stored. Raises `InvalidValue`: credentials make a feed private.
 
-        A feed that strangers may read no longer ends what they have subscribed to: the
-        open hub took it since the topic was public. Accounts keep what they have, since
-        a private feed is open to those who subscribe to it; not what takes credentials.
+        A feed that becomes private ends the subscriptions of strangers, who were
+        admitted because it was public. Accounts keep theirs, since a private feed is
+        open to those who subscribe to it. Credentials end those of everybody but the
+        operator.
         """
         given = self.credentials
         is_closed = feed.has_credentials if given is None else given != Credentials()
@@ -77,7 +79,7 @@ class EditFeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedFeed:
-    """``follows``: what comes of it, a sentence each, for people."""
+    """``follows``: the consequences, a sentence each, for people."""
 
     feed: StoredFeed
     follows: tuple[str, ...]
@@ -85,7 +87,7 @@ class EditedFeed:
 
 
 def consequences(before: StoredFeed, after: StoredFeed, ended: int) -> tuple[str, ...]:
-    """What follows from how a feed is now, where it is otherwise than before."""
+    """The consequences of how a feed is now, as far as that has changed."""
     return tuple(_consequences(before, after, ended))
 
 

@@ -175,8 +175,8 @@ class MetricsService:
         ]
 
     async def _upstream(self) -> MetricFamily:
-        """Of all hubs together: they are many, and their names are nobody's business;
-        the API has them."""
+        """Of all hubs together. They are many, and which they are is for the operator
+        alone; the API has them."""
         counts = {
             what: count
             for hub in await self._storage.pushes.hubs(0)

@@ -109,7 +109,7 @@ class LiveService:
         return await self._tracks.ensure(topic, principal.account.id)
 
     async def _found(self, topic: str, viewer: AccountId | None) -> StoredFeed | None:
-        """Read once for all who ask for it, as the same viewer, at the same moment."""
+        """Read once for all who ask for a topic at once, as the same viewer."""
         found, is_shared = await self._lookups.get(
             (topic, viewer),
             partial(self._local_topics.find_readable, self._feeds, topic, viewer),

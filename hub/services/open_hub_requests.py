@@ -85,11 +85,11 @@ class Pinged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """A request, and once it is verified the subscription it made, if it is there.
+    """A request to the open hub, and the subscription that it made, if it is there.
 
-    Before, it shows nothing of the topic or of a subscription of the same callback:
-    whoever sent the request need not be the one who owns them. Nothing is shown of the
-    topic's feed either once the subscription has ended.
+    Before it is verified it shows nothing of the topic or of a subscription of the same
+    callback: whoever sent the request need not own them. Once the subscription has
+    ended nothing of the feed is shown.
     """
 
     verification: Verification
@@ -123,10 +123,10 @@ class WebSubService:
     async def request(
         self, request: SubscribeRequest | UnsubscribeRequest, asker: str = ""
     ) -> str:
-        """Take a request; the URL of its diagnostics. Nothing is decided yet.
+        """Store a request; returns the URL of its diagnostics. Nothing is decided yet.
 
-        ``asker``: the address it came from, as far as that is known.
-        Raises `HubClosed`, `TooManyWaiting`, and `InvalidValue` for a track query.
+        ``asker``: the address it came from, as far as that is known. Raises
+        `HubClosed`, `TooManyWaiting`, and `InvalidValue` for a track query.
         """
         if self._policy is OpenHub.OFF:
             raise HubClosed
@@ -160,7 +160,7 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> Pinged:
-        """A page's parts have news when it has."""
+        """Fetch a topic's feed soon, and those that follow parts of the same page."""
         feed = await self._local_topics.find_public(self._storage.feeds, topic)
         parts = await self._storage.feeds.parts(topic, MOST_PARTS)
         outcomes = [self._fetch_soon(each) for each in (feed, *parts) if each]
@@ -170,7 +170,7 @@ class WebSubService:
         return Pinged(url=topic, outcome=seen)
 
     def _fetch_soon(self, feed: StoredFeed) -> Ping:
-        """What may be said of it: of a private feed, nothing."""
+        """Have a feed fetched soon. Of a private feed the answer tells nothing."""
         if feed.state in _NEVER_PINGED:
             return Ping.NOT_LISTED
         taken = self._pings.add(feed)
@@ -179,7 +179,7 @@ class WebSubService:
         return Ping.NOT_LISTED if feed.private else _OUTCOMES[taken]
 
     async def diagnose(self, token: str) -> Diagnosis:
-        """Raises `NotFound`."""
+        """What became of a request. Raises `NotFound`."""
         verification = await self._storage.verifications.find(token)
         if verification is None:
             raise NotFound("request", "with this token")
@@ -204,7 +204,8 @@ class WebSubService:
 def _pending(
     request: SubscribeRequest | UnsubscribeRequest, token: str, own: LocalTopics
 ) -> NewVerification:
-    """Who asks for a page of this hub gets its format; for any other, as it is."""
+    """The request as it is stored. A page of this hub is subscribed to in its format,
+    any other topic as it is."""
     if isinstance(request, UnsubscribeRequest):
         return NewVerification(
             account=ANONYMOUS,

@@ -236,7 +236,8 @@ class OpenFeederService:
         return _served(render_sync(result), results=count)
 
     async def _find(self, url: str) -> ListedPage | None:
-        """A key of ours, never fetched; a path is one of this hub's own."""
+        """The page of a URL, by its address as it is stored. Nothing is fetched; a path
+        without host is one of this hub."""
         address = page_address(url)
         own = page_address(resolve(url, f"{self._public_url}/"))
         for each in dict.fromkeys(filter(None, (url, address, own))):

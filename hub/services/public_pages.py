@@ -52,7 +52,8 @@ class PublicDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPage:
-    """A page of a topic, read but not yet rendered: who has it needs no more."""
+    """A page of a topic, read but not rendered: a client that has the same needs no
+    body."""
 
     page: TopicPage
     etag: str
@@ -110,9 +111,9 @@ class PublicService:
         return PreparedPage(page=page, etag=etag, modified=parsed)
 
     async def page_of(self, entry_id: EntryId) -> PreparedPage:
-        """The page of its topic that has an entry alone.
+        """The page of an entry's topic that has this entry alone.
 
-        Raises `NotFound`, also for one that is not for everybody.
+        Raises `NotFound`, also for an entry that is not public.
         """
         found = await self._storage.log.entries([entry_id])
         place = await self._storage.entries.place_of(entry_id)
@@ -158,7 +159,7 @@ def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
 
 
 def _entries(listed: Sequence[ListedEntry]) -> list[tuple[Entry, datetime]]:
-    """Those that may be listed, each with its place in time."""
+    """The entries that may be listed, each with its place in time."""
     unpacked = ((unpack(each.entry.body, Entry), each.dated) for each in listed)
     return [
         (safe_entry(entry), dated) for entry, dated in unpacked if not entry.unlisted
@@ -166,7 +167,7 @@ def _entries(listed: Sequence[ListedEntry]) -> list[tuple[Entry, datetime]]:
 
 
 def _digest(body: bytes, feed: PublicFeed | None = None) -> str:
-    """Of what a document is made from, under this version of the program."""
+    """The tag of a document, from what it is made of and the version of the program."""
     found = hashlib.sha256(hub.__version__.encode())
     if feed is not None:
         found.update(repr((feed.url, feed.title)).encode() + (feed.head or b""))
@@ -207,7 +208,7 @@ class FrontPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboutPage:
-    """What publishers are told of who asks for their feeds."""
+    """What publishers are told about the program that fetches their feeds."""
 
     url: str
     version: str

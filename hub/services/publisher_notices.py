@@ -32,7 +32,7 @@ MOST_FEEDS_OF_SITE = 10
 
 
 class HintAction(StrEnum):
-    """Both come to the same: the feed is asked."""
+    """Both do the same: the feed is fetched."""
 
     UPSERT = "upsert"
     DELETE = "delete"
@@ -60,8 +60,9 @@ class HintService:
         return await self._websub.publish(PublishRequest(topics=feeds))
 
     async def _feeds_of(self, url: str) -> Sequence[str]:
-        """The feed that has the page; public ones whose site it is; or it is a feed,
-        or a page that parts are followed of."""
+        """The URLs to fetch: of the feed that has the page, or of public feeds of its
+        site. A URL that is a feed, or a page of which parts are followed, is one
+        itself."""
         listed = await self._storage.page_list.find(page_address(url) or url)
         if listed is not None:
             ids = [listed.page.entry.feed_id]
@@ -86,9 +87,9 @@ class PublishingService:
         self._clock = clock
 
     async def take(self, topic: str, content: bytes, signature: str) -> None:
-        """Commit what a publisher says is new of a topic.
+        """Commit the content that a publisher says is new.
 
-        Raises `NotSigned`, alike for what is unknown and what has no secret, and
+        Raises `NotSigned`, alike for an unknown topic and one without a secret, and
         `TooManyWaiting` if the content is not taken in time.
         """
         feed = await self._signed_by(topic, content, signature)
@@ -120,7 +121,7 @@ class PublishingService:
 
 
 def _with_algorithm(signature: str) -> str:
-    """``sha1=…`` as it is; of bare hexadecimal the length tells the algorithm."""
+    """``sha1=…`` as it is; the length of a bare digest tells its algorithm."""
     written = signature.strip()
     if "=" in written:
         return written

@@ -32,10 +32,10 @@ log = structlog.get_logger()
 
 
 class BodyRoom(Protocol):
-    """What is held of a body that is being read."""
+    """The memory reserved for a body that is being read."""
 
     def take(self, count: int) -> bool:
-        """So many more bytes; False: there is no room for them."""
+        """Reserve so many more bytes; False if there is no memory for them."""
         ...
 
 
@@ -88,7 +88,8 @@ class UpstreamService:
         return question.challenge
 
     async def answer_cloud(self, token: str, topic: str, challenge: str) -> str:
-        """As `answer`, for a cloud that registers: its answer to that confirms it."""
+        """As `answer`, for an rssCloud server: its challenge, which confirms the
+        registration."""
         callback = await self._found(token)
         is_asked = callback.state is not CallbackState.ENDING
         if callback.way is not PushWay.CLOUD or callback.topic != topic or not is_asked:
@@ -96,8 +97,11 @@ class UpstreamService:
         return challenge
 
     async def open(self, token: str) -> PushCallback:
-        """A callback that is pushed to. Raises `Gone`, which ends what the hub may
-        still hold for it (WebSub 7), alike for what never was."""
+        """The callback that something was pushed to.
+
+        Raises `Gone` for one that has ended or never was: it ends what the hub may
+        still hold for it (WebSub 7).
+        """
         callback = await self._pushes.find(token) if self._is_on else None
         is_open = (
             callback is not None
@@ -109,11 +113,11 @@ class UpstreamService:
         return callback
 
     def reading(self) -> AbstractContextManager[BodyRoom]:
-        """While a body is read, and until it is taken."""
+        """Hold memory while a body is read, and until it is taken."""
         return self._deliveries.reading()
 
     async def reject(self, callback: PushCallback) -> None:
-        """Something that was too large was pushed."""
+        """Count a push that was too large."""
         await self._pushes.count(callback.hub, PushCount.REJECTED)
 
     async def take(
@@ -202,7 +206,7 @@ class UpstreamService:
         self._wake()
 
     async def _refuse(self, callback: PushCallback, reason: str) -> None:
-        """The hub has made up its mind: it is asked again in a week."""
+        """Store that the hub refused; it is asked again in a week."""
         await self._pushes.fail(
             callback,
             PushCount.REFUSED,

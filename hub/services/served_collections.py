@@ -76,14 +76,16 @@ class CollectionService:
         self._kept: _KeptSitemap | None = None
 
     def robots(self) -> str:
-        """Crawlers may read all but the API, and find the sitemap by this."""
+        """The hub's robots.txt: crawlers may read all but the API, and find the
+        sitemap."""
         lines = ["User-agent: *", "Disallow: /api/"]
         if self.is_on:
             lines += ["", f"Sitemap: {self._public_url}/sitemap.xml"]
         return "\n".join(lines) + "\n"
 
     async def sitemap(self) -> Sitemap:
-        """It names no collection that may hold what was withdrawn a moment ago.
+        """The sitemap. It names no collection that may hold what was withdrawn a moment
+        ago.
 
         Raises `NotFound` when there are no collections, and `StorageError`.
         """
@@ -167,7 +169,7 @@ class CollectionService:
 
 
 def _sections(listed: Sequence[StoredCollection]) -> list[ListedSection]:
-    """``all`` first; how many pages: as the latest snapshot has it."""
+    """The sections, ``all`` first, with the pages of their latest snapshot."""
     pages = {
         each.section: each.pages
         for each in listed

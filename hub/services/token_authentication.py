@@ -60,7 +60,7 @@ class Principal:
 
     @property
     def viewer(self) -> AccountId | None:
-        """As whom it reads what feeds have told; None: as the operator, who reads all.
+        """The account that it reads feeds as; None: the operator, who reads all.
 
         Without the scope `retrieve` it reads what is public, as `NOBODY`.
         """
@@ -70,7 +70,7 @@ class Principal:
         return None if is_operator else self.account.id
 
     def may(self, scope: TokenScope) -> bool:
-        """Whoever administers the hub may do everything."""
+        """Whether a token allows it; the scope ``admin`` allows everything."""
         return scope in self.scopes or self.is_admin
 
 
@@ -133,7 +133,7 @@ class TokenService:
         return CreatedToken(token=token, secret=secret)
 
     async def account(self, field: str, name: str) -> Account:
-        """Of that name, in any case. Raises `InvalidValue` if there is none."""
+        """The account of a name, in any case. Raises `InvalidValue` without one."""
         written = account_name(field, name)
         found = await self._tokens.account(written)
         if found is None:
@@ -141,7 +141,7 @@ class TokenService:
         return found
 
     async def revoke(self, token_id: TokenId) -> StoredToken:
-        """From now on it opens nothing. Raises `NotFound`."""
+        """End a token for good. Raises `NotFound`."""
         revoked = await self._tokens.revoke(token_id, self._clock.now())
         self._remembered = OrderedDict(
             (digest, (until, token))
@@ -153,10 +153,8 @@ class TokenService:
         return revoked
 
     async def authenticate(self, secret: str, account: str = "") -> Principal | None:
-        """Whom a token stands for; None if it is none, or not that account's.
-
-        Raises `StorageError`.
-        """
+        """The principal of a token; None if there is no such token of that account.
+        Raises `StorageError`."""
         secret = secret.lower()
         if _TOKEN.fullmatch(secret) is None:
             return None
@@ -166,7 +164,8 @@ class TokenService:
         return Principal(account=token.account, scopes=token.scopes, token=token.id)
 
     async def _find(self, digest: bytes) -> StoredToken | None:
-        """By a digest, so that timing tells nothing of the tokens there are."""
+        """Look a token up by its digest, so that timing tells nothing of the tokens
+        there are."""
         now = self._clock.monotonic()
         until, known = self._remembered.get(digest, (now, None))
         if known is not None and now < until:
@@ -195,7 +194,7 @@ def _digest(secret: str) -> bytes:
 
 
 def account_name(field: str, written: str) -> str:
-    """In lower case: Superfeedr told logins apart by no case. Raises `InvalidValue`."""
+    """In lower case: Superfeedr ignored the case of logins. Raises `InvalidValue`."""
     name = written.lower()
     if _ACCOUNT.fullmatch(name) is None or name in NAMELESS:
         raise InvalidValue(

@@ -109,7 +109,8 @@ class AddressCheck:
             raise AddressRefused(field, url, "FANFARE_ALLOW_CALLBACK_NETWORKS")
 
     async def _permits(self, guard: Guard, url: str) -> bool:
-        """A name that cannot be resolved now passes: it is no question of the guard."""
+        """Whether an address of the host is allowed. A name that cannot be resolved now
+        passes."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port or DEFAULT_PORTS[parts.scheme]
@@ -127,7 +128,8 @@ class AddressCheck:
 
 
 class TrackTopics:
-    """Whoever may ask is asked before: tracking needs a token."""
+    """Track queries as topics. Whether somebody may track is checked by the caller: it
+    takes a token."""
 
     def __init__(self, store: TrackStore, clock: Clock, public_url: str) -> None:
         self._store = store
@@ -139,13 +141,13 @@ class TrackTopics:
         return is_track_topic(topic, self._public_url)
 
     def read(self, topic: str) -> TrackTopic | None:
-        """None for a topic that is none of these. Raises `InvalidValue`."""
+        """None for a topic that names no query. Raises `InvalidValue`."""
         return read_track_topic(topic, self._public_url)
 
     async def find(self, topic: str) -> StoredFeed | None:
-        """The feed of its query, if somebody wants that already.
+        """The feed of a query, if somebody wants that query already.
 
-        Raises `InvalidValue`; None also for a topic that is none of these.
+        Raises `InvalidValue`; None also for a topic that names no query.
         """
         wanted = self.read(topic)
         if wanted is None:
@@ -154,10 +156,10 @@ class TrackTopics:
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def ensure(self, topic: str, owner: AccountId = NOBODY) -> StoredFeed | None:
-        """The feed of the account's query, which counts as wanted now. It finds what
-        the account may read; nobody's, what is public.
+        """The feed of the account's query, which counts as wanted from now on.
 
-        Raises `InvalidValue`; None for a topic that is none of these.
+        The query finds what the account may read; nobody's finds what is public. Raises
+        `InvalidValue`; None for a topic that names no query.
         """
         wanted = self.read(topic)
         if wanted is None:
@@ -168,10 +170,8 @@ class TrackTopics:
 
 
 def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
-    """A query has no document of its own: as it is means as its topic says, or Atom.
-
-    None: nothing was asked for.
-    """
+    """The format of notifications of a query. It has no document of its own: "as it is"
+    is the topic's format, or Atom. ``asked`` None: no format was named."""
     if asked is None or asked in (Format.AS_IS, Format.BY_TOPIC):
         return Format(wanted.format or Format.ATOM)
     return asked
