@@ -36,23 +36,24 @@ class FeedStore(Protocol):
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
         """Register a feed, due at once. True: it is new.
 
-        A known URL gives the known feed. Another spelling of it does (see
-        `protocols.urls.resource_url`), too, but if they differ in their credentials
-        there are two feeds. Nothing of the known feed changes: that is `edit`. One that
-        was given up is active again, with all its state (validators, seen-set) and its
-        next fetch unchanged (a re-add is no reason to fetch early). So is one that was
-        removed, but as private as it is added now, and with the section and credentials
-        that are given, or those it had.
+        A known URL gives the known feed. So does another spelling of it (see
+        `protocols.urls.resource_url`), unless the two differ in their credentials: then
+        there are two feeds. Nothing of the known feed changes: that is `edit`. A feed
+        that was given up becomes active again, with all its state (validators,
+        seen-set) and its next fetch unchanged: a re-add is no reason to fetch early. So
+        does a removed one, but it is as private as it is added now, and has the section
+        and credentials that are given, or else those it had.
         """
         ...
 
     async def edit(
         self, feed_id: FeedId, change: FeedChange, reason: str, now: datetime
     ) -> tuple[StoredFeed, int]:
-        """Change a feed, and end for that ``reason`` the subscriptions of whom it shuts
-        out, in one transaction: each is to be told. How many have ended.
+        """Change a feed, and end the subscriptions of those it shuts out.
 
-        Credentials make it private. Raises `NotFound`, also for one that was removed.
+        Both are one transaction. Each of these subscribers is to be told ``reason``;
+        how many have ended. Credentials make the feed private. Raises `NotFound`, also
+        for one that was removed.
         """
         ...
 
@@ -61,15 +62,17 @@ class FeedStore(Protocol):
     async def find(self, topic: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, removed ones included.
 
-        Of several that of this very spelling, and of those the one with credentials;
-        else one that is not removed, and has no credentials. Also the one that a
-        subscription to the topic was made for.
+        If there are several: one of this very spelling, and of those the one with
+        credentials; else one that is not removed and has no credentials. A feed that a
+        subscription to the topic was made for is found, too.
         """
         ...
 
     async def parts(self, page: str, limit: int) -> list[StoredFeed]:
-        """Those whose URLs select a part of the page, in any spelling, by id, at most
-        ``limit``; not those that were removed."""
+        """Feeds whose URLs select a part of the page, in any spelling, by id.
+
+        Without those that were removed.
+        """
         ...
 
     async def find_open(self, topic: str) -> StoredFeed | None:
@@ -120,11 +123,10 @@ class FeedStore(Protocol):
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float
     ) -> int:
-        """Move ``next_fetch`` of feeds that are overdue, and were fetched before, to
-        times to come, evenly; how many.
+        """Spread the next fetches of feeds that are overdue; how many.
 
-        Each within its own period and within ``longest``, and all together so that no
-        fewer than ``per_second`` are due in a second.
+        Only feeds that were fetched before are moved, each within its own period and
+        within ``longest``, evenly, and no fewer than ``per_second`` of them a second.
         """
         ...
 
@@ -133,8 +135,10 @@ class FeedStore(Protocol):
         ...
 
     async def postings(self, limit: int) -> list[Posting]:
-        """Those of up to so many feeds that have habits, spread evenly over all;
-        without feeds that were removed, or never posted."""
+        """Of up to ``limit`` feeds that have habits, spread evenly over all.
+
+        Without feeds that were removed, or never posted.
+        """
         ...
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
@@ -200,9 +204,9 @@ class StandingStore(Protocol):
         ...
 
     async def of_site(self, site: str, limit: int) -> list[FeedId]:
-        """Public feeds whose page it is (`hub.core.status.feed_stats.site_of`), by id.
+        """Public feeds whose own page is ``site``, by id; none for "".
 
-        None for "".
+        See `hub.core.status.feed_stats.site_of`.
         """
         ...
 
@@ -222,7 +226,7 @@ class PushStore(Protocol):
     async def due(
         self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
     ) -> list[Upstream]:
-        """Those of which something may have to be done now, the latest first."""
+        """Those for which something may have to be done now, the longest due first."""
         ...
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
@@ -230,8 +234,11 @@ class PushStore(Protocol):
         ...
 
     async def switch(self, *, is_on: bool) -> None:
-        """At the start. On: active feeds that rest until something happens are due.
-        Off: those that a hub may push are, and are not pushed any more."""
+        """Called at the start, with whether other hubs are to push at all.
+
+        On: active feeds that were waiting for something to happen are due. Off: those
+        that a hub may push are due, to end that.
+        """
         ...
 
     async def ask(self, new: NewPushCallback) -> None:
@@ -262,7 +269,7 @@ class PushStore(Protocol):
         ...
 
     async def forget(self, feed_id: FeedId) -> None:
-        """The feed is not pushed any more; unless it offers something again."""
+        """The feed is not pushed any more, unless it offers something again."""
         ...
 
     async def find(self, token: str) -> PushCallback | None:

@@ -80,8 +80,8 @@ class LogStore(Protocol):
     ) -> SourceFeed | None:
         """Where entries come from that are shown under a track query.
 
-        None of a feed that the query's owner may not read now, or that was purged;
-        without ``query``, that is not public.
+        None if the query's owner may not read the feed now, or it was purged. Without
+        ``query``: None unless the feed is public.
         """
         ...
 
@@ -94,7 +94,7 @@ class LogStore(Protocol):
         ...
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
-        """Drop old records and entry states nothing refers to; how many records."""
+        """Drop old records, and entries that nothing refers to; how many records."""
         ...
 
 
@@ -125,7 +125,7 @@ class EntryStore(Protocol):
     async def place(
         self, feeds: Sequence[FeedId], keys: Sequence[str]
     ) -> EntryPlace | None:
-        """Of the entry with one of these keys, also if it was deleted since."""
+        """Where the entry with one of these keys stands, whether deleted or not."""
         ...
 
     async def place_of(self, entry_id: EntryId) -> EntryPlace | None: ...
@@ -168,11 +168,11 @@ class SearchStore(Protocol):
         below: int | None = None,
         listed_only: bool = False,
     ) -> Matches:
-        """Look at so many documents that match, newest first, on from ``below``; at
-        fewer where they are large.
+        """A page of what matches, newest first, from ``below`` on.
 
-        Deleted entries and those of removed feeds are left out, and private and
-        unlisted ones of feeds to which the ``viewer`` does not subscribe; with
-        ``listed_only`` unlisted ones of all feeds. None sees all.
+        Up to ``limit`` matching documents are looked at, fewer if they are large.
+        Deleted entries and those of removed feeds are left out. So are private and
+        unlisted ones of feeds to which the ``viewer`` does not subscribe, and with
+        ``listed_only`` unlisted ones of all feeds. ``viewer`` None sees all.
         """
         ...

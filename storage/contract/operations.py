@@ -75,11 +75,10 @@ class Storage(Protocol):
         ...
 
     async def note_time(self, now: datetime) -> timedelta:
-        """Note that it is so late; how far the clock has gone back since the latest
-        time that was noted, 0 if it has not.
+        """Note the time; how far the clock has gone back since the latest noted one.
 
-        If it has, and the first time after an opening, every stored time that lies
-        farther ahead than it may is brought within its limit.
+        0 if it has not. If it has, and the first time after an opening, every stored
+        time that lies farther ahead than it may is brought within its limit.
         """
         ...
 

@@ -147,7 +147,7 @@ class DigestStore(Protocol):
 
 
 class ListingStore(Protocol):
-    """Active subscriptions of one account; there is none of the anonymous one's."""
+    """Active subscriptions of one account. The anonymous account has no list."""
 
     async def page(
         self,
@@ -160,9 +160,10 @@ class ListingStore(Protocol):
     ) -> Listing:
         """Oldest first; ``has_total`` False: the total is not wanted, and 0.
 
-        Neither the other accounts' number nor, of what an index leads to, the
-        account's own makes a difference, and neither does how much is skipped of all,
-        or of one selection by format, callback or host.
+        The cost does not depend on how many subscriptions other accounts have, nor,
+        where an index leads to what is searched for, on how many the account has. It
+        does not depend on ``skip`` either, without a search or with one by format,
+        callback or host.
         """
         ...
 
@@ -182,11 +183,12 @@ class VerificationStore(Protocol):
         most_of_host: int,
         most_of_asker: int | None = None,
     ) -> bool:
-        """Store as pending, due now. False, and nothing stored: too many are pending,
-        of all, of its callback's host, or of who asks; None: that does not count.
+        """Store as pending, due now. False, and nothing stored: too many are pending.
 
-        A pending one of the same key and mode is replaced and makes room for it. So is
-        one of the other mode that waits to be tried again: its callback was silent.
+        ``most`` of all may be, ``most_of_host`` of its callback's host and
+        ``most_of_asker`` of who asks; None: that is not counted. A pending one of the
+        same key and mode is replaced and makes room for it. So is one of the other mode
+        that waits to be tried again: its callback was silent.
         """
         ...
 
@@ -214,7 +216,7 @@ class VerificationStore(Protocol):
     async def retry(
         self, verification_id: int, last: VerificationTry, due: datetime
     ) -> None:
-        """Count a try that led nowhere; a done one stays done."""
+        """Count a try that led nowhere. One that is done stays done."""
         ...
 
     async def finish(
@@ -236,10 +238,10 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """Its callback confirmed: what `SubscriptionStore.add` does, and it is done.
+        """Its callback confirmed: subscribe as `SubscriptionStore.add`, and be done.
 
-        That it was replaced meanwhile makes no difference: it was confirmed. Raises
-        `NotFound` if the feed is gone or removed; then nothing is changed.
+        It counts even if it was replaced meanwhile: it was confirmed. Raises `NotFound`
+        if the feed is gone or removed; then nothing is changed.
         """
         ...
 
@@ -301,18 +303,18 @@ version is 0 where none came."""
 class TrackStore(Protocol):
     """Each query is a feed in the state ``TRACK``, private and never due.
 
-    Whatever reads records, and subscriptions, take it for a feed.
+    Subscriptions, and all that reads records, take it for a feed.
     """
 
     async def add(
         self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
     ) -> StoredFeed:
-        """The feed of an account's query, made or brought back if need be; it is wanted
-        now. It finds what its owner may read; nobody's, what is public.
+        """The feed of an account's query, made or brought back if need be.
 
-        That is noted once an hour, so that reading what a query finds writes nothing.
-        ``name`` is what all spellings of the query have in common. The first spelling
-        is kept.
+        It finds what its owner may read; a query of `NOBODY`, what is public. That the
+        query is wanted now is noted once an hour, so that reading what a query finds
+        writes nothing. ``name`` is what all spellings of the query have in common. The
+        first spelling is kept.
         """
         ...
 
