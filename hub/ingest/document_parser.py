@@ -152,7 +152,7 @@ SLOW_BYTES = 64 << 20
 """Of documents that wait in the line of the slow."""
 SLOW_WAIT = 60.0
 """Seconds in that line, where one document may take ten: whoever waits there holds a
-place of the poller."""
+slot of the poller."""
 SLOW_SHARE = 0.5
 """Of the time that a worker gives a document: with so much of it the source is slow."""
 _PACKED = (GZIP, ZSTD)
@@ -224,7 +224,7 @@ class WorkerParser(AsyncResource):
             pass
         except FeedError:
             raise
-        except Exception:  # whatever a document does to a parser is that feed's trouble
+        except Exception:  # whatever a document does to a parser is that feed's error
             log.exception("parser_failed", host=_host(context))
         return await self._parse_in_worker(Task(body, context, is_malformed=True))
 

@@ -1,15 +1,8 @@
-"""Fetching one feed politely: conditional, within limits, along redirects.
+"""Fetching one feed politely: conditional, within limits, along redirects, by a name.
 
-Every failure is a value: `Fetched.error`, in words for people.
-
-Publishers who want no requests at all: the operator's list of their hosts.
-
-Where a redirect leads, and which are not followed. Pure.
-
-Only what can be said of the URL is decided here; whether its address may be reached is
-the guard's to say.
-
-Who publishers are told is asking.
+Every failure is a value: `Fetched.error`, in words for people. Of a redirect only what
+can be said of its URL is decided here; whether the address may be reached is the
+guard's to say.
 """
 
 from __future__ import annotations
@@ -220,7 +213,7 @@ class Fetcher:
             try:
                 answer = await self._ask(request, journey, limits, deadline)
                 if answer.status not in _REDIRECTS:
-                    return self._arrive(journey, answer, _trouble(journey, answer))
+                    return self._arrive(journey, answer, _error_of(journey, answer))
                 journey = _follow(request, journey, answer)
             except RedirectRefused as refusal:
                 return self._arrive(journey, answer, str(refusal))
@@ -348,7 +341,7 @@ def _with_credentials(
     return kept | secret
 
 
-def _trouble(journey: _Journey, answer: Answer) -> str:
+def _error_of(journey: _Journey, answer: Answer) -> str:
     """Why this answer is of no use; "" for a 200, or a 304 that was asked for."""
     if answer.status == 200:
         return ""

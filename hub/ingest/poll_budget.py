@@ -20,12 +20,12 @@ from storage.records import StoredFeed
 SAMPLE = 500
 """Feeds that stand for all."""
 EVERY = 600.0
-"""Seconds between two samples; habits change over weeks."""
+"""Seconds between two samples; profiles change over weeks."""
 
 
 class CommonProfile:
     """The hours and weekdays at which all feeds post, as of a sample of them: ``prior``
-    is what all feeds' habits count for before a feed's own."""
+    is what counts for a feed before its own profile."""
 
     def __init__(self, feeds: FeedStore, clock: Clock) -> None:
         self._feeds = feeds
@@ -65,7 +65,7 @@ class PollBudget:
         return self._outlook
 
     def expect_profile(self, prior: Prior) -> None:
-        """What all feeds' habits are said to be, from now on."""
+        """Plan with this profile of all feeds from now on."""
         self._outlook = replace(self._outlook, prior=prior)
 
     def resume(self, price: float) -> None:

@@ -1,9 +1,9 @@
-"""Which feeds are visited next: what is due in storage, taken into the wheel.
+"""Which feeds are visited next: what is due in storage, taken into the queue.
 
-What is latest by its own period comes first, so after a standstill the polls that end
-the most waiting do. It is read in pages, each behind the places of the last, so that
-feeds under way are not read again and again, and from the beginning at times, for what
-has become due before them.
+What is latest by its own period comes first, so after a standstill the polls come first
+that end the longest waiting. What is due is read in pages, each from where the last one
+ended, so that feeds under way are not read again and again; and at times from the
+beginning, for what has become due before.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ LONGEST_REST = 60.0
 """Seconds after which all that is due is read again, whatever is expected."""
 MOST_RESTING = 10_000
 SITE_PAUSE = timedelta(seconds=10)
-"""Before a site is looked at again that there was no place for."""
+"""Before a site is looked at again that there was no slot for."""
 _ASIDE = " aside"
 """Of a host's name: the line of feeds that somebody waits for while a site of the host
 is read, for minutes maybe. It has one visit at a time too, and the same pace."""
 _SITES = " sites"
-"""No host: sites that wait for a place have one line."""
+"""No host: sites that wait for a slot have one line."""
 
 
 class PollSchedule:
@@ -65,13 +65,13 @@ class PollSchedule:
         self._tokens = poll_tokens(budget, clock.monotonic())
         capacity = _capacity(budget)
         self._page = capacity // PAGES
-        self._wheel = DueQueue(capacity=capacity, per_host=HOST_SHARE)
+        self._queue = DueQueue(capacity=capacity, per_host=HOST_SHARE)
         self._deferrals = Deferrals(INTERVAL)
         self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
         self._resting: dict[FeedId, float] = {}
-        self._places: dict[Pace, tuple[datetime, FeedId]] = {}
+        self._page_ends: dict[Pace, tuple[datetime, FeedId]] = {}
         self._finished: set[FeedId] = set()  # since what is due was last read
         self._read_at = 0.0  # the next look at what is due
         self._looks_again = False
@@ -80,20 +80,20 @@ class PollSchedule:
     async def load(self) -> None:
         """Fill the queue from storage, if there is room and it is time to look."""
         now = self._clock.monotonic()
-        if now < self._read_at or self._wheel.room < self._page:
+        if now < self._read_at or self._queue.room < self._page:
             return
         if now >= self._restart_at:
-            self._places.clear()
+            self._page_ends.clear()
             self._restart_at = now + LONGEST_REST
         self._wake_resting(now)
         self._finished.clear()
         self._looks_again = False
         page = await self._feeds.due(
-            self._clock.now(), after=self._places, limit=self._page
+            self._clock.now(), after=self._page_ends, limit=self._page
         )
         for feed in page:
             self._admit(feed, now)
-            self._places[feed.pace] = (feed.next_fetch, feed.id)
+            self._page_ends[feed.pace] = (feed.next_fetch, feed.id)
         await self.put_off()
         if len(page) < self._page:
             next_look = await self._next_look()
@@ -105,7 +105,7 @@ class PollSchedule:
         now = self._clock.monotonic()
         if self._tokens is not None:
             limit = min(limit, int(self._tokens.left(now)))
-        taken = self._wheel.take(now, limit)
+        taken = self._queue.take(now, limit)
         if self._tokens is not None:
             self._tokens.take(now, len(taken))
         self._under_way.update(due.feed_id for due in taken)
@@ -115,7 +115,7 @@ class PollSchedule:
         """The visit that began then is over; True: another of its host waits."""
         self._under_way.discard(due.feed_id)
         self._finished.add(due.feed_id)
-        return self._wheel.release(due.host, started + INTERVAL)
+        return self._queue.release(due.host, started + INTERVAL)
 
     def ask(self, feed_id: FeedId, url: str) -> None:
         """Visit a feed next, due or not, unless it is under way. ``url`` "": at no
@@ -125,7 +125,7 @@ class PollSchedule:
         host = self._host(url)
         if host and self._is_read(host):
             host += _ASIDE
-        self._wheel.add_first(Due(feed_id, host))
+        self._queue.add_first(Due(feed_id, host))
 
     async def wait_for_turn(self, due: Due, kind: RequestKind) -> None:
         """Until the visit may begin, by the pace of its host."""
@@ -193,7 +193,7 @@ class PollSchedule:
             self._dead.answered(self._host(url))
 
     def _withdraw(self, host: str, now: float) -> list[FeedId]:
-        withdrawn = self._wheel.withdraw(host) + self._wheel.withdraw(host + _ASIDE)
+        withdrawn = self._queue.withdraw(host) + self._queue.withdraw(host + _ASIDE)
         for due in withdrawn:
             self._defer(due, now)
         return [due.feed_id for due in withdrawn]
@@ -211,16 +211,16 @@ class PollSchedule:
     @property
     def held(self) -> int:
         """Due feeds in memory."""
-        return len(self._wheel)
+        return len(self._queue)
 
     def seconds_to_next(self) -> float:
         """How long until there may be something to `load` or to `take`."""
         now = self._clock.monotonic()
         times = [now + LONGEST_REST]
-        ready = self._wheel.next_ready()
+        ready = self._queue.next_ready()
         if ready is not None:
             times.append(max(ready, self._allowed_at(now)))
-        if self._wheel.room >= self._page:
+        if self._queue.room >= self._page:
             times.append(self._read_at)
         return max(0.0, min(times) - now)
 
@@ -234,7 +234,7 @@ class PollSchedule:
         host = self._host(feed.url)
         due = Due(feed.id, host, feed.pace)
         is_held = self._alone(host, now) > LONGEST_HOLD
-        displaced = due if is_held else self._wheel.add(due)
+        displaced = due if is_held else self._queue.add(due)
         if displaced is not None:
             self._defer(displaced, now)
 
@@ -242,7 +242,7 @@ class PollSchedule:
         """Whether a feed is queued, under way, left alone, or no longer due since the
         page was read."""
         return (
-            feed_id in self._wheel
+            feed_id in self._queue
             or feed_id in self._under_way
             or feed_id in self._finished
             or feed_id in self._resting
@@ -270,7 +270,7 @@ class PollSchedule:
         for feed_id in rested:
             del self._resting[feed_id]
         if rested:
-            self._places.clear()
+            self._page_ends.clear()
 
     async def _next_look(self) -> float:
         """When more will be due; soon, while what is due is being worked on."""

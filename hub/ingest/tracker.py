@@ -65,7 +65,8 @@ class Tracker:
         return len(self._index)
 
     async def load(self) -> None:
-        """Read the stored queries; to be told of later ones before. `StorageError`."""
+        """Read the stored queries; `tell` is to be called of later ones already. Raises
+        `StorageError`."""
         version = await self._store.version()
         last = FeedId(0)
         while page := await self._store.page(after=last, limit=PAGE):

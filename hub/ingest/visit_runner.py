@@ -168,8 +168,8 @@ class VisitRunner:
         self.schedule.look_again()
 
     def _choose_slot(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
-        """Who gave no answer the last time, or took long, has no claim to a quick
-        place, unless it is asked for. Raises `TooSlow`."""
+        """A feed that gave no answer the last time, or took long, gets a slow slot,
+        unless somebody asks for it. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
         if was_slow and occasion is not Occasion.PING and not slot.become_slow():
@@ -211,7 +211,7 @@ class VisitRunner:
         await self.schedule.wait_for_turn(due, kind)
 
     def _heed(self, visit: Visit) -> None:
-        """Plan on by what the visit brought; a host that is throttled, or dead, is left
+        """Go on by what the visit brought; a host that is throttled, or dead, is left
         alone whole."""
         polling = visit.commit.polling
         self._mind_silence(visit.fetched)
