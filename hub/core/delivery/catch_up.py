@@ -1,4 +1,4 @@
-"""Catching up: a straggler under our lease, sent record after record in order."""
+"""Catching up: a retrying subscription under our lease, sent record after record."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ NOT_RENDERABLE = "the hub failed to make the notification"
 
 
 class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a straggler stands: above ``position``, without what it got before.
+    """How far a retrying subscription has come: it is owed all above ``position``.
 
-    ``failures`` are in a row, at the next record; an exhausted subscription has used
-    up all it is allowed. Before ``scheduled``, when the next try is due, it is tried
-    for the sake of news, which is not counted. ``missed`` records are told with the
-    next request. A request up to ``tried_to`` was made, or is being made: if it has to
-    be repeated, it must be the same notification.
+    What it got before is left out (``skip_after``, ``skip_to``). ``failures`` are
+    consecutive, at the next record; an exhausted subscription has used up all tries. A
+    try before ``scheduled``, when the next one is due, is made because of new records
+    and is not counted. ``missed`` records are named in the next request. A request up
+    to ``tried_to`` was made, or is being made: a repetition must be the same
+    notification.
     """
 
     subscription: Subscription
@@ -72,7 +73,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def after(cls, first: FirstDelivery, lease_id: int) -> CatchUpProgress:
-        """The rest of a first delivery that hangs."""
+        """The rest of a first delivery whose callback does not answer."""
         return cls(
             subscription=first.subscription,
             lease_id=lease_id,
@@ -82,7 +83,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def skips(self, position: Position) -> bool:
-        """Whether the record there was delivered before."""
+        """Whether the record at that position was delivered before."""
         if self.skip_after is None or self.skip_to is None:
             return False
         return self.skip_after < position <= self.skip_to
@@ -102,7 +103,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:
-        """As it stands, with the lease going on until then."""
+        """The row to store: as it stands, with the lease going on until then."""
         return RetryMoved(
             subscription_id=self.subscription.id,
             lease_id=self.lease_id,
@@ -148,7 +149,7 @@ def finished(
 def unsendable(
     catch_up: CatchUpProgress, last: Position, *, at: datetime, reason: str = NOT_KEPT
 ) -> DeliveryOutcome:
-    """There is no document (any more) that records up to ``last`` are told by."""
+    """The records up to ``last`` have no document (any more) that tells of them."""
     lost = GivenUp(
         subscription_id=catch_up.subscription.id,
         lease_id=catch_up.lease_id,
@@ -162,7 +163,7 @@ def unsendable(
 
 
 def released(catch_up: CatchUpProgress, *, due: datetime) -> DeliveryOutcome:
-    """Given back as it stands; no try was made, and none is counted."""
+    """The lease is given back as it stands; no try was made, and none is counted."""
     next_try = max(due, catch_up.scheduled or due)
     moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
     return DeliveryOutcome(moved=moved)
@@ -211,9 +212,10 @@ def held_up(
 def _next_try(
     catch_up: CatchUpProgress, reply: CallbackResponse, at: datetime, jitter: float
 ) -> tuple[int, datetime | None]:
-    """The failures of the schedule, this one included, and its next time; None: no more
-    tries. A try for the sake of news changes neither, but for what ``Retry-After``
-    asks."""
+    """The number of failures with this one, and the next time; None: no more tries.
+
+    A try because of new records changes neither, but for what ``Retry-After`` asks.
+    """
     if catch_up.scheduled is not None and at < catch_up.scheduled:
         pause = timedelta(seconds=news_pause(reply.retry_after))
         asked = at + pause if reply.retry_after else at

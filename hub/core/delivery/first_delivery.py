@@ -33,10 +33,10 @@ NOT_STARTED = "held back: the callback's origin is busy or in trouble"
 
 
 class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """It brings its subscriber up to ``position``.
+    """The delivery that brings its subscriber up to ``position``.
 
-    That is the record of the chunk; or, ``is_ahead``, a later one, whose document it is
-    that is sent.
+    That is the position of the chunk's record, or, ``is_ahead``, of a later record
+    whose document is sent instead.
     """
 
     subscription: Subscription
@@ -79,7 +79,7 @@ class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def before(self) -> Position:
-        """Where a catch-up starts that begins with this record."""
+        """The position from which a catch-up starts with this record."""
         return Position(self.position - 1)
 
 
@@ -99,7 +99,7 @@ def delivered(first: FirstDelivery, reply: CallbackResponse) -> DeliveryOutcome:
 def refused(
     first: FirstDelivery, reply: CallbackResponse, *, at: datetime, jitter: float
 ) -> DeliveryOutcome:
-    """Not a 2xx. To an exhausted subscription this was the record's only try."""
+    """No 2xx. An exhausted subscription has no other try of the record."""
     subscription = first.subscription
     outcome = first.over(reply.status, reply.milliseconds)
     attempt = attempt_of(subscription.id, first.position, reply, at)
@@ -153,7 +153,7 @@ def not_started(
 def set_aside(
     first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
 ) -> DeliveryOutcome:
-    """Its request goes on, but as a straggler's, under that lease."""
+    """Its request goes on, as a retrying subscription's, under that lease."""
     opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=first.subscription.id,

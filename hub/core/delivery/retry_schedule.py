@@ -1,4 +1,4 @@
-"""When a delivery that failed is tried again."""
+"""When a delivery that failed is retried."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def retry_delay(
 
 
 def news_pause(retry_after: float | None = None) -> float:
-    """Seconds after a failure in which news is no reason to try again sooner than the
-    schedule says; ``retry_after`` as for `retry_delay`."""
+    """Seconds after a failure in which a new record is no reason to try at once.
+
+    ``retry_after`` is as for `retry_delay`.
+    """
     return max(NEWS_PAUSE, min(retry_after or 0.0, LONGEST_RETRY_AFTER))

@@ -60,7 +60,7 @@ class ToldOfDay(TypedDict):
 
 
 def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
-    """What is left of the day: the last entry that begins within it is whole."""
+    """What is left of the day's quota; the entry that exceeds the bytes is whole."""
     told, kept = _used(before, at)
     return EntryQuota(
         entries=max(0, rules.entries_of_day - told),
@@ -69,7 +69,7 @@ def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuo
 
 
 def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
-    """With a document's news. The first one's are told to nobody."""
+    """The day's counts with those of a document; a first document counts none."""
     told, kept = _used(before, at)
     return ToldOfDay(
         told_on=day_of(at),
@@ -106,7 +106,7 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
 
 
 def _same_part(decision: Decision) -> FetchCommit:
-    """Of the resource something else has changed."""
+    """The selected part is as it was; something else in the resource has changed."""
     digest = body_hash(decision.fetched.body)
     polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)
@@ -168,7 +168,7 @@ def _posting(before: Polling, news: EntryDiff, at: datetime) -> Posting:
 
 
 def _count(news: EntryDiff) -> int:
-    """Of entries that are told as new."""
+    """The number of entries that subscribers are notified of."""
     return 0 if news.is_baseline else len(news.new)
 
 
@@ -202,7 +202,7 @@ def _news_commit(
 
 
 def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
-    """Whether even explicit subscribers are to be told of an entry."""
+    """Whether subscribers are notified of an entry at all."""
     is_listed = not (polling.unlisted or entry.unlisted)
     return is_listed or decision.rules.tells_unlisted
 

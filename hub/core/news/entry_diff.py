@@ -51,7 +51,7 @@ REBUILT_ENTRIES = 5
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """A known entry in a new state; ``is_logged``: readers of the log are told."""
+    """A known entry in a new state; ``is_logged``: subscribers may be notified."""
 
     entry: Entry
     is_fresh: bool
@@ -219,7 +219,7 @@ def _in_order(
 def _sightings(
     entries: Iterable[tuple[Entry | None, Sighting]], withdrawn: dict[int, Deletion]
 ) -> _Current:
-    """By key, in the document's order; of two with the same key the first counts."""
+    """Entries by key, in the document's order; of two with one key the first counts."""
     current: _Current = {}
     for entry, sighting in entries:
         if sighting.key not in withdrawn:
@@ -230,8 +230,10 @@ def _sightings(
 def _taken_over(
     document: ParsedFeed, known: SeenSet, here: Mapping[int, Sighting]
 ) -> set[int]:
-    """Keys that are the link of one entry, and the shared id by which another, that is
-    here as well, was known."""
+    """Keys by which one entry was known, and which now are another entry's link.
+
+    Both are in the document: several shared an id that is the link of one of them.
+    """
     links = {
         here[key].link
         for each in document.shared_keys
@@ -249,7 +251,7 @@ def _taken_over(
 def _shared(
     document: ParsedFeed, known: SeenSet, unknown: Mapping[int, Entry]
 ) -> dict[int, SharedKey]:
-    """By unknown keys of entries that share an id under which one was known."""
+    """What unknown entries share under which another was known, by their keys."""
     return {
         key: shared
         for shared in reversed(document.shared_keys)
@@ -265,7 +267,7 @@ def _merge(
     last_success: datetime,
     at: datetime,
 ) -> None:
-    """Take over what another feed knows, but for what has come since the last time."""
+    """Take over what another feed has seen, but not what came since the last poll."""
     since = {
         key
         for key, (entry, _) in current.items()
@@ -282,7 +284,7 @@ def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
 
 
 class _Spent:
-    """What of a quota is used up by the entries of a document, in its order."""
+    """How much of a quota the entries of a document use up, in its order."""
 
     def __init__(self, quota: EntryQuota | None) -> None:
         self._quota = quota
@@ -292,7 +294,7 @@ class _Spent:
         self.is_too_large = False
 
     def takes(self, entry: Entry, *, is_new: bool) -> bool:
-        """Whether one more is within the quota; else it waits."""
+        """Whether one more is within the quota; otherwise it waits."""
         if self._quota is None:
             return True
         is_too_large = self.bytes >= self._quota.bytes
@@ -312,7 +314,10 @@ def _updates(
     reworded_since: datetime | None,
     spent: _Spent,
 ) -> tuple[Update, ...]:
-    """Sight known entries again; those with other content, or undeleted, changed."""
+    """Renew the sightings of known entries; return those that have changed.
+
+    An entry that was deleted and is back has changed.
+    """
     changed = []
     for key, (entry, sighting) in current.items():
         before = known.get(key)

@@ -67,9 +67,9 @@ def find_continued(
     shared: Mapping[int, SharedKey],
     sources: Mapping[int, IdSource],
 ) -> _Matches:
-    """Of entries that share an id now, the one that was known by it while it had it
-    for itself: by its link, or else its title and date, or else what it says.
+    """Of entries that share an id now, the one that had it alone before.
 
+    It is found by its link, or else its title and date, or else what it says.
     ``shared`` has unknown keys, and what these entries share, whose key is known;
     ``sources`` says where their keys came from now.
     """
@@ -95,10 +95,9 @@ def find_continued(
 def find_reread(
     known: SeenSet, current: Mapping[int, Sighting], unknown: Mapping[int, str]
 ) -> _Matches:
-    """What a former version knew by an id of its own making, for want of one that this
-    one finds: by title, and date if there is any.
+    """What a former version knew by a generated id, and this one by another.
 
-    ``unknown`` has the titles.
+    It is found by title, and date if there is any. ``unknown`` has the titles.
     """
     made_up = {
         each.title: each.key
@@ -117,9 +116,9 @@ def find_reread(
 def find_unescaped(
     known: SeenSet, current: Collection[int], unknown: Mapping[int, str]
 ) -> _Matches:
-    """What a former version knew by an id without what is escaped in it: of documents
-    that could only be recovered it read ``?a=1&amp;b=2`` as ``?a=1b=2``.
+    """What a former version knew by an id that lacks what is escaped in it.
 
+    Of documents that could only be recovered it read ``?a=1&amp;b=2`` as ``?a=1b=2``.
     ``unknown`` has the keys as texts.
     """
     found: _Matches = {}
@@ -178,7 +177,7 @@ def _match(
     vanished: list[Sighting],
     current: Mapping[int, Sighting],
 ) -> _Matches:
-    """By what is unique to one entry before and to one now; earlier rules go first."""
+    """Match what is unique to one entry before and one now; earlier rules go first."""
     matches: _Matches = {}
     for attribute, keys in rules:
         free, taken = keys - matches.keys(), set(matches.values())
@@ -271,7 +270,7 @@ def without_shared_ids(document: ParsedFeed, marks: Container[int]) -> ParsedFee
 
 
 def _identify(entry: Entry, marks: Container[int], taken: Container[int]) -> Identity:
-    """By what was neither shared before nor identifies another entry."""
+    """An identity that was neither shared before nor belongs to another entry."""
 
     def own(relation: str, source: IdSource) -> str:
         url = _address(entry.links, relation)

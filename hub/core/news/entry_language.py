@@ -1,4 +1,4 @@
-"""What of an entry its language may be guessed from, and what to make of a guess."""
+"""Which text of an entry its language is guessed from, and when a guess is believed."""
 
 from __future__ import annotations
 

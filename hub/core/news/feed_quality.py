@@ -45,7 +45,7 @@ class FeedQuality(TypedDict):
 def feed_quality(
     before: Polling, news: EntryDiff, document: ParsedFeed, at: datetime
 ) -> FeedQuality:
-    """What a document adds to them."""
+    """What a document adds to the figures that are stored."""
     return FeedQuality(
         bozo_rank=round(_bozo_rank(before, news, document), 3),
         generated_ids=any(each.has_generated_id for each in news.sightings),
@@ -60,7 +60,7 @@ def feed_quality(
 
 
 def remarks(news: EntryDiff, document: ParsedFeed) -> tuple[str, ...]:
-    """For the status line of the fetch that found it."""
+    """What is odd about a document, for the status line of its fetch."""
     found = (
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
         (document.dropped, f"{document.dropped} left out"),

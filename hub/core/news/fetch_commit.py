@@ -118,7 +118,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
 
 
 def _maintained_at(decision: Decision) -> datetime:
-    """The first fetch counts for it: clients want to be told some time."""
+    """The last maintenance; the first fetch counts as one: clients want a time."""
     standing = decision.target.standing
     if standing is not None:
         return standing.maintained_at
@@ -173,8 +173,11 @@ def quiet_commit(
 
 
 def after_failure(decision: Decision, error: str) -> FetchCommit:
-    """Trouble that begins is told of; what goes on only if somebody has subscribed to
-    the feed meanwhile whom the log could not tell."""
+    """The commit of a failed fetch.
+
+    An error that begins is logged. One that goes on is only logged again if somebody
+    has subscribed meanwhile whom the log could not tell.
+    """
     feed, fetched = decision.target.feed, decision.fetched
     absence = absence_after(feed, fetched, decision.rules)
     polling = _failed(decision, error, absence)
@@ -226,15 +229,17 @@ def _failed(decision: Decision, error: str, absence: Absence) -> Polling:
 
 
 def _validators(decision: Decision) -> Validators | None:
-    """None for a version that nobody here reads: an older one may come to stand beside
-    it, and a 304 would not have that looked for."""
+    """None after a document in a version that this program cannot read.
+
+    The server may come to offer an older version, which a 304 would hide.
+    """
     if isinstance(decision.understood.error, UnsupportedVersion):
         return None
     return next_validators(decision.polling, decision.fetched)
 
 
 def after_unreadable(decision: Decision, error: str) -> FetchCommit:
-    """What a publisher brought is no document: a remark, and no failure of its feed."""
+    """What a publisher pushed is no document: a remark, and no failure of its feed."""
     planned = decision.plan(decision.polling)
     line = failure_line(decision.fetched, decision.occasion, planned.period, error)
     return FetchCommit(
@@ -246,7 +251,7 @@ def after_unreadable(decision: Decision, error: str) -> FetchCommit:
 
 
 def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange | None:
-    """After a good answer with ``new`` entries; None: nobody may push here."""
+    """How a good answer with ``new`` entries changes the push; None: there is none."""
     if not decision.rules.push_url:
         return None
     offer = _offer(decision, polling)
@@ -254,8 +259,10 @@ def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange
 
 
 def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
-    """What the document offers, if one was read; parts of pages and sites cannot be
-    pushed, and what takes credentials is not for its hub."""
+    """What the document offers, if one was read.
+
+    Parts of pages, sites, and feeds with credentials cannot be pushed.
+    """
     target, fetched = decision.target, decision.fetched
     document = decision.understood.feed
     if document is None or fetched.is_partial:
@@ -268,7 +275,7 @@ def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
 
 
 def after_nonsense(decision: Decision, error: str) -> FetchCommit:
-    """A hub signed what is not the feed's: the feed itself is asked soon instead."""
+    """A hub pushed what is not the feed's document: the feed itself is polled soon."""
     target, fetched = decision.target, decision.fetched
     change = after_useless(target.push or NOTHING, fetched.at)
     planned = decision.plan(decision.polling)

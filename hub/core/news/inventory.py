@@ -89,7 +89,7 @@ def _stay(listed: _Listed, is_there: bool, withdrawn: Container[str]) -> _Listed
 
 
 def _bounded(entries: Iterable[_Listed]) -> tuple[_Listed, ...]:
-    """Those that are gone are kept, lest they return under another id: not all."""
+    """Not all that are gone are kept: they could return under another id."""
     everyone = tuple(entries)
     gone = [each for each in everyone if each.is_gone]
     forgotten = {each.key for each in gone[: max(0, len(gone) - MAX_ENTRIES)]}

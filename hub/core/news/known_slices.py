@@ -100,8 +100,7 @@ def _state(sighting: Sighting) -> int:
 def _current(
     slices: bytes, document: ParsedFeed, outline: Outline, sightings: Iterable[Sighting]
 ) -> Iterator[_Slice]:
-    """Those whose identity is their own affair: known by an id, or a link, that no
-    other has."""
+    """The slices of entries whose id, or link, no other entry has."""
     sharing = {fingerprint(each.key) for each in document.shared_keys}
     before = {each.slice: each for each in _unpack(slices)}
     entries = iter(document.entries)

@@ -33,7 +33,7 @@ def state_of(document: ParsedFeed) -> str:
 
 
 def as_news(document: ParsedFeed, at: datetime) -> ParsedFeed:
-    """A part in a state that was first seen at a time."""
+    """The part as an entry of its own, first seen at that time."""
     return replace(document, entries=(_dated(document.entries[0], at),))
 
 
@@ -43,10 +43,10 @@ def _dated(entry: Entry, at: datetime) -> Entry:
 
 
 def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) -> bool:
-    """Whether a good answer that is no feed is no error, but the topic itself.
+    """Whether a good answer that is no feed is the topic itself, and no error.
 
-    It takes subscriptions that are as-is, and a topic that never was a feed: a feed
-    whose server answers with a page about its maintenance has failed.
+    That takes as-is subscriptions, and a topic that never was a feed: a feed whose
+    server answers with a page about its maintenance has failed.
     """
     if fetched.error or understood.feed is not None or target.feed.format:
         return False
@@ -57,8 +57,10 @@ def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) ->
 
 
 def resource_hash(body: bytes) -> str:
-    """The identity of what a resource says, in hex: of JSON in any order and spacing,
-    and of the bytes of all else."""
+    """The identity of what a resource says, in hex.
+
+    JSON counts as the same in any order and spacing, all else by its bytes.
+    """
     if body[:1] in (b"{", b"["):
         with suppress(ValueError, TypeError):  # no JSON, or nested too deep
             body = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
@@ -66,7 +68,7 @@ def resource_hash(body: bytes) -> str:
 
 
 def after_content(decision: Decision) -> FetchCommit:
-    """No feed: what it says is not understood, only that it is no longer the same."""
+    """The commit of an answer that is no feed: it is compared, not understood."""
     before, fetched = decision.polling, decision.fetched
     digest = resource_hash(fetched.body)
     is_same = before.is_resource and digest == before.body_hash

@@ -66,12 +66,12 @@ def document_of(entry_id: EntryId, subject: Subject) -> SearchDocument:
 
 
 def term_of(query: Query) -> Term:
-    """All that matches the query has this; more than that may."""
+    """A term that all matches of the query have; other entries may have it as well."""
     return _term(query.root) or EVERYWHERE
 
 
 def _term(member: Member) -> Term | None:
-    """None: every entry may match."""
+    """A term of all that match; None: every entry may match."""
     if isinstance(member, All):
         terms = [term for each in member.members if (term := _term(each))]
         return _joined(Both, terms)

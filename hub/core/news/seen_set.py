@@ -182,7 +182,7 @@ class SeenSet:
         return _HEADER + b"".join(_LAYOUT.pack(*each) for each in self)
 
     def mark(self, shared: int, day: int) -> None:
-        """Remember `mark_of` what entries of the last document share."""
+        """Remember what entries of the last document share (`mark_of`)."""
         self.put(Sighting(shared, 0, 0, 0, day, flags=SHARED | PRESENT))
 
     def __len__(self) -> int:
@@ -204,10 +204,10 @@ class SeenSet:
         del self._by_key[key]
 
     def close_document(self, day: int) -> None:
-        """A new document has come: the last one's entries were there until ``day``.
+        """Note that the last document's entries were there until ``day``.
 
-        A document that stays the same for months is never read again, so the days
-        its entries were last seen on are made up for here.
+        A document that stays the same for months is never read again, so the days on
+        which its entries were last seen are made up for here.
         """
         for sighting in list(self):
             if sighting.is_present:
@@ -216,7 +216,7 @@ class SeenSet:
                 )
 
     def forget(self, today: int, document_length: int) -> None:
-        """Drop what is both old and beyond the length to keep, oldest first."""
+        """Drop what is both old and beyond the number to keep, oldest first."""
         floor = KEPT_DOCUMENTS * document_length
         if len(self) <= floor:
             return
@@ -239,7 +239,7 @@ def _last_seen(sighting: Sighting, day: int) -> Sighting:
 
 
 def sighted_again(known: Sighting, current: Sighting) -> Sighting:
-    """A known entry in a new document; its content stays as it was known, if it was."""
+    """A known entry in a new document, with the known content if there is any."""
     return _last_seen(known, current.day)._replace(
         link=current.link,
         title=current.title,

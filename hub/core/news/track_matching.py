@@ -94,7 +94,7 @@ class QueryIndex(Generic[Name]):
 
 
 def held_against(subject: Subject, candidates: Iterable[Candidate[Name]]) -> set[Name]:
-    """The names of those that the entry matches. It may take long."""
+    """The names of the candidates that the entry matches. It may take long."""
     return {
         name
         for name, query, rest in candidates
@@ -103,12 +103,12 @@ def held_against(subject: Subject, candidates: Iterable[Candidate[Name]]) -> set
 
 
 def _is_one_word(member: Member) -> bool:
-    """In any case, so that it is there wherever its key is."""
+    """Whether a query is one word in any case: its key alone decides."""
     return isinstance(member, Words) and len(member.words) == 1 and not member.is_exact
 
 
 def _requirement(member: Member, share_of: Share) -> _Requirement:
-    """The rarest keys that do; the share is above 1 for what requires nothing."""
+    """The rarest keys that every match has; a share above 1: nothing is required."""
     if isinstance(member, All):
         members = (_requirement(each, share_of) for each in member.members)
         return min(members, key=lambda each: each.share)

@@ -25,7 +25,7 @@ VALIDATE = "validate"
 
 
 def hubs_of_header(fetched: Fetched) -> tuple[str, ...]:
-    """In order; those beyond the tenth are left out."""
+    """The hubs that a ``Link`` header names, in order, ten at most."""
     if not fetched.link:
         return ()
     links = parse_link_header(fetched.link, fetched.url)
@@ -87,7 +87,7 @@ def marks_of(head: Feed) -> tuple[str, ...]:
 
 
 def _all_marks(head: Feed) -> tuple[str, ...]:
-    """What any document of it may be known by."""
+    """All marks by which any document of the feed may be known."""
     nameless = replace(
         head, id="", links=tuple(link for link in head.links if link.rel != "self")
     )
@@ -95,13 +95,13 @@ def _all_marks(head: Feed) -> tuple[str, ...]:
 
 
 def _addresses(head: Feed, relation: str) -> list[str]:
-    """By http or https, they are one."""
+    """The document's own addresses; http and https are one."""
     links = (resource_url(link.href) for link in head.links if link.rel == relation)
     return [f"https://{url.partition('://')[2]}" for url in links if url]
 
 
 def _self_of(fetched: Fetched, head: Feed) -> str:
-    """ "" if it names none that can be asked for."""
+    """The topic that the document names; "" if it cannot be polled."""
     links = parse_link_header(fetched.link, fetched.url) if fetched.link else ()
     named = [link.href for link in links if link.rel == "self"]
     named += [link.href for link in head.links if link.rel == "self"]

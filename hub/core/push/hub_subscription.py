@@ -65,7 +65,7 @@ class ForgetPush:
 
 @dataclass(frozen=True, slots=True)
 class WaitUntil:
-    """Nothing before then."""
+    """Nothing is done before then."""
 
     until: datetime | None
 
@@ -74,7 +74,7 @@ PushStep = SubscribeAtHub | LeaveHub | DropCallback | ForgetPush | WaitUntil
 
 
 def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> PushStep:
-    """Switched off, no feed is wanted to be pushed."""
+    """The next step; ``is_on`` False: no feed is to be pushed."""
     over = [each for each in upstream.callbacks if each.until <= now]
     if over:
         return DropCallback(over[0])
@@ -93,13 +93,13 @@ def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> PushS
 
 
 def wanted_offer(upstream: Upstream) -> PushOffer | None:
-    """None for a feed that is not polled either, or that only we are shown."""
+    """The offer to take; None for a feed that is not polled, or has credentials."""
     is_polled = upstream.feed_state is FeedState.ACTIVE
     return upstream.push.offer if is_polled and not upstream.has_credentials else None
 
 
 def request_backoff(failures: int, share: float) -> timedelta:
-    """After so many requests in a row that led to nothing; ``share`` is 0 to 1."""
+    """The pause after so many failed requests in a row; ``share`` is 0 to 1."""
     doubled: int = 2 ** min(failures, 12)
     longest = min(LEAST_PAUSE * doubled, LONGEST_BACKOFF)
     return longest * (0.5 + share / 2)
@@ -117,8 +117,10 @@ def _kept(upstream: Upstream, offer: PushOffer | None) -> list[PushCallback]:
 
 
 def _wind_up(upstream: Upstream, now: datetime) -> PushStep:
-    """What was asked not long ago is remembered: a feed that names hubs in turn is not
-    to have all of them asked."""
+    """Forget the push in the end, but not at once.
+
+    A feed that names hubs in turn must not make this hub send requests to all of them.
+    """
     if upstream.callbacks:
         return WaitUntil(min(each.until for each in upstream.callbacks))
     if upstream.push.offer is not None:
@@ -172,7 +174,7 @@ class PushFacts:
 
 
 def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
-    """None for a feed that nobody could push."""
+    """How a feed is pushed; None for one that nobody could push."""
     if upstream is None or upstream.push.offer is None:
         return None
     push, record = upstream.push, upstream.push.record

@@ -78,7 +78,7 @@ def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
 
 
 def after_useless(push: Push, at: datetime) -> PushChange:
-    """It may still mean that there is news."""
+    """The push was of no use, but may mean that there is something new."""
     record = replace(push.record, foreign=push.record.foreign + 1, proofs=0)
     hinted = replace(push, record=record, hinted_at=push.hinted_at or at)
     return PushChange(push=hinted, counted=(PushCount.FOREIGN,), is_useless=True)
@@ -87,7 +87,7 @@ def after_useless(push: Push, at: datetime) -> PushChange:
 def write_of(
     before: Push | None, after: PushChange, fetched: Fetched
 ) -> PushWrite | None:
-    """What of it is to be stored; None if it is as it was."""
+    """What is to be stored of a change; None if nothing is."""
     was, push = before or NOTHING, after.push
     until = None if after.is_useless else _heeded_until(fetched)
     heeds = until and push.hinted_at is not None and push.hinted_at <= until
@@ -103,8 +103,11 @@ def write_of(
 
 
 def _heeded_until(fetched: Fetched) -> datetime | None:
-    """A push says nothing of those that came after it; an answer of the feed itself has
-    all that was to be told when it was asked."""
+    """Up to when hints are dealt with by this fetch.
+
+    A push says nothing of hints that came after it; an answer of the feed itself has
+    all that there was when it was asked.
+    """
     if fetched.is_pushed:
         return fetched.heeds_until
     return None if fetched.is_partial else fetched.started
@@ -119,7 +122,7 @@ def _is_hinted(push: Push, fetched: Fetched) -> bool:
 
 
 def _judged(push: Push, at: datetime) -> Push:
-    """What was missed counts once no push has followed in time."""
+    """A missed entry counts against the hub once no push has followed in time."""
     record = push.record
     if record.missed_at is None or at - record.missed_at <= GRACE:
         return push
@@ -153,7 +156,7 @@ def _after_miss(push: Push, at: datetime) -> PushChange:
 
 
 def hint_time(fetched: Fetched, polling: Polling) -> datetime:
-    """When a feed is asked because what was pushed told nothing of use."""
+    """When a feed is polled because a push told nothing of use."""
     allowed = [fetched.at]
     if polling.last_fetch is not None:
         allowed.append(polling.last_fetch + HINT_PAUSE)

@@ -1,4 +1,4 @@
-"""Feeds that are no longer there: when they are not asked for any more.
+"""Feeds that are gone: when they are no longer polled.
 
 410 says "gone" and is believed once it is confirmed. 404 may be a mistake that somebody
 repairs: it takes many in a row, over days, until the feed counts as dead.
@@ -24,10 +24,10 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def absence_after(feed: StoredFeed, fetched: Fetched, rules: PollingRules) -> Absence:
-    """What was seen of it once this fetch has failed, too.
+    """The row of absences once this fetch has failed, too.
 
     One at a redirect's believed target says nothing of the feed. A feed that had been
-    given up and is active was brought back by somebody: it is believed anew.
+    given up and is active again was brought back by somebody: it starts anew.
     """
     before = feed.polling
     if fetched.status not in (404, 410) or before.fetch_url:

@@ -104,8 +104,8 @@ def seconds_until(
 ) -> float:
     """When the expected waiting reaches a price in entry-seconds; ``longest`` at most.
 
-    A feed of weight w is asked with the price θ/w. No later than so many entries are
-    expected as there is ``room`` for.
+    A feed of weight w is polled at the price θ/w, and before more entries are expected
+    than ``room``.
     """
     moment, excited = forecast.start, forecast.excited
     last_hour = moment + longest - _HOUR

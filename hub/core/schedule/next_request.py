@@ -39,8 +39,10 @@ def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
 
 
 def retry_after(fetched: Fetched) -> datetime | None:
-    """By Retry-After, in seconds or as a date, whatever the status. A 429 without it
-    is believed what else it says."""
+    """By Retry-After, in seconds or as a date, whatever the status.
+
+    Of a 429 without it, what else it says of a reset counts.
+    """
     header = fetched.retry_after
     seconds = parse_retry_after(header, fetched.at) if header else None
     if not header and fetched.status == 429:
@@ -78,7 +80,7 @@ def next_validators(polling: Polling, fetched: Fetched) -> Validators | None:
 
 
 def _is_outdated(polling: Polling, fetched: Fetched) -> bool:
-    """Never an older validator after a newer one."""
+    """Whether a newer answer has set the validators already."""
     return polling.last_fetch is not None and fetched.at < polling.last_fetch
 
 
@@ -95,7 +97,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def course_after_success(polling: Polling, fetched: Fetched) -> Course:
-    """Sight a permanent redirect that led to a feed."""
+    """The course after a good answer: a permanent redirect is counted."""
     target = _permanent_target(fetched)
     if not target:
         return Course(fetch_url=polling.fetch_url, redirect=None)
@@ -111,7 +113,7 @@ def course_after_success(polling: Polling, fetched: Fetched) -> Course:
 
 
 def course_after_failure(polling: Polling, fetched: Fetched) -> Course:
-    """A redirect to an error is no sighting; a believed target may be lost again."""
+    """The course after an error; a believed target that is gone is lost again."""
     if fetched.status in (404, 410):
         return Course(fetch_url="", redirect=None)
     return Course(fetch_url=polling.fetch_url, redirect=polling.redirect)

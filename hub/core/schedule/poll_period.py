@@ -368,7 +368,7 @@ def _backup(period: float, rules: PollingRules, terms: list[_Noted]) -> float:
 
 
 def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:
-    """The longest period the document wishes for that its posting does not belie."""
+    """The longest period that the document asks for and posting does not contradict."""
     longest = 0.0
     wishes = (
         ("ttl", ttl_seconds(polling.hints)),
@@ -401,7 +401,7 @@ def _after_server_floors(
     planned: datetime,
     terms: list[_Noted],
 ) -> datetime:
-    """Not before the server allows, within the limits of the rules."""
+    """The planned time, or later if the server asks for it, within the rules."""
     floors = (
         ("fresh", polling.fresh_until, rules.longest_freshness, "max-age or Expires"),
         ("retry after", polling.retry_after, rules.longest_retry_after, "Retry-After"),

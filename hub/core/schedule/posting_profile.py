@@ -316,9 +316,12 @@ def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Post
 
 
 def _shares(seconds: Sequence[float]) -> list[float]:
-    """What each post says about when others come: of those that came together the
-    second half as much as the first, and so on. Fifty entries imported at once were one
-    decision to post, as `TOGETHER` has it, and count as four and a half."""
+    """How much each post says about when others come.
+
+    Of posts that came together the second counts half as much as the first, and so on:
+    fifty entries imported at once were one decision to post and count as four and a
+    half (`TOGETHER`).
+    """
     shares: list[float] = []
     together, last = 0, -inf
     for post in seconds:

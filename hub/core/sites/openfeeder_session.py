@@ -108,7 +108,7 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
 
 
 def read_state(packed: bytes) -> OpenFeederState:
-    """A new one, where there is none, a damaged one or one of another version."""
+    """The stored state; a new one for none, a damaged one or another version's."""
     if not packed:
         return OpenFeederState()
     try:
@@ -119,7 +119,7 @@ def read_state(packed: bytes) -> OpenFeederState:
 
 
 def held_back(state: OpenFeederState, now: float) -> OpenFeederState:
-    """By a clock that went back since: nothing was read later than ``now``."""
+    """The state after the clock went back: nothing was read later than ``now``."""
     return msgspec.structs.replace(
         state,
         began_at=min(state.began_at, now),
@@ -174,7 +174,7 @@ class OpenFeederSession:
         deletions: tuple[Deletion, ...] = (),
         is_read: bool = False,
     ) -> Part[None]:
-        """With all that was read since the last time."""
+        """Commit all that was read since the last time."""
         head, self.head = self.head, None
         pages, self._pages = tuple(self._pages), []
         gone, self._deletions = tuple(self._deletions), []
@@ -192,7 +192,7 @@ class OpenFeederSession:
         )
 
     def save_changes(self) -> Part[None]:
-        """Whatever is not saved yet."""
+        """Commit whatever is not committed yet."""
         if self.state != self._saved or self.head is not None:
             yield from self.save()
 
@@ -211,7 +211,7 @@ class OpenFeederSession:
         self.answer = fetched
 
     def listing(self, fetched: Fetched) -> ListedIndex | ListedChanges:
-        """Raises `Failed`."""
+        """Read a listing. Raises `Failed`."""
         self.check(fetched)
         try:
             listing = read_listing(fetched.body, self.state.site_url)
@@ -248,8 +248,7 @@ class OpenFeederSession:
         return (yield from get(page_url(self.state.endpoint, item.reference)))
 
     def page(self, fetched: Fetched, item: ListedItem) -> ContentPage | None:
-        """None for one that cannot be read. Raises `Failed` where others cannot be
-        either."""
+        """Read a page; None if that fails. Raises `Failed` if others would, too."""
         try:
             reason = fetched.error
             page = None if reason else read_page(fetched.body, self.state.site_url)

@@ -68,8 +68,7 @@ def is_long(state: OpenFeederState) -> bool:
 
 
 def needs_reread(state: OpenFeederState, now: float, every: float) -> bool:
-    """Whether every page is to be read again, lest edits that show in no index are
-    never seen."""
+    """Whether every page is to be read again: some edits show in no index."""
     if reports_all(state):
         return False
     interval = max(every, state.total_pages * LIMIT / SHARE)
@@ -77,7 +76,7 @@ def needs_reread(state: OpenFeederState, now: float, every: float) -> bool:
 
 
 def reports_all(state: OpenFeederState) -> bool:
-    """As far as is known."""
+    """Whether the site reports all changes by itself, as far as is known."""
     is_differential = state.gives_changes and bool(state.cursor)
     return is_differential and state.tracks_deletions
 
@@ -105,8 +104,10 @@ def confirm_absence(session: OpenFeederSession) -> Part[None]:
 
 
 def _is_suspicious(session: OpenFeederSession) -> Part[bool]:
-    """A site that has lost most of its pages has more often had an accident: it is
-    believed when the next walk says so again."""
+    """Whether most pages are gone at once.
+
+    That is more often an accident: it is believed when the next walk says so again.
+    """
     tally = yield from count(session.state.walk)
     is_much = tally.unlisted > MOST_GONE * tally.pages
     if is_much and not session.state.is_suspected:
@@ -160,10 +161,9 @@ def read_changes(session: OpenFeederSession) -> Part[bool]:
 
 
 def _take(session: OpenFeederSession, changes: ListedChanges) -> Part[None]:
-    """In the order of keys, so that a reading that was interrupted goes on.
+    """Take changes in the order of keys, so that an interrupted reading can go on.
 
-    What changes meanwhile is told the next time, for then it is asked with the cursor
-    of the first answer.
+    What changes meanwhile is reported the next time, from the first answer's cursor.
     """
     state = session.state
     session.set(next_cursor=state.next_cursor or changes.cursor)
@@ -187,8 +187,10 @@ def _take(session: OpenFeederSession, changes: ListedChanges) -> Part[None]:
 
 
 def _turn(session: OpenFeederSession) -> None:
-    """On to the next cursor. Before a page that could not be read it stays: the site
-    will not tell of that again. A page that never can be is not waited for."""
+    """Go on to the next cursor, but not past a page that may yet be read.
+
+    The site will not report it again. A page that never can be read is not waited for.
+    """
     state = session.state
     is_held = state.lacks_some and state.misses < MOST_MISSES
     session.set(
@@ -281,7 +283,7 @@ def _take_page(
     met: set[str],
     empty: int,
 ) -> Part[None]:
-    """Save what one page of the index lists, and turn it."""
+    """Commit what one page of the index lists, and turn it."""
     number, walk = session.state.page, session.state.walk
     items = {key_of(item.url): item for item in index.items}
     known = yield from load_pages(tuple(items))
@@ -324,15 +326,20 @@ def _is_wanted(
 
 
 def _was_deleted(item: ListedItem, known: Mapping[str, StoredSitePage]) -> bool:
-    """Whether it is listed just as it was when it was told to be gone: by an index that
-    is older than that, unless the page itself is there."""
+    """Whether a page is listed just as it was when it was found to be gone.
+
+    Then the index is older than that, unless the page itself is there.
+    """
     before = known.get(key_of(item.url))
     return before is not None and before.is_deleted and before.stamp == item.digest
 
 
 def _is_last(number: int, index: ListedIndex, *, is_new: bool) -> bool:
-    """There are servers that give one page under every number, others that say that
-    there are no pages at all, and pages that come empty."""
+    """Whether this is the last page of the index.
+
+    Some servers give one page under every number, others say that there are no pages
+    at all, and some pages come empty.
+    """
     if number >= MOST_PAGES or (index.items and not is_new):
         return True
     if index.total_pages:
@@ -354,7 +361,7 @@ def _digest(fetched: Fetched) -> int:
 
 
 def _cursor_of(fetched: Fetched) -> str:
-    """An index has no token: the time at which the server answered."""
+    """The time at which the server answered: an index has no token."""
     date = parse_date(fetched.date) if fetched.date else None
     if date is None or date.year < _EARLIEST:
         date = fetched.started
@@ -362,7 +369,7 @@ def _cursor_of(fetched: Fetched) -> str:
 
 
 def openfeeder_walk(visit: SiteVisit) -> Walk:
-    """What is to be asked of a site, and what its answers come to."""
+    """The requests to a site in order, and what follows from its answers."""
     session = OpenFeederSession(visit)
     try:
         yield from _visit(session)
@@ -379,7 +386,7 @@ def openfeeder_walk(visit: SiteVisit) -> Walk:
 
 
 def _visit(session: OpenFeederSession) -> Part[None]:
-    """Finish what is under way; else differences, and the index where it is needed."""
+    """Finish what is under way; then read differences, and the index where needed."""
     _discover(session)
     if session.state.page or session.state.confirming:
         yield from go_on(session)

@@ -1,5 +1,6 @@
-"""A source that becomes a site, or ceases to be one, at the same URL: what was told of
-under one format is not told again under the other.
+"""A source that becomes a site, or ceases to be one, at the same URL.
+
+Subscribers are not notified again under one format of what they got under the other.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from storage.records import StoredSitePage
 
 
 def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
-    """What of a site's first reading is news all the same: pages younger than the feed
-    that it was before was last read, in seconds since 1970, and not seen in that.
+    """What of a site's first reading is new: pages younger than the feed it was.
 
-    ``since`` 0: it was none.
+    ``since`` is when that feed was last read, in seconds since 1970 (0: it was none);
+    pages that the feed has shown are not new.
     """
     if not since or not seen:
         return lambda entry: False

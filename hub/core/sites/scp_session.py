@@ -94,7 +94,7 @@ def file_of(listed: SiteFile) -> File:
 
 
 def read_state(packed: bytes) -> ScpState:
-    """A new one, where there is none or one of another version."""
+    """The stored state; a new one for none or another version's."""
     try:
         state = msgspec.msgpack.decode(packed, type=ScpState) if packed else ScpState()
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -103,8 +103,10 @@ def read_state(packed: bytes) -> ScpState:
 
 
 def held_back(state: ScpState, now: float) -> ScpState:
-    """By a clock that went back since: nothing was read later than ``now``, and no wait
-    is longer than the longest."""
+    """The state after the clock went back.
+
+    Nothing was read later than ``now``, and no wait is longer than the longest.
+    """
     return msgspec.structs.replace(
         state,
         full_at=min(state.full_at, now),
@@ -166,15 +168,17 @@ class ScpSession:
         )
 
     def save_changes(self) -> Part[None]:
-        """Whatever is not saved yet."""
+        """Commit whatever is not committed yet."""
         if self.state != self._saved:
             yield from self.save()
 
     def save_newer(
         self, read: tuple[ReadPage, ...], *, only_unknown: bool = False
     ) -> Part[None]:
-        """Pages that are newer than what is known of them, or not known; the others
-        were listed (SCP, "Delta Application")."""
+        """Commit pages that are unknown, or newer than what is known of them.
+
+        The others are listed only (SCP, "Delta Application").
+        """
         newest: dict[str, ReadPage] = {}
         for page in read:
             other = newest.get(page.entry.key)
@@ -198,7 +202,7 @@ class ScpSession:
 
 
 def scp_facts(packed: bytes) -> ReadingFacts:
-    """Changes are asked for from the section on that is read least far."""
+    """How far it is; changes are asked for from the section that is least far."""
     state = read_state(packed)
     reached = [each.reached for each in state.sections.values()]
     return ReadingFacts(

@@ -75,7 +75,7 @@ def read_feed(
 
 
 def _find(session: ScpSession) -> Part[ParsedFeed | None]:
-    """At its known address, or where the site's first page says."""
+    """The feed at its known address, or where the site's first page says."""
     for url in filter(None, (session.state.feed_url, _home(session))):
         fetched = yield from get(url)
         found = yield from _understand(fetched)
@@ -130,7 +130,7 @@ class Unusable(Exception):
 
 
 class Missing(Exception):
-    """A delta that is named, but not there: what it had the next snapshot has."""
+    """A delta that is named but not there; the next snapshot has what it had."""
 
 
 def read_file(session: ScpSession, file: File) -> Part[None]:
@@ -188,8 +188,11 @@ def _fetch(session: ScpSession, file: File) -> Part[Downloaded]:
 
 
 def _validators(session: ScpSession, file: File) -> tuple[str, str]:
-    """Of a snapshot that was read before and is all there is to be read: if it is the
-    same, nothing is gone either. Beside others its pages have to be seen again."""
+    """Those of a snapshot that was read before, if nothing else is to be read.
+
+    If it is the same, nothing is gone either. Beside others its pages have to be seen
+    again.
+    """
     state = session.state
     known = state.sections.get(file.section)
     is_alone = len(state.pending) == len(state.sections) == 1 and not state.line
@@ -201,7 +204,7 @@ def _validators(session: ScpSession, file: File) -> tuple[str, str]:
 def _check(
     session: ScpSession, file: File, downloaded: Downloaded, head: SiteHead
 ) -> None:
-    """Whether it is what the sitemap says. Raises `Unusable`."""
+    """Raises `Unusable` unless the collection is what the sitemap says."""
     if head.section != file.section:
         raise Unusable(f"{file.url}: is of the section {head.section[:80]}")
     is_snapshot = head.type is CollectionType.SNAPSHOT
@@ -238,7 +241,7 @@ def pass_by(session: ScpSession, file: File) -> None:
 
 
 def mark_broken(session: ScpSession, section: str) -> None:
-    """Something of it was missed, until the next snapshot."""
+    """Note that something of a section was missed, until its next snapshot."""
     sections = dict(session.state.sections)
     if section in sections:
         sections[section] = replace(sections[section], is_broken=True)
@@ -278,7 +281,7 @@ _FIRST_RETRY: Final = 3_600.0
 
 
 def scp_walk(visit: SiteVisit) -> Walk:
-    """What is to be asked of a site, and what its answers come to."""
+    """The requests to a site in order, and what follows from its answers."""
     session = ScpSession(visit)
     try:
         yield from _visit(session)
@@ -319,7 +322,7 @@ def _visit(session: ScpSession) -> Part[None]:
 
 
 def _tell_of_gaps(session: ScpSession) -> Part[None]:
-    """What a missing delta had may be in the feed until a snapshot has it."""
+    """Read the feed for what a missing delta had, until a snapshot has it."""
     sections = session.state.sections.items()
     broken = sorted(name for name, section in sections if section.is_broken)
     for name in broken:
@@ -335,7 +338,7 @@ def _tell_of_gaps(session: ScpSession) -> Part[None]:
 
 
 def _read_pending(session: ScpSession, sitemap: SiteMap | None) -> Part[None]:
-    """Raises `Failed` and `Unusable`."""
+    """Read the pending collections. Raises `Failed` and `Unusable`."""
     while session.state.pending:
         file = session.state.pending[0]
         try:
@@ -354,8 +357,10 @@ def _read_pending(session: ScpSession, sitemap: SiteMap | None) -> Part[None]:
 
 
 def _plan(session: ScpSession, sitemap: SiteMap) -> None:
-    """What is pending is planned anew: whatever was read of it is in the state, but
-    for a file that is half read."""
+    """Plan anew what is pending.
+
+    What was read of it is in the state, but for a file that is half read.
+    """
     state, now = session.state, session.visit.now
     sections = wanted_sections(sitemap)
     if not sections:
@@ -415,7 +420,7 @@ def _is_full_due(session: ScpSession, sitemap: SiteMap) -> bool:
 
 
 def _finish(session: ScpSession) -> Part[None]:
-    """All that was pending is read; what no file had is gone."""
+    """All that was pending is read; what was in no file is gone."""
     if session.state.is_full:
         if session.is_read and session.state.was_read:
             yield from _sweep(session)
@@ -449,7 +454,7 @@ def _sweep(session: ScpSession) -> Part[None]:
 
 
 def _fall_back(session: ScpSession, reason: str) -> Part[None]:
-    """SCP, "Fallback Strategy", for a hub of feeds: the site's feed."""
+    """Read the site's feed instead (SCP, "Fallback Strategy")."""
     failures = session.state.failures + 1
     wait = min(_FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY)
     session.set(failing=reason, failures=failures, retry_at=session.now + wait)

@@ -14,8 +14,11 @@ COLLECTION_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteBounds:
-    """Of one visit, but for ``entries_of_day``; what does not fit waits. And how often
-    a site is read whole, though it says what has changed."""
+    """Bounds of one visit; what exceeds them waits.
+
+    ``entries_of_day`` is of a day. Two bounds say how often a site is read whole though
+    it reports changes.
+    """
 
     requests: int = 100
     seconds: float = 90.0
@@ -26,8 +29,11 @@ class SiteBounds:
     reread_every: float = 86_400.0  # and of all there is, where changes may not show
 
     def of(self, format: str) -> SiteBounds:
-        """Pages that come in files are read as far as a day's bound goes: to stop
-        within a file means to fetch it again."""
+        """The bounds for a format.
+
+        Pages that come in files are read up to a day's bound: to stop within a file
+        means to fetch it again.
+        """
         if format != FeedFormat.SCP:
             return self
         return replace(

@@ -154,7 +154,7 @@ def _update(
 def _deleted(
     step: CommitPages, known: Mapping[str, StoredSitePage], read: Mapping[str, ReadPage]
 ) -> tuple[Deletion, ...]:
-    """Each once; present beats gone."""
+    """Deletions, each once; a page that is there is not deleted."""
     wanted = {each.key: each for each in step.deletions if each.key not in read}
     return tuple(
         deletion
@@ -295,8 +295,11 @@ def end_commit(
 
 
 def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
-    """One answer for all of a visit: with the validators of the front document, and
-    the freshness of what changes. A failed one stands for itself."""
+    """One answer for all of a visit.
+
+    It has the validators of the front document, and the freshness of what changes. A
+    failed answer stands for itself.
+    """
     answer = ended.answer
     if answer is None:
         return replace(front, at=at)

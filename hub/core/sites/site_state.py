@@ -30,7 +30,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True):
 
 
 def begin_anew(state: SiteState, format: str, feed_until: float = 0.0) -> SiteState:
-    """For a source that was something else meanwhile: only what is known counts."""
+    """The state for a source that was something else meanwhile: a new walk."""
     return msgspec.structs.replace(
         state, format=format, walk=b"", is_read=False, feed_until=feed_until
     )

@@ -226,7 +226,7 @@ class Exhausted(Exception):
 
 
 def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
-    """Raises `Exhausted` in place of the request."""
+    """Raises `Exhausted` instead of a request."""
     reply = yield Get(url=url, etag=etag, last_modified=last_modified)
     if not isinstance(reply, Fetched):
         raise Exhausted
@@ -234,7 +234,7 @@ def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
 
 
 def download(want: Download) -> Part[Downloaded]:
-    """Raises `Exhausted` in place of the request."""
+    """Raises `Exhausted` instead of a request."""
     reply = yield want
     if not isinstance(reply, Downloaded):
         raise Exhausted
@@ -242,7 +242,7 @@ def download(want: Download) -> Part[Downloaded]:
 
 
 def read_collection(after: int) -> Part[CollectionPages]:
-    """Raises `Exhausted` in place of pages."""
+    """Raises `Exhausted` instead of pages."""
     reply = yield ReadCollection(after)
     if not isinstance(reply, CollectionPages):
         raise Exhausted
@@ -276,7 +276,7 @@ def count(walk: int) -> Part[SiteTally]:
 
 
 def commit_pages(step: CommitPages) -> Part[None]:
-    """Raises `Exhausted` once it is saved, if nothing more may be."""
+    """Raises `Exhausted` after the commit if there may be no more."""
     goes_on = yield step
     if not goes_on:
         raise Exhausted

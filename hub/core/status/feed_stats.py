@@ -85,7 +85,7 @@ def popularity(subscribers: int, linking: int) -> float:
 
 
 def is_stale(feed: StoredFeed, at: datetime) -> bool:
-    """Whether nothing could be read of it for longer than its period explains."""
+    """Whether nothing was read of it for longer than its period explains."""
     last = feed.polling.last_parse or feed.created_at
     return at - last > max(STALE_AFTER, timedelta(seconds=2 * feed.polling.period))
 

@@ -1,6 +1,6 @@
-"""What an operator may want to do something about, of one feed: seen in its state.
+"""What an operator may want to do something about, of one feed.
 
-Nothing here is an error of the hub: feeds die, move, ask for patience, or are asked
+Nothing here is an error of the hub: feeds die, move, ask for patience, or are polled
 far more often than they have anything to say.
 """
 
@@ -57,7 +57,7 @@ def polls_per_entry(feed: StoredFeed, now: datetime) -> float | None:
 def findings(
     feed: StoredFeed, now: datetime, push: PushFacts | None = None
 ) -> tuple[FeedFinding, ...]:
-    """All that there is to say of a feed; mostly nothing. In the order of the kinds.
+    """All findings on a feed, in the order of the kinds; mostly none.
 
     ``push`` None: nobody pushes it, or nobody may.
     """

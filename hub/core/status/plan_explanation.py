@@ -1,4 +1,4 @@
-"""Why a feed is asked when it is: one sentence, and all the numbers behind it."""
+"""Why a feed is polled when it is: one sentence, and all the numbers behind it."""
 
 from __future__ import annotations
 
