@@ -196,7 +196,7 @@ async def test_a_token_opens_private_topics_and_a_wrong_one_nothing(
 ) -> None:
     rights = frozenset({TokenScope.RETRIEVE})
     made = await hub.hub.services.tokens.create(
-        CreateToken(account="ada", rights=rights)
+        CreateToken(account="ada", scopes=rights)
     )
     await hub.subscribe(SECRET, made.token.account.id)
     good = base64.b64encode(f"ada:{made.secret}".encode()).decode()

@@ -35,7 +35,7 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveHub
     async with live_hub(tmp_path_factory.mktemp("hub")) as hub:
         await hub.add_feed(NEWS)
         rights = frozenset({TokenScope.RETRIEVE})
-        token = CreateToken(account="me", rights=rights, value=TOKEN)
+        token = CreateToken(account="me", scopes=rights, value=TOKEN)
         await hub.hub.services.tokens.create(token)
         yield hub
 
