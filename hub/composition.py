@@ -53,6 +53,8 @@ from hub.publishing.collection_store import CollectionStore
 from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.page_visibility import PageKeeper
+from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber
+from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
@@ -71,6 +73,7 @@ from hub.services import (
     OperationsService,
     PublicService,
     PublishingService,
+    PushCallbackService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -79,17 +82,12 @@ from hub.services import (
     SuperfeedrService,
     TokenService,
     TrackTopics,
-    UpstreamService,
     WebSubService,
 )
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
 from hub.sites.feed_finder import FeedFinder
-from hub.upstream.deliveries import Deliveries
-from hub.upstream.polls import Polls
-from hub.upstream.requests import HubRequests
-from hub.upstream.subscriber import Subscriber
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.web.server.http_server import HttpServer, create_server
@@ -311,8 +309,8 @@ async def build_hub(
 
     # Other people's hubs, which push. Switched off, those asked before are left.
     bringing = PushedContent(poller, feed_fetcher.provide_pushed, clock)
-    pushes = Deliveries(storage, bringing, pings, clock)
-    subscriber = Subscriber(
+    pushes = ReceivedPushes(storage, bringing, pings, clock)
+    subscriber = PushSubscriber(
         storage,
         HubRequests(
             network,
@@ -381,7 +379,7 @@ async def build_hub(
         search=SearchService(
             storage, public_url, tells_unlisted=settings.tells_unlisted
         ),
-        upstream=UpstreamService(
+        upstream=PushCallbackService(
             storage, pushes, clock, subscriber.wake, is_on=settings.takes_pushes
         ),
         hints=HintService(storage, websub),

@@ -1,9 +1,18 @@
-"""One catch-up from where it stands to the end of the log, or to its next failure."""
+"""One catch-up from where it stands to the end of the log, or to its next failure.
+
+What a straggler is sent next: the log from where it stands, request by request.
+
+Subscriptions that did not answer in time: claimed when due, and caught up.
+
+Each has one row, leased while it is worked on. It is sent record after record until it
+has them all, or fails and waits for its next try, or has failed too often: then what it
+did not get becomes a dead range, and each new record is one probe.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -12,6 +21,8 @@ import msgspec
 import structlog
 
 from hub.core.delivery.catch_up import (
+    NOT_KEPT,
+    NOT_RENDERABLE,
     CatchUpProgress,
     announced,
     finished,
@@ -26,14 +37,144 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
 )
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.leases import Leases
+from hub.delivery.notifications import (
+    NotificationBody,
+    Notifications,
+    NotRenderable,
+    is_sent_as_is,
+)
 from hub.delivery.webhook import Poster
 from hub.limits.origin_limiter import origin_of
+from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
-from storage.contract import LogStore
-from storage.records import Flushed, Position
+from protocols.urls import selector_of
+from storage.contract import DeliveryStore, LogStore
+from storage.errors import StorageError
+from storage.records import (
+    Flushed,
+    Format,
+    Position,
+    Record,
+    RetryingSubscription,
+    Subscription,
+)
+from storage.subscription_filter import wants
+
+PAGE = 100
+"""Records read at once; also the most that share one request."""
+
+SHORT_PAGE = 2
+"""Records read first where each is sent on its own: most often the next one is wanted.
+While none is, four times as many are read each time, up to a page."""
+
+BATCH_BYTES = 2**20
+"""A batch larger than this is sent in smaller ones, down to single records."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpRequest:
+    """A document and the last position it brings its subscriber up to.
+
+    Without a document there is nothing (more) to send up to there; unless it
+    there is a reason why it is ``missing``, though wanted.
+    """
+
+    last: Position
+    document: NotificationBody | None
+    missing: str = ""
+
+
+class CatchUpRequests:
+    def __init__(self, log: LogStore, notifications: Notifications) -> None:
+        self._log = log
+        self._notifications = notifications
+
+    async def next(self, catch_up: CatchUpProgress) -> CatchUpRequest:
+        """The next request of a catch-up, or the end of what the log has for it.
+
+        An opted-in ``batch`` subscription gets several records in one, an as-is one
+        only the latest document, the others one record. A batch that was tried before
+        does not grow: what came since waits for the next one.
+        """
+        subscription = catch_up.subscription
+        wanted, end = await self._wanted(catch_up)
+        if not wanted:
+            return CatchUpRequest(end, None)
+        if _gets_latest(subscription):
+            return await self._whole(wanted[-1:], subscription)
+        is_single = any(is_sent_as_is(subscription, each) for each in wanted)
+        if is_single or not subscription.batch:
+            return await self._whole(wanted[:1], subscription)
+        tried_to = catch_up.tried_to or 0
+        tried = [each for each in wanted if each.position <= tried_to]
+        if tried:
+            return await self._whole(tried, subscription)
+        return await self._pack(wanted, subscription)
+
+    async def _wanted(self, catch_up: CatchUpProgress) -> tuple[list[Record], Position]:
+        """The next wanted records, and up to where the log was read for them."""
+        subscription = catch_up.subscription
+        is_latest_asked = _gets_latest(subscription)
+        limit = PAGE if is_latest_asked or subscription.batch else SHORT_PAGE
+        wanted: list[Record] = []
+        end = catch_up.position
+        while True:
+            page = await self._log.records(
+                after=end, limit=limit, feed_id=subscription.feed_id
+            )
+            found = [each for each in page if _is_due(each, catch_up)]
+            wanted = found or wanted
+            end = page[-1].position if page else end
+            if len(page) < limit or (wanted and not is_latest_asked):
+                return wanted, end
+            limit = min(4 * limit, PAGE)
+
+    async def _pack(
+        self, records: Sequence[Record], subscription: Subscription
+    ) -> CatchUpRequest:
+        """As many of the records as make a document that is not too large."""
+        while True:
+            request = await self._whole(records, subscription)
+            document = request.document
+            is_small = document is None or len(document.body) <= BATCH_BYTES
+            if (is_small and not request.missing) or len(records) == 1:
+                return request
+            records = records[: len(records) // 2]
+
+    async def _whole(
+        self, records: Sequence[Record], subscription: Subscription
+    ) -> CatchUpRequest:
+        last = records[-1].position
+        try:
+            document = await self._notifications.document(records, subscription)
+        except NotRenderable:
+            return CatchUpRequest(last, None, NOT_RENDERABLE)
+        if document is not None:
+            return CatchUpRequest(max(last, document.position), document)
+        is_as_is = is_sent_as_is(subscription, records[-1])
+        return CatchUpRequest(last, None, NOT_KEPT if is_as_is else "")
+
+
+def _gets_latest(subscription: Subscription) -> bool:
+    """Whether one document makes up for all records of the topic."""
+    is_by_topic = subscription.format is Format.BY_TOPIC
+    is_part = is_by_topic and bool(selector_of(subscription.topic))
+    return is_part or subscription.format is Format.AS_IS
+
+
+def _is_due(record: Record, catch_up: CatchUpProgress) -> bool:
+    subscription = catch_up.subscription
+    any_fresh = any(ref.fresh for ref in record.entries)
+    return not catch_up.skips(record.position) and wants(
+        subscription.format,
+        subscription.updates,
+        record.kind,
+        any_fresh,
+        record.is_superseded,
+    )
+
 
 TURN_SECONDS = 2.0
 """How long a catch-up goes on while others wait to begin."""
@@ -249,3 +390,103 @@ class CatchUps:
         written = self._acknowledgements.add(settlement)
         running.follow(written, expires)
         return written
+
+
+POLL_SECONDS = 0.25
+"""How late it may be noticed that a straggler became due."""
+
+
+class RetryingSubscriptions:
+    """Keeps ``limit`` of them in hand at once, those not counted that hang.
+
+    While more are due than that, they take turns (`CatchUps`).
+    """
+
+    def __init__(
+        self,
+        deliveries: DeliveryStore,
+        clock: Clock,
+        catch_ups: CatchUps,
+        acknowledgements: Acknowledgements,
+        leases: Leases,
+        *,
+        crew: DrainingTaskGroup,
+        limit: int,
+    ) -> None:
+        self._deliveries = deliveries
+        self._clock = clock
+        self._catch_ups = catch_ups
+        self._acknowledgements = acknowledgements
+        self._leases = leases
+        self._crew = crew
+        self._limit = limit
+        self._in_hand = 0
+        self._freed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Claim what is due and start on it, until cancelled."""
+        while True:
+            await self._acknowledgements.until_healthy()
+            room = self._limit - self._in_hand
+            claimed = await self._claim(room) if room else []
+            for straggler in claimed:
+                self._in_hand += 1
+                self._crew.start(self._catch_up(straggler))
+            await self._rest(is_full=len(claimed) == room)
+
+    async def _claim(self, room: int) -> list[RetryingSubscription]:
+        try:
+            if not await self._are_due():
+                return []
+            return await self._deliveries.claim_retrying(self._leases.terms(room))
+        except StorageError as error:
+            log.warning("stragglers_not_claimed", error=str(error))
+            return []
+
+    async def _are_due(self) -> bool:
+        """Whether any waits: what is in hand is due when its lease ends."""
+        due = await self._deliveries.next_retry()
+        return due is not None and due <= self._clock.now()
+
+    async def _catch_up(self, straggler: RetryingSubscription) -> None:
+        place = _Place(self._free)
+        try:
+            await self._catch_ups.pursue(CatchUpProgress.of(straggler), place.free)
+        finally:
+            place.free()
+
+    async def _rest(self, *, is_full: bool) -> None:
+        if not is_full:
+            self._catch_ups.are_waited_for = False
+            await asyncio.sleep(POLL_SECONDS)
+            return
+        self._freed.clear()
+        while self._in_hand == self._limit:
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._freed.wait()
+            except TimeoutError:
+                await self._look_who_waits()
+
+    async def _look_who_waits(self) -> None:
+        try:
+            self._catch_ups.are_waited_for = await self._are_due()
+        except StorageError as error:
+            log.warning("stragglers_not_looked_for", error=str(error))
+
+    def _free(self) -> None:
+        self._in_hand -= 1
+        self._freed.set()
+
+
+class _Place:
+    """One of the places in hand; freed once, at the end or when a request hangs."""
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back = give_back
+        self._is_free = False
+
+    def free(self) -> None:
+        if not self._is_free:
+            self._is_free = True
+            self._give_back()

@@ -3,6 +3,8 @@
 Who asked for them learns by a day without one that something is wrong. They go beside
 the notifications, which they neither replace nor delay; one that fails is sent again
 an hour later.
+
+A feed as it is stored, rendered like a notification of all that there is.
 """
 
 from __future__ import annotations
@@ -14,16 +16,63 @@ from typing import Final
 import structlog
 from msgspec.structs import replace
 
-from hub.delivery.feed_documents import read_feed_document, render_feed_document
+from hub.core.status.feed_status import shown_status
 from hub.delivery.notification_counter import NotificationCounter
+from hub.delivery.notifications import NotificationBody
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Network
 from hub.http.network_errors import NetworkError
+from hub.local_topics import name_topic
 from hub.runtime.clock import Clock
-from protocols.model import Entry, Notification
+from protocols.model import Entry, Feed, Notification
+from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
+from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import Subscription
+from storage.packing import unpack
+from storage.records import FeedState, Format, StoredFeed, Subscription
+
+
+async def read_feed_document(
+    storage: Storage,
+    feed: StoredFeed,
+    *,
+    topic: str,
+    hub_url: str,
+    count: int,
+    has_unlisted: bool,
+) -> Notification:
+    """Its newest entries, up to ``count``, under the topic that was asked for.
+
+    ``has_unlisted``: also those that are kept out of whatever many can find.
+    """
+    standing = await storage.standings.get(feed.id)
+    head = await storage.log.feed_head(feed.id)
+    if feed.state is FeedState.TRACK:
+        stored = await storage.log.latest_entries(feed.id, count)
+    else:
+        stored = await storage.entries.newest(
+            [feed.id], limit=count, listed_only=not has_unlisted
+        )
+    return name_topic(
+        Notification(
+            topic=topic,
+            hub=hub_url,
+            status=shown_status(feed, standing),
+            feed=unpack(head, Feed) if head else Feed(),
+            entries=tuple(unpack(each.body, Entry) for each in stored),
+        )
+    )
+
+
+def render_feed_document(
+    notification: Notification, format: Format
+) -> NotificationBody:
+    """As JSON if that is the format; as Atom, too, for who gets topics as they are."""
+    if format is Format.JSON:
+        return NotificationBody(JSON_TYPE, render_json(notification))
+    return NotificationBody(ATOM_TYPE, render_atom(notification))
+
 
 DAY: Final = timedelta(days=1)
 AFTER_FAILURE: Final = timedelta(hours=1)

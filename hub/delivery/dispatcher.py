@@ -1,8 +1,8 @@
 """The dispatcher: reads the log and delivers it to subscribers by webhook.
 
-First deliveries come in chunks (`hub.delivery.chunks`) and go out through a pool of
+First deliveries come in chunks (`hub.delivery.first_deliveries`) and go out through a pool of
 workers (`hub.delivery.first_deliveries`). What fails or hangs is caught up one by one
-(`hub.delivery.stragglers`, `hub.delivery.catch_ups`). What came of each is written
+(`hub.delivery.catch_ups`, `hub.delivery.catch_ups`). What came of each is written
 every 100 ms (`hub.delivery.acknowledgements`).
 """
 
@@ -17,15 +17,12 @@ import structlog
 
 from hub import __version__
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.catch_up_requests import CatchUpRequests
-from hub.delivery.catch_ups import CatchUps
-from hub.delivery.chunks import Chunks
+from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
 from hub.delivery.ended_subscriptions import RecentlyEnded
-from hub.delivery.first_deliveries import FirstDeliveries
+from hub.delivery.first_deliveries import Chunks, FirstDeliveries
 from hub.delivery.leases import Leases
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
-from hub.delivery.stragglers import Stragglers
 from hub.delivery.webhook import Poster, Sender, SlowRequests
 from hub.http import Network, Purpose
 from hub.limits.origin_limiter import OriginLimiter
@@ -169,7 +166,7 @@ class _Run:
             leases,
             limit=limits.chunks,
         )
-        self._stragglers = Stragglers(
+        self._stragglers = RetryingSubscriptions(
             deliveries,
             clock,
             self._catch_ups,

@@ -24,7 +24,7 @@ from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.public_pages import FrontPageService, PublicService
 from hub.services.publisher_notices import HintService, PublishingService
-from hub.services.push_callbacks import UpstreamService
+from hub.services.push_callbacks import PushCallbackService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
@@ -43,6 +43,7 @@ __all__ = [
     "OperationsService",
     "PublicService",
     "PublishingService",
+    "PushCallbackService",
     "ReplayService",
     "RetrievalService",
     "SearchService",
@@ -51,7 +52,6 @@ __all__ = [
     "SuperfeedrService",
     "TokenService",
     "TrackTopics",
-    "UpstreamService",
     "WebSubService",
 ]
 
@@ -82,5 +82,5 @@ class Services:
     collections: CollectionService
     openfeeder: OpenFeederService
     hints: HintService
-    upstream: UpstreamService
+    upstream: PushCallbackService
     analytics: Analytics

@@ -15,10 +15,10 @@ from hub.core.push.hub_subscription import (
     LEAST_PAUSE,
     LONGEST_BACKOFF,
 )
+from hub.push.received_pushes import ReceivedPush
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services.service_errors import Gone, TooManyWaiting
-from hub.upstream.deliveries import Delivery
 from protocols.websub.signatures import verify
 from protocols.websub.subscribing import HubDenial, HubQuestion
 from storage.contract import Storage
@@ -40,18 +40,18 @@ class BodyRoom(Protocol):
 
 
 class DeliveryQueue(Protocol):
-    """What is needed of `hub.upstream.deliveries.Deliveries`."""
+    """What is needed of `hub.push.received_pushes.Deliveries`."""
 
-    def is_known(self, delivery: Delivery) -> bool: ...
+    def is_known(self, delivery: ReceivedPush) -> bool: ...
 
-    def has_place(self, delivery: Delivery) -> bool: ...
+    def has_place(self, delivery: ReceivedPush) -> bool: ...
 
-    def put(self, delivery: Delivery) -> None: ...
+    def put(self, delivery: ReceivedPush) -> None: ...
 
     def reading(self) -> AbstractContextManager[BodyRoom]: ...
 
 
-class UpstreamService:
+class PushCallbackService:
     def __init__(
         self,
         storage: Storage,
@@ -136,7 +136,7 @@ class UpstreamService:
             await self._pushes.count(callback.hub, PushCount.FORGED)
             return
         await self._put(
-            Delivery(
+            ReceivedPush(
                 callback=callback,
                 at=self._clock.now(),
                 body=body,
@@ -147,9 +147,9 @@ class UpstreamService:
     async def take_notice(self, callback: PushCallback, topic: str) -> None:
         """A cloud says that there is news. Raises `TooManyWaiting`."""
         if topic == callback.topic:
-            await self._put(Delivery(callback=callback, at=self._clock.now()))
+            await self._put(ReceivedPush(callback=callback, at=self._clock.now()))
 
-    async def _put(self, delivery: Delivery) -> None:
+    async def _put(self, delivery: ReceivedPush) -> None:
         callback = delivery.callback
         if callback.state is CallbackState.ENDING:  # a later one gets it, too
             return

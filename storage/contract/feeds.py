@@ -11,6 +11,7 @@ from storage.records import (
     DueFeed,
     FeedChange,
     FeedId,
+    FeedPush,
     FeedState,
     FetchTarget,
     HiddenFeeds,
@@ -26,7 +27,6 @@ from storage.records import (
     StandingWrite,
     StoredFeed,
     StoredSitePage,
-    Upstream,
 )
 
 
@@ -217,15 +217,15 @@ class PushStore(Protocol):
     What feeds offer, and how they are pushed, is written by `LogStore.commit`.
     """
 
-    async def get(self, feed_id: FeedId) -> Upstream | None: ...
+    async def get(self, feed_id: FeedId) -> FeedPush | None: ...
 
-    async def of(self, ids: Sequence[FeedId]) -> list[Upstream]:
+    async def of(self, ids: Sequence[FeedId]) -> list[FeedPush]:
         """Of those feeds that have any."""
         ...
 
     async def due(
         self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
-    ) -> list[Upstream]:
+    ) -> list[FeedPush]:
         """Those for which something may have to be done now, the longest due first."""
         ...
 

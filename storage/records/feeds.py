@@ -353,7 +353,7 @@ class PushCallback(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime
 
 
-class Upstream(msgspec.Struct, frozen=True, kw_only=True):
+class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
     """A feed's push with all that its next step depends on."""
 
     feed_id: FeedId

@@ -11,6 +11,7 @@ from storage.records import (
     Credentials,
     DueFeed,
     FeedId,
+    FeedPush,
     FeedState,
     FetchTarget,
     Polling,
@@ -22,7 +23,6 @@ from storage.records import (
     PushWay,
     PushWrite,
     StoredFeed,
-    Upstream,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
@@ -93,11 +93,11 @@ def read_callback(row: Row, box: SecretBox) -> PushCallback:
     )
 
 
-def read_upstream(row: Row, callbacks: tuple[PushCallback, ...]) -> Upstream:
+def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
     """From feed_id, state, has_credentials, failures, asked_at, retry_at, trouble and
     `PUSH`."""
     feed_id, state, has_credentials, failures, asked_at, retry_at, trouble = row[:7]
-    return Upstream(
+    return FeedPush(
         feed_id=FeedId(feed_id),
         feed_state=FeedState(state),
         has_credentials=bool(has_credentials),

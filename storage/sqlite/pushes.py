@@ -16,11 +16,11 @@ import msgspec
 from storage.records import (
     CallbackState,
     FeedId,
+    FeedPush,
     NewPushCallback,
     PushCallback,
     PushCount,
     PushHub,
-    Upstream,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
@@ -29,7 +29,7 @@ from storage.sqlite.feed_rows import (
     PUSH,
     hash_token,
     read_callback,
-    read_upstream,
+    read_feed_push,
 )
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
@@ -143,22 +143,22 @@ class SqlitePushes:
         self._readers = readers
         self._box = box
 
-    async def get(self, feed_id: FeedId) -> Upstream | None:
+    async def get(self, feed_id: FeedId) -> FeedPush | None:
         found = await self.of([feed_id])
         return found[0] if found else None
 
-    async def of(self, ids: Sequence[FeedId]) -> list[Upstream]:
+    async def of(self, ids: Sequence[FeedId]) -> list[FeedPush]:
         return await self._read(await self._readers.all(_OF, (pack_ids(ids),)))
 
     async def due(
         self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
-    ) -> list[Upstream]:
+    ) -> list[FeedPush]:
         rows = await self._readers.all(
             _DUE, (to_milliseconds(now), pack_ids(list(without)), limit)
         )
         return await self._read(rows)
 
-    async def _read(self, rows: Sequence[Row]) -> list[Upstream]:
+    async def _read(self, rows: Sequence[Row]) -> list[FeedPush]:
         callbacks: defaultdict[int, list[PushCallback]] = defaultdict(list)
         found = await self._readers.all(
             f"SELECT {CALLBACK} FROM push_callbacks"
@@ -168,7 +168,7 @@ class SqlitePushes:
         for each in found:
             callback = read_callback(each, self._box)
             callbacks[callback.feed_id].append(callback)
-        return [read_upstream(row, tuple(callbacks[row[0]])) for row in rows]
+        return [read_feed_push(row, tuple(callbacks[row[0]])) for row in rows]
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
         await self._writer.execute(

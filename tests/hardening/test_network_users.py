@@ -47,7 +47,7 @@ ASKING = {
         "a collection of an scp site",
     },
     # whoever else is named by a document, or by the operator
-    "hub.upstream.requests": {
+    "hub.push.push_subscriber": {
         "a hub that a feed names",
         "a hub that redirects a subscriber",
         "a cloud that a feed names",

@@ -18,8 +18,8 @@ from hub.http.network_errors import Blocked, NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.publishing.openfeeder_analytics import create_sink
+from hub.push.push_subscriber import HubRequests
 from hub.settings import Settings
-from hub.upstream.requests import HubRequests
 from hub.websub.publisher_validation import PublisherValidation
 from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from storage.records import FeedId, NewFeed, NewPushCallback, Polling, PushWay

@@ -14,6 +14,7 @@ from storage.records import (
     CallbackState,
     Credentials,
     FeedId,
+    FeedPush,
     FeedState,
     NewPushCallback,
     Push,
@@ -24,7 +25,6 @@ from storage.records import (
     PushWay,
     PushWrite,
     StoredFeed,
-    Upstream,
 )
 from tests.support.new_database import open_new
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
@@ -87,7 +87,7 @@ async def ask(storage: Storage, feed: StoredFeed, name: str = "t") -> PushCallba
     return found
 
 
-async def upstream(storage: Storage, feed: StoredFeed) -> Upstream:
+async def upstream(storage: Storage, feed: StoredFeed) -> FeedPush:
     found = await storage.pushes.get(feed.id)
     assert found is not None
     return found

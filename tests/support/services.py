@@ -26,6 +26,7 @@ from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import CollectionStore
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.publishing.page_visibility import PageKeeper
+from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
@@ -40,6 +41,7 @@ from hub.services import (
     OperationsService,
     PublicService,
     PublishingService,
+    PushCallbackService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -48,13 +50,11 @@ from hub.services import (
     SuperfeedrService,
     TokenService,
     TrackTopics,
-    UpstreamService,
     WebSubService,
 )
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.sites.feed_finder import LookupKind, LookupResult
-from hub.upstream.deliveries import Deliveries
 from hub.websub.callback_challenge import ChallengeReply, Question
 from hub.websub.ping_queue import PingQueue
 from hub.websub.topic_admission import OpenHub
@@ -356,11 +356,11 @@ async def open_hub(
         bringing = PushedContent(
             poller, PrefetchedResponses(NoNetwork()).provide_pushed, clock
         )
-        deliveries = Deliveries(storage, bringing, PingQueue(poller, clock), clock)
+        deliveries = ReceivedPushes(storage, bringing, PingQueue(poller, clock), clock)
         services = Services(
             storage=storage,
             clock=clock,
-            upstream=UpstreamService(
+            upstream=PushCallbackService(
                 storage, deliveries, clock, lambda: None, is_on=True
             ),
             retrieval=retrieval,

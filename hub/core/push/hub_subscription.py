@@ -14,11 +14,11 @@ from enum import StrEnum
 from hub.core.push.hub_trust import is_trusted
 from storage.records import (
     CallbackState,
+    FeedPush,
     FeedState,
     PushCallback,
     PushOffer,
     PushWay,
-    Upstream,
 )
 
 LEASE = timedelta(days=10)
@@ -73,7 +73,7 @@ class WaitUntil:
 PushStep = SubscribeAtHub | LeaveHub | DropCallback | ForgetPush | WaitUntil
 
 
-def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> PushStep:
+def next_step(upstream: FeedPush, now: datetime, *, is_on: bool = True) -> PushStep:
     """The next step; ``is_on`` False: no feed is to be pushed."""
     over = [each for each in upstream.callbacks if each.until <= now]
     if over:
@@ -92,7 +92,7 @@ def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> PushS
     return SubscribeAtHub(offer) if asks_at <= now else WaitUntil(min([asks_at, *ends]))
 
 
-def wanted_offer(upstream: Upstream) -> PushOffer | None:
+def wanted_offer(upstream: FeedPush) -> PushOffer | None:
     """The offer to take; None for a feed that is not polled, or has credentials."""
     is_polled = upstream.feed_state is FeedState.ACTIVE
     return upstream.push.offer if is_polled and not upstream.has_credentials else None
@@ -105,7 +105,7 @@ def request_backoff(failures: int, share: float) -> timedelta:
     return longest * (0.5 + share / 2)
 
 
-def _kept(upstream: Upstream, offer: PushOffer | None) -> list[PushCallback]:
+def _kept(upstream: FeedPush, offer: PushOffer | None) -> list[PushCallback]:
     """The newest active callback of the offer, and those the hub may yet confirm."""
     if offer is None:
         return []
@@ -116,7 +116,7 @@ def _kept(upstream: Upstream, offer: PushOffer | None) -> list[PushCallback]:
     return active[-1:] + asked[-1:]
 
 
-def _wind_up(upstream: Upstream, now: datetime) -> PushStep:
+def _wind_up(upstream: FeedPush, now: datetime) -> PushStep:
     """Forget the push in the end, but not at once.
 
     A feed that names hubs in turn must not make this hub send requests to all of them.
@@ -129,11 +129,11 @@ def _wind_up(upstream: Upstream, now: datetime) -> PushStep:
     return ForgetPush() if free_at <= now else WaitUntil(free_at)
 
 
-def _free_at(upstream: Upstream, now: datetime) -> datetime:
+def _free_at(upstream: FeedPush, now: datetime) -> datetime:
     return now if upstream.asked_at is None else upstream.asked_at + LEAST_PAUSE
 
 
-def _asks_at(upstream: Upstream, kept: list[PushCallback], now: datetime) -> datetime:
+def _asks_at(upstream: FeedPush, kept: list[PushCallback], now: datetime) -> datetime:
     allowed_at = max(upstream.retry_at or now, _free_at(upstream, now))
     if not kept:
         return allowed_at
@@ -173,7 +173,7 @@ class PushFacts:
     is_hinted: bool = False  # told of news that no fetch has seen yet
 
 
-def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
+def push_facts(upstream: FeedPush | None, now: datetime) -> PushFacts | None:
     """How a feed is pushed; None for one that nobody could push."""
     if upstream is None or upstream.push.offer is None:
         return None
@@ -198,7 +198,7 @@ def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
     )
 
 
-def _state(upstream: Upstream, now: datetime) -> PushState:
+def _state(upstream: FeedPush, now: datetime) -> PushState:
     if wanted_offer(upstream) is None:
         return PushState.UNWANTED
     if upstream.push.until is not None and upstream.push.until > now:

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.http.exchange import MEBIBYTE
-from hub.services.push_callbacks import BodyRoom, UpstreamService
+from hub.services.push_callbacks import BodyRoom, PushCallbackService
 from hub.services.service_errors import ServiceError
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
@@ -38,7 +38,7 @@ _NOT_FOUND = "There is no such subscription.\n"
 class PushRoutes(Routes):
     tag = "push"
 
-    def __init__(self, upstream: UpstreamService) -> None:
+    def __init__(self, upstream: PushCallbackService) -> None:
         self._upstream = upstream
 
     @Operation(

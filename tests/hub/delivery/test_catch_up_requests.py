@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.delivery.catch_up import NOT_KEPT, CatchUpProgress
-from hub.delivery.catch_up_requests import (
+from hub.delivery.catch_ups import (
     BATCH_BYTES,
     PAGE,
     CatchUpRequest,

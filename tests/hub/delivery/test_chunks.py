@@ -11,8 +11,7 @@ import pytest
 
 from hub.core.delivery.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.chunks import Chunks
-from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
+from hub.delivery.first_deliveries import Chunks, FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, Leases
 from hub.delivery.notifications import Notifications
 from storage.contract import DeliveryStore, LogStore

@@ -10,8 +10,7 @@ import orjson
 from hub.core.delivery.catch_up import CatchUpProgress
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.catch_up_requests import CatchUpRequests
-from hub.delivery.catch_ups import CatchUps
+from hub.delivery.catch_ups import CatchUpRequests, CatchUps
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications

@@ -20,7 +20,7 @@ from hub.core.delivery.first_delivery import (
     nothing_to_send,
     refused,
 )
-from hub.delivery.catch_up_requests import CatchUpRequests
+from hub.delivery.catch_ups import CatchUpRequests
 from hub.delivery.notifications import Notifications
 from protocols.model import Entry
 from storage.contract import LogStore, Storage

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import CONFIRMED_WITHIN
-from hub.services.push_callbacks import SHORTEST_LEASE, UpstreamService
+from hub.push.received_pushes import BodyReservation, ReceivedPush
+from hub.services.push_callbacks import SHORTEST_LEASE, PushCallbackService
 from hub.services.service_errors import Gone
-from hub.upstream.deliveries import Delivery, Reading
 from protocols.websub.signatures import sign
 from protocols.websub.subscribing import HubDenial, HubQuestion
 from storage.contract import Storage
@@ -41,18 +41,18 @@ TOKENS = ("a", "b")
 
 @dataclass
 class Queue:
-    taken: list[Delivery] = field(default_factory=list)
+    taken: list[ReceivedPush] = field(default_factory=list)
 
-    def is_known(self, delivery: Delivery) -> bool:
+    def is_known(self, delivery: ReceivedPush) -> bool:
         return False
 
-    def has_place(self, delivery: Delivery) -> bool:
+    def has_place(self, delivery: ReceivedPush) -> bool:
         return True
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: ReceivedPush) -> None:
         self.taken.append(delivery)
 
-    def reading(self) -> Reading:
+    def reading(self) -> BodyReservation:
         raise NotImplementedError
 
 
@@ -98,7 +98,7 @@ class Game:
         self.storage = storage
         self.clock = ManualClock()
         self.queue = Queue()
-        self.service = UpstreamService(
+        self.service = PushCallbackService(
             storage, self.queue, self.clock, lambda: None, is_on=True
         )
 

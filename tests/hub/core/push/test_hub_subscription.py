@@ -29,13 +29,13 @@ from hub.core.push.hub_subscription import (
 from storage.records import (
     CallbackState,
     FeedId,
+    FeedPush,
     FeedState,
     Push,
     PushCallback,
     PushOffer,
     PushRecord,
     PushWay,
-    Upstream,
 )
 from tests.support.fetch_targets import START
 
@@ -71,7 +71,7 @@ def a_callback(
 
 def an_upstream(
     *callbacks: PushCallback, offer: PushOffer | None = OFFER, **more: object
-) -> Upstream:
+) -> FeedPush:
     values: dict[str, object] = {
         "feed_id": FeedId(1),
         "feed_state": FeedState.ACTIVE,
@@ -80,7 +80,7 @@ def an_upstream(
         "callbacks": callbacks,
         **more,
     }
-    return Upstream(**values)  # type: ignore[arg-type]
+    return FeedPush(**values)  # type: ignore[arg-type]
 
 
 def test_what_a_feed_offers_is_asked_for() -> None:
@@ -196,7 +196,7 @@ def test_pauses_grow_to_a_week() -> None:
 class Life:
     """A feed's subscription, its steps done as the reconciler does them."""
 
-    upstream: Upstream = field(default_factory=an_upstream)
+    upstream: FeedPush = field(default_factory=an_upstream)
     now: datetime = NOW
     asked: list[datetime] = field(default_factory=list)
     ids: int = 0

@@ -10,13 +10,13 @@ from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from storage.records import (
     CallbackState,
     FeedId,
+    FeedPush,
     FeedState,
     Push,
     PushCallback,
     PushOffer,
     PushRecord,
     PushWay,
-    Upstream,
 )
 from tests.support.fetch_targets import START
 
@@ -45,7 +45,7 @@ def asked() -> PushCallback:
 def facts(
     push: Push, *callbacks: PushCallback, state: FeedState = FeedState.ACTIVE
 ) -> PushFacts:
-    upstream = Upstream(
+    upstream = FeedPush(
         feed_id=FeedId(1),
         feed_state=state,
         has_credentials=False,
@@ -59,7 +59,7 @@ def facts(
 
 
 def test_of_a_feed_that_names_no_hub_there_are_none() -> None:
-    nothing = Upstream(
+    nothing = FeedPush(
         feed_id=FeedId(1),
         feed_state=FeedState.ACTIVE,
         has_credentials=False,

@@ -15,6 +15,7 @@ from protocols.websub.signatures import sign
 from protocols.websub.websub_parameters import LONGEST_LEASE
 from storage.records import (
     CallbackState,
+    FeedPush,
     NewFeed,
     NewPushCallback,
     Push,
@@ -24,7 +25,6 @@ from storage.records import (
     PushWay,
     PushWrite,
     StoredFeed,
-    Upstream,
 )
 from tests.support.services import Hub
 from tests.support.storage_scene import fetch
@@ -77,7 +77,7 @@ class Door:
         assert found is not None
         return found
 
-    async def upstream(self) -> Upstream:
+    async def upstream(self) -> FeedPush:
         found = await self.hub.storage.pushes.get(self.feed.id)
         assert found is not None
         return found

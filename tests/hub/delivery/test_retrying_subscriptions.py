@@ -9,9 +9,8 @@ from typing import cast
 
 from hub.core.delivery.catch_up import CatchUpProgress
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.catch_ups import CatchUps
+from hub.delivery.catch_ups import CatchUps, RetryingSubscriptions
 from hub.delivery.leases import Leases
-from hub.delivery.stragglers import Stragglers
 from hub.runtime.background import DrainingTaskGroup
 from storage.contract import DeliveryStore
 from storage.errors import StorageError, StorageFull
@@ -74,7 +73,7 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
     clock, catch_ups = ManualClock(), HeldCatchUps()
     deliveries = cast("DeliveryStore", store)
     async with DrainingTaskGroup() as crew:
-        stragglers = Stragglers(
+        stragglers = RetryingSubscriptions(
             deliveries,
             clock,
             cast("CatchUps", catch_ups),

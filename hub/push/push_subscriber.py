@@ -1,4 +1,12 @@
-"""The subscriber: sees to it that feeds are pushed by the hubs they name.
+"""Polls of feeds that are not pushed any more.
+
+What hubs of others are asked: to push a feed, and to stop.
+
+Each request has a deadline, goes where the address guard lets it, which for hubs that
+publishers name is not where callbacks may be, and follows no redirect but those that
+WebSub allows.
+
+The subscriber: sees to it that feeds are pushed by the hubs they name.
 
 What is to be done waits in storage, and one step follows the other
 (`hub.core.push.hub_subscription`). A hub that fails, lies or vanishes costs requests
@@ -9,14 +17,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from random import Random
+from typing import Final
+from urllib.parse import urlsplit
 
 import structlog
 
 from hub.core.push.hub_subscription import (
     CONFIRMED_WITHIN,
     ENDED_WITHIN,
+    LEASE,
     LONGEST_BACKOFF,
     DropCallback,
     ForgetPush,
@@ -27,23 +41,197 @@ from hub.core.push.hub_subscription import (
     next_step,
     request_backoff,
 )
+from hub.core.schedule.poll_period import Plan
+from hub.http import Answer, Network, Purpose, Request, ResponseLimits
+from hub.http.network_errors import NetworkError, OptedOut
+from hub.ingest.fetcher import BlockedHosts
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.limits.hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
-from hub.upstream.polls import Polls
-from hub.upstream.requests import HubReply, HubRequests
+from protocols.http import parse_retry_after
+from protocols.legacy_pings import LEASE_SECONDS, is_registered, registration_form
+from protocols.protocol_errors import InvalidValue
+from protocols.urls import resolve
+from protocols.websub.callbacks import read_web_url
+from protocols.websub.subscribing import subscription_form
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import (
     CallbackState,
     FeedId,
+    FeedPush,
+    FeedState,
     NewPushCallback,
     PushCallback,
     PushCount,
     PushOffer,
     PushWay,
-    Upstream,
+    StoredFeed,
 )
+
+
+class Polls:
+    """What is needed of the poller: feeds that are not pushed any more are polled."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        explain: Callable[[StoredFeed], Plan],
+        wake: Callable[[], None],
+    ) -> None:
+        self._feeds = storage.feeds
+        self._explain = explain
+        self._wake = wake
+
+    async def resume(self, feed_id: FeedId) -> None:
+        """As often as if nobody had pushed it, from its last fetch on."""
+        feed = await self._feeds.get(feed_id)
+        if feed is None or feed.state is not FeedState.ACTIVE:
+            return
+        due = self._explain(feed).next_fetch
+        if due < feed.next_fetch:
+            await self._feeds.defer([(feed_id, due)])
+            self._wake()
+
+
+LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
+MOST_READ: Final = 4_096
+"""Bytes of an answer; only a cloud's says anything."""
+MOST_REDIRECTS: Final = 3
+DOWN_TO_HTTP: Final = "the hub redirects from https to http"
+"""What is asked for carries the secret, and the callback, which nobody else knows."""
+FORM: Final = "application/x-www-form-urlencoded"
+_REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubReply:
+    """What a hub answered. ``lease`` is set where that is all it will say;
+    ``trouble`` is "" if it took the request."""
+
+    trouble: str = ""
+    counted: PushCount = PushCount.REFUSED
+    lease: timedelta | None = None
+    patience: timedelta | None = None  # how long it wants to be left alone
+
+
+class HubRequests:
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        public_url: str,
+        user_agent: str,
+        blocked: BlockedHosts,
+        limiter: HostLimiter,
+    ) -> None:
+        """``limiter``: of publishers, some of whom have their hub on their own host."""
+        self._network = network
+        self._clock = clock
+        self._public_url = public_url
+        self._user_agent = user_agent
+        self._blocked = blocked
+        self._limiter = limiter
+
+    async def subscribe(self, callback: NewPushCallback) -> HubReply:
+        """Failures are values."""
+        if callback.way is PushWay.CLOUD:
+            return await self._register(callback)
+        body = subscription_form(
+            mode="subscribe",
+            topic=callback.topic,
+            callback=self._url(callback.token),
+            secret=callback.secret,
+            lease_seconds=int(LEASE.total_seconds()),
+        )
+        reply, _answer = await self._post(callback.hub, body)
+        return reply
+
+    async def unsubscribe(self, callback: PushCallback) -> HubReply:
+        """Of WebSub. Once, whatever comes of it: what is pushed all the same is
+        refused."""
+        body = subscription_form(
+            mode="unsubscribe",
+            topic=callback.topic,
+            callback=self._url(callback.token),
+        )
+        reply, _answer = await self._post(callback.hub, body)
+        return reply
+
+    async def _register(self, callback: NewPushCallback) -> HubReply:
+        form = registration_form(
+            callback=self._url(callback.token), topic=callback.topic
+        )
+        reply, answer = await self._post(callback.hub, form)
+        if answer is None or reply.trouble:
+            return reply
+        if not is_registered(answer.body):
+            return HubReply(trouble="the cloud did not take the registration")
+        return HubReply(lease=timedelta(seconds=LEASE_SECONDS))
+
+    def _url(self, token: str) -> str:
+        return f"{self._public_url}/upstream/{token}"
+
+    async def _post(self, hub: str, body: bytes) -> tuple[HubReply, Answer | None]:
+        """The hub "MAY" redirect "with HTTP status code 307 or 308" (WebSub 5.1)."""
+        url = hub
+        for _ in range(MOST_REDIRECTS):
+            try:
+                answer = await self._send(url, body)
+            except NetworkError as error:
+                is_there = error.status or url != hub  # it has answered somehow
+                counted = PushCount.REFUSED if is_there else PushCount.UNANSWERED
+                return HubReply(trouble=error.reason, counted=counted), None
+            if answer.status not in _REDIRECTS:
+                return self._judge(answer), answer
+            try:
+                target = read_web_url(
+                    resolve(answer.headers.get("Location", ""), url), "Location"
+                )
+            except InvalidValue:
+                return HubReply(trouble="the hub redirects to nowhere"), None
+            if _scheme(url) == "https" != _scheme(target):
+                return HubReply(trouble=DOWN_TO_HTTP), None
+            url = target
+        return HubReply(trouble="the hub redirects too often"), None
+
+    async def _send(self, url: str, body: bytes) -> Answer:
+        if self._blocked.cover(url):
+            raise OptedOut
+        host = host_of(url)
+        if not self._network.is_exempt(host, Purpose.HUB):
+            await self._limiter.wait(host, RequestKind.HUB)
+        return await self._network.send(
+            Request(
+                method="POST",
+                url=url,
+                purpose=Purpose.HUB,
+                headers={"User-Agent": self._user_agent, "Content-Type": FORM},
+                body=body,
+                limits=LIMITS,
+                cuts_body=True,
+                cut=MOST_READ,
+            )
+        )
+
+    def _judge(self, answer: Answer) -> HubReply:
+        if 200 <= answer.status < 300:
+            return HubReply()
+        return HubReply(
+            trouble=f"the hub answered {answer.status}",
+            patience=_patience(answer, self._clock.now()),
+        )
+
+
+def _scheme(url: str) -> str:
+    return urlsplit(url).scheme  # in lower case
+
+
+def _patience(answer: Answer, now: datetime) -> timedelta | None:
+    seconds = parse_retry_after(answer.headers.get("Retry-After", ""), now)
+    return timedelta(seconds=seconds) if seconds else None
+
 
 AT_ONCE = 32
 PAGE = 256
@@ -56,7 +244,7 @@ NOT_CONFIRMED = "the hub did not confirm it"
 log = structlog.get_logger()
 
 
-class Subscriber:
+class PushSubscriber:
     def __init__(
         self,
         storage: Storage,
@@ -108,7 +296,7 @@ class Subscriber:
             self._under_way.add(upstream.feed_id)
             tasks.create_task(self._work(upstream))
 
-    async def _work(self, upstream: Upstream) -> None:
+    async def _work(self, upstream: FeedPush) -> None:
         """One feed; it harms no other, however it ends."""
         try:
             await self.settle(upstream)
@@ -122,16 +310,16 @@ class Subscriber:
             self._under_way.discard(upstream.feed_id)
             self._slots.release()
 
-    async def _postpone(self, upstream: Upstream) -> None:
+    async def _postpone(self, upstream: FeedPush) -> None:
         try:
             due = self._clock.now() + FAULT_PAUSE
             await self._pushes.postpone(upstream.feed_id, due)
         except StorageError as error:
             log.warning("push_not_stored", feed=upstream.feed_id, error=str(error))
 
-    async def settle(self, upstream: Upstream) -> None:
+    async def settle(self, upstream: FeedPush) -> None:
         """Step by step, until there is nothing to do now. Raises `StorageError`."""
-        current: Upstream | None = upstream
+        current: FeedPush | None = upstream
         for _ in range(MOST_STEPS):
             if current is None or await self._do(current):
                 break
@@ -139,7 +327,7 @@ class Subscriber:
         if _is_overlooked(upstream) or (current and _is_overlooked(current)):
             await self._polls.resume(upstream.feed_id)
 
-    async def _do(self, upstream: Upstream) -> bool:
+    async def _do(self, upstream: FeedPush) -> bool:
         """One step; True: it was the last one for now."""
         now = self._clock.now()
         step = self._next_step(upstream, now)
@@ -166,10 +354,10 @@ class Subscriber:
         upstream = await self._pushes.get(feed_id)
         return upstream is None or self._next_step(upstream, now) == step
 
-    def _next_step(self, upstream: Upstream, now: datetime) -> PushStep:
+    def _next_step(self, upstream: FeedPush, now: datetime) -> PushStep:
         return next_step(upstream, now, is_on=self._is_on)
 
-    async def _ask(self, upstream: Upstream, offer: PushOffer) -> bool:
+    async def _ask(self, upstream: FeedPush, offer: PushOffer) -> bool:
         """False: there is more to do at once."""
         if not await self._has_turn(upstream, offer.hub):
             return True
@@ -188,7 +376,7 @@ class Subscriber:
         await self._heed(upstream, new, await self._requests.subscribe(new))
         return False
 
-    async def _has_turn(self, upstream: Upstream, hub: str) -> bool:
+    async def _has_turn(self, upstream: FeedPush, hub: str) -> bool:
         """Wait for the hub's next turn; False: it is far, and the feed is put off."""
         monotonic = self._clock.monotonic()
         turn = self._hosts.turn(hub, monotonic)
@@ -201,7 +389,7 @@ class Subscriber:
         return turn.is_taken
 
     async def _heed(
-        self, upstream: Upstream, new: NewPushCallback, reply: HubReply
+        self, upstream: FeedPush, new: NewPushCallback, reply: HubReply
     ) -> None:
         self._tell_host(new.hub, reply)
         callback = await self._pushes.find(new.token)
@@ -220,7 +408,7 @@ class Subscriber:
         else:
             self._hosts.answered(hub, self._clock.monotonic())
 
-    async def _leave(self, upstream: Upstream, callback: PushCallback) -> bool:
+    async def _leave(self, upstream: FeedPush, callback: PushCallback) -> bool:
         """True: the hub's turn is yet to come. A cloud cannot be told: registrations
         end by themselves; nor is a hub in trouble, whose pushes are refused."""
         monotonic = self._clock.monotonic()
@@ -235,7 +423,7 @@ class Subscriber:
             self._tell_host(callback.hub, reply)
         return False
 
-    async def _drop(self, upstream: Upstream, callback: PushCallback) -> None:
+    async def _drop(self, upstream: FeedPush, callback: PushCallback) -> None:
         if callback.state is CallbackState.ASKED:
             reply = HubReply(trouble=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
             await self._fail(upstream, callback, reply)
@@ -246,7 +434,7 @@ class Subscriber:
         await self._pushes.drop(callback)
 
     async def _fail(
-        self, upstream: Upstream, callback: PushCallback, reply: HubReply
+        self, upstream: FeedPush, callback: PushCallback, reply: HubReply
     ) -> None:
         pause = request_backoff(upstream.failures, self._random.random())
         if reply.patience is not None:
@@ -265,7 +453,7 @@ class Subscriber:
         )
 
 
-def _is_overlooked(upstream: Upstream) -> bool:
+def _is_overlooked(upstream: FeedPush) -> bool:
     """Whether it may be polled rarely, for it was believed to be pushed, and is not."""
     record = upstream.push.record
     return upstream.push.until is None and record.proofs >= record.needed

@@ -7,7 +7,7 @@ import pytest
 from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
-from hub.upstream.requests import DOWN_TO_HTTP, HubReply, HubRequests
+from hub.push.push_subscriber import DOWN_TO_HTTP, HubReply, HubRequests
 from storage.records import FeedId, NewPushCallback, PushWay
 from tests.support.clock import ManualClock
 

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PushedContent
-from hub.upstream.deliveries import (
+from hub.push.received_pushes import (
     MOST_BYTES,
     MOST_OF_FEED,
     MOST_WAITING,
-    Deliveries,
-    Delivery,
+    ReceivedPush,
+    ReceivedPushes,
 )
 from hub.websub.ping_queue import PingQueue
 from storage.contract import Storage
@@ -70,11 +70,13 @@ class Scene:
     storage: Storage
     poller: FakePoller
     brought: Brought
-    deliveries: Deliveries
+    deliveries: ReceivedPushes
     feed: StoredFeed
 
-    def delivery(self, body: bytes = b"news", feed_id: int | None = None) -> Delivery:
-        return Delivery(
+    def delivery(
+        self, body: bytes = b"news", feed_id: int | None = None
+    ) -> ReceivedPush:
+        return ReceivedPush(
             callback=PushCallback(
                 id=1,
                 feed_id=FeedId(feed_id or self.feed.id),
@@ -109,7 +111,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         push = PushWrite(push=Push(offer=offer))
         await storage.log.commit(replace(fetch(feed), push=push))
         bringing = PushedContent(poller, brought.provide_pushed, clock)
-        deliveries = Deliveries(
+        deliveries = ReceivedPushes(
             storage, bringing, PingQueue(poller, clock), clock, pauses=(0.0, 0.01)
         )
         yield Scene(storage, poller, brought, deliveries, feed)
@@ -249,7 +251,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     scene: Scene,
 ) -> None:
     hints, clock = SlowHints(scene.storage), ManualClock()
-    deliveries = Deliveries(
+    deliveries = ReceivedPushes(
         cast(Storage, hints),
         PushedContent(scene.poller, scene.brought.provide_pushed, clock),
         PingQueue(scene.poller, clock),

@@ -23,16 +23,15 @@ from hub.http.network_errors import NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.services.push_callbacks import UpstreamService
+from hub.push.push_subscriber import NOT_CONFIRMED, HubRequests, Polls, PushSubscriber
+from hub.push.received_pushes import BodyReservation, ReceivedPush
+from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import Gone
-from hub.upstream.deliveries import Delivery, Reading
-from hub.upstream.polls import Polls
-from hub.upstream.requests import HubRequests
-from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
 from protocols.websub.subscribing import HubQuestion
 from storage.contract import Storage
 from storage.errors import NotFound, WriteFailed
 from storage.records import (
+    FeedPush,
     FeedState,
     NewFeed,
     Polling,
@@ -42,7 +41,6 @@ from storage.records import (
     PushWay,
     PushWrite,
     StoredFeed,
-    Upstream,
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
@@ -98,16 +96,16 @@ class ScriptedHub:
 
 
 class NoDeliveries:
-    def is_known(self, delivery: Delivery) -> bool:
+    def is_known(self, delivery: ReceivedPush) -> bool:
         raise NotImplementedError
 
-    def has_place(self, delivery: Delivery) -> bool:
+    def has_place(self, delivery: ReceivedPush) -> bool:
         raise NotImplementedError
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: ReceivedPush) -> None:
         raise NotImplementedError
 
-    def reading(self) -> Reading:
+    def reading(self) -> BodyReservation:
         raise NotImplementedError
 
 
@@ -123,8 +121,8 @@ class Scene:
     clock: ManualClock
     hub: ScriptedHub
     hosts: HubLimiter
-    subscriber: Subscriber
-    service: UpstreamService
+    subscriber: PushSubscriber
+    service: PushCallbackService
     woken: list[bool]  # the poller, each time
 
     async def add_feed(
@@ -168,7 +166,7 @@ class Scene:
         assert await self.service.answer(token, question) == "c"
         await self.settle()
 
-    async def upstream(self, feed: StoredFeed) -> Upstream:
+    async def upstream(self, feed: StoredFeed) -> FeedPush:
         found = await self.storage.pushes.get(feed.id)
         assert found is not None
         return found
@@ -218,7 +216,7 @@ def build_scene(
 ) -> Scene:
     woken: list[bool] = []
     hosts = HubLimiter(hub)
-    subscriber = Subscriber(
+    subscriber = PushSubscriber(
         storage,
         HubRequests(
             hub,
@@ -234,7 +232,7 @@ def build_scene(
         Random(1),
         is_on=is_on,
     )
-    service = UpstreamService(
+    service = PushCallbackService(
         storage, NoDeliveries(), clock, subscriber.wake, is_on=is_on
     )
     return Scene(storage, clock, hub, hosts, subscriber, service, woken)

@@ -24,7 +24,7 @@ from hub.websub.ping_queue import PingQueue
 from protocols.identity import checksum
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.records import FeedId, FeedState, PushCallback, StoredFeed, Upstream
+from storage.records import FeedId, FeedPush, FeedState, PushCallback, StoredFeed
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of bodies that are being read, wait, or are worked on."""
@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class ReceivedPush:
     """A push whose signature was right; an empty body says only that there is news."""
 
     callback: PushCallback
@@ -51,10 +51,10 @@ class Delivery:
     content_type: str = ""
 
 
-class Reading:
+class BodyReservation:
     """Bytes of one body that are held while it is read."""
 
-    def __init__(self, deliveries: Deliveries) -> None:
+    def __init__(self, deliveries: ReceivedPushes) -> None:
         self._deliveries = deliveries
         self._bytes = 0
 
@@ -71,7 +71,7 @@ class Reading:
         self._bytes = 0
 
 
-class Deliveries:
+class ReceivedPushes:
     def __init__(
         self,
         storage: Storage,
@@ -86,8 +86,8 @@ class Deliveries:
         self._bringing = bringing
         self._pings = pings
         self._clock = clock
-        self._waiting: deque[Delivery] = deque()
-        self._of_feed: dict[FeedId, deque[Delivery]] = {}  # as they came
+        self._waiting: deque[ReceivedPush] = deque()
+        self._of_feed: dict[FeedId, deque[ReceivedPush]] = {}  # as they came
         self._unstored: dict[FeedId, datetime] = {}
         """Of which something was given up, so that the feed itself has to be asked, and
         when the last of it came."""
@@ -99,19 +99,19 @@ class Deliveries:
         return self.held + count <= MOST_BYTES
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
-        reading = Reading(self)
+    def reading(self) -> Iterator[BodyReservation]:
+        reading = BodyReservation(self)
         try:
             yield reading
         finally:
             reading.end()
 
-    def is_known(self, delivery: Delivery) -> bool:
+    def is_known(self, delivery: ReceivedPush) -> bool:
         """Whether it was just pushed, and needs no second look."""
         last = self._last.get(delivery.callback.feed_id)
         return bool(delivery.body) and last == checksum(delivery.body)
 
-    def has_place(self, delivery: Delivery) -> bool:
+    def has_place(self, delivery: ReceivedPush) -> bool:
         """False: too many wait, of all or of this feed."""
         is_full = len(self._waiting) >= MOST_WAITING
         of_feed = len(self._of_feed.get(delivery.callback.feed_id, ()))
@@ -119,7 +119,7 @@ class Deliveries:
             not is_full and of_feed < MOST_OF_FEED and self.has_room(len(delivery.body))
         )
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: ReceivedPush) -> None:
         """Where it `has_place`."""
         self._of_feed.setdefault(delivery.callback.feed_id, deque()).append(delivery)
         self.held += len(delivery.body)
@@ -140,7 +140,7 @@ class Deliveries:
                 await self._arrived.wait()
             await self._finish(self._waiting.popleft())
 
-    async def _finish(self, delivery: Delivery) -> None:
+    async def _finish(self, delivery: ReceivedPush) -> None:
         """It harms no other, however it ends."""
         feed_id = delivery.callback.feed_id
         try:
@@ -159,7 +159,7 @@ class Deliveries:
             if not self._of_feed[feed_id]:
                 del self._of_feed[feed_id]
 
-    async def _take_in_time(self, delivery: Delivery) -> None:
+    async def _take_in_time(self, delivery: ReceivedPush) -> None:
         """Tried again for a while if it cannot be stored. Raises `StorageError`."""
         for pause in self._pauses:
             try:
@@ -171,7 +171,7 @@ class Deliveries:
                 await asyncio.sleep(pause)
         await self.take(delivery)
 
-    async def take(self, delivery: Delivery) -> None:
+    async def take(self, delivery: ReceivedPush) -> None:
         """As an answer of the feed itself; or else the feed is asked, soon.
 
         Raises `StorageError`.
@@ -185,7 +185,7 @@ class Deliveries:
         self._unstored[feed.id] = delivery.at
         self._pings.add(feed)
 
-    def _heeds_until(self, delivery: Delivery) -> datetime | None:
+    def _heeds_until(self, delivery: ReceivedPush) -> datetime | None:
         feed_id = delivery.callback.feed_id
         is_first = next(iter(self._of_feed.get(feed_id, ())), delivery) is delivery
         return delivery.at if is_first and feed_id not in self._unstored else None
@@ -213,7 +213,7 @@ class Deliveries:
             if self._unstored[feed_id] == known[feed_id]:  # and no more came meanwhile
                 del self._unstored[feed_id]
 
-    async def _ask(self, upstream: Upstream, *, is_first: bool) -> None:
+    async def _ask(self, upstream: FeedPush, *, is_first: bool) -> None:
         """Once for what it was told of: a server in trouble is asked by the plan. What
         waits here needs no asking."""
         feed = await self._feeds.get(upstream.feed_id)
@@ -227,7 +227,7 @@ class Deliveries:
         if is_first or not (is_asked or is_to_come):
             self._pings.add(feed)
 
-    async def _bring(self, feed: StoredFeed, delivery: Delivery) -> bool:
+    async def _bring(self, feed: StoredFeed, delivery: ReceivedPush) -> bool:
         now = self._clock.now()
         fetched = Fetched(
             at=now,
