@@ -1,12 +1,9 @@
-"""One catch-up from where it stands to the end of the log, or to its next failure.
+"""Subscriptions that did not answer in time, caught up from the log one by one.
 
-What a straggler is sent next: the log from where it stands, request by request.
-
-Subscriptions that did not answer in time: claimed when due, and caught up.
-
-Each has one row, leased while it is worked on. It is sent record after record until it
-has them all, or fails and waits for its next try, or has failed too often: then what it
-did not get becomes a dead range, and each new record is one probe.
+Each has one row, which is claimed when it is due, and leased while it is worked on. It
+is sent record after record until it has them all, or fails and waits for its next try,
+or has failed too often: then what it did not get becomes a dead letter, and each new
+record is one probe.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Digests: once a day the last entries of a feed, or word that there are none.
 
-Who asked for them learns by a day without one that something is wrong. They go beside
+A subscriber that gets none for a day learns that something is wrong. Digests go beside
 the notifications, which they neither replace nor delay; one that fails is sent again
 an hour later.
-
-A feed as it is stored, rendered like a notification of all that there is.
 """
 
 from __future__ import annotations

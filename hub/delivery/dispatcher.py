@@ -1,9 +1,9 @@
 """The dispatcher: reads the log and delivers it to subscribers by webhook.
 
-First deliveries come in chunks (`hub.delivery.first_deliveries`) and go out through a pool of
-workers (`hub.delivery.first_deliveries`). What fails or hangs is caught up one by one
-(`hub.delivery.catch_ups`, `hub.delivery.catch_ups`). What came of each is written
-every 100 ms (`hub.delivery.acknowledgements`).
+First deliveries come in chunks, and go out through a pool of workers
+(`hub.delivery.first_deliveries`). What fails or hangs is caught up one by one
+(`hub.delivery.catch_ups`). What came of each is written every 100 ms
+(`hub.delivery.acknowledgements`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""First deliveries: a bounded pool of workers sends what chunks bring.
+"""First deliveries: chunks of the log's fan-out, and the workers that send them.
 
-A worker takes one delivery after the other. When its request hangs, its place in the
-pool goes to a new worker and it goes on alone; so a healthy chunk is done in a second
-or two, whatever a few callbacks do. Feeds take turns. What an origin has no place for
+A chunk is claimed, rendered once for all who get the same, renewed while it is open,
+and closed when all its outcomes are stored. A bounded pool of workers sends what chunks
+bring, one delivery after the other. When a request hangs, its worker's place in the
+pool goes to a new one and it goes on alone; so a healthy chunk is done in a second or
+two, whatever a few callbacks do. Feeds take turns. What an origin has no place for
 waits a second, and is then left to the catch-up.
-
-Chunks of the log's fan-out: claimed, rendered once for all, renewed, and closed.
 """
 
 from __future__ import annotations

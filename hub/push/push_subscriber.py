@@ -1,16 +1,10 @@
-"""Polls of feeds that are not pushed any more.
-
-What hubs of others are asked: to push a feed, and to stop.
-
-Each request has a deadline, goes where the address guard lets it, which for hubs that
-publishers name is not where callbacks may be, and follows no redirect but those that
-WebSub allows.
-
-The subscriber: sees to it that feeds are pushed by the hubs they name.
+"""The push subscriber: sees to it that feeds are pushed by the hubs they name.
 
 What is to be done waits in storage, and one step follows the other
-(`hub.core.push.hub_subscription`). A hub that fails, lies or vanishes costs requests
-that grow rarer, and nothing else: its feeds are polled.
+(`hub.core.push.hub_subscription`). Each request has a deadline, goes where the address
+guard lets it, which for hubs that publishers name is not where callbacks may be, and
+follows no redirect but those that WebSub allows. A hub that fails, lies or vanishes
+costs requests that grow rarer, and nothing else: its feeds are polled.
 """
 
 from __future__ import annotations
