@@ -69,8 +69,7 @@ def simulate(
     """
     if sum((traces is not None, seed is not None, history)) > 1:
         raise click.UsageError("name one of TRACES, --seed and --history")
-    from hub.simulation.comparison import compare, policies_for
-    from hub.simulation.drawing import draw
+    from hub.simulation.comparison import compare, draw, policies_for
 
     replayed = _history() if history else _traces(traces, seed, feeds, days)
     results = compare(policies_for(replayed), replayed, polls_per_day)
@@ -88,8 +87,7 @@ def simulate(
 def _traces(
     path: str | None, seed: int | None, feeds: int, days: int
 ) -> tuple[Trace, ...]:
-    from hub.simulation.traces import MOST_BYTES, bundled_traces, read_traces
-    from hub.simulation.traffic import generate
+    from hub.simulation.traces import MOST_BYTES, bundled_traces, generate, read_traces
     from protocols.protocol_errors import InvalidValue
 
     if path is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from hub.simulation.traffic import generate
+from hub.simulation.traces import generate
 from tests.support.trace_files import write_traces
 
 Fanfare = Callable[..., Result]

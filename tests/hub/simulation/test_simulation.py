@@ -13,9 +13,9 @@ from hub.simulation.comparison import (
     at_budget,
     bold_rules,
     compare,
+    draw,
     policies_for,
 )
-from hub.simulation.drawing import draw
 from hub.simulation.policies import (
     EntryFrequency,
     FixedInterval,
@@ -28,10 +28,10 @@ from hub.simulation.traces import (
     MOST_BYTES,
     Trace,
     bundled_traces,
+    generate,
     held_back,
     read_traces,
 )
-from hub.simulation.traffic import generate
 from protocols.protocol_errors import InvalidValue
 from tests.support.trace_files import write_traces
 
