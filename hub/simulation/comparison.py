@@ -1,6 +1,6 @@
-"""Policies against each other at the same number of polls.
+"""Policies against each other at the same number of polls, and a picture of it.
 
-Delay distributions as an SVG picture.
+The picture is SVG and shows the distribution of delays.
 """
 
 from __future__ import annotations

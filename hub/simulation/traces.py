@@ -1,6 +1,6 @@
-"""When feeds posted: what a simulation replays.
+"""When feeds posted: what a simulation replays, recorded or generated.
 
-Generated traffic: feeds whose rates are known, so that an oracle can be asked.
+Of generated traffic the rates are known, so that an oracle can be asked.
 """
 
 from __future__ import annotations
