@@ -79,8 +79,8 @@ def _copy_with_key(source: Path, partial: Path, destination: Path) -> None:
 def drop_foreign_wal(path: Path) -> None:
     """Remove the WAL of a crashed hub whose database was replaced by a backup.
 
-    A backup is in no need of a WAL and says so in its header; SQLite would play the
-    stranger's WAL into it all the same. Raises `OSError`.
+    A backup needs no WAL and says so in its header, but SQLite would still play the
+    other file's WAL into it. Raises `OSError`.
     """
     wal = path.with_name(path.name + "-wal")
     if not wal.exists() or not path.exists():
@@ -94,7 +94,7 @@ def drop_foreign_wal(path: Path) -> None:
 
 
 def _copy(source: Path, partial: Path) -> None:
-    """In one step: taken in several, each commit meanwhile would start it anew."""
+    """Copy in one step: in several, each commit meanwhile would start it anew."""
     with (
         closing(sqlite3.connect(read_only(source), uri=True)) as live,
         closing(sqlite3.connect(partial, isolation_level=None)) as copy,

@@ -53,7 +53,7 @@ class Batches(Generic[Item, Result]):
         return future
 
     async def _write(self) -> None:
-        """Until nothing has come for a pause."""
+        """Write batches until nothing has come for a pause."""
         while batch := self._waiting[:BATCH_SIZE]:
             del self._waiting[:BATCH_SIZE]
             try:
@@ -83,7 +83,7 @@ class Batches(Generic[Item, Result]):
 def parted(
     items: Sequence[Item], key: Callable[[Item], Hashable]
 ) -> Iterator[list[Item]]:
-    """Runs of items of which no two have the same key, in order."""
+    """Cut the items into runs, in order, so that no run has two of the same key."""
     run: list[Item] = []
     keys: set[Hashable] = set()
     for item in items:

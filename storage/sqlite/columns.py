@@ -17,7 +17,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def to_milliseconds(time: datetime) -> int:
-    """The millisecond that the time lies in: rounded down, before 1970 too."""
+    """The millisecond that the time lies in: rounded down, also before 1970."""
     since = time - _START  # of its parts only the days can be negative
     milliseconds = since.seconds * 1_000 + since.microseconds // 1_000
     return since.days * 86_400_000 + milliseconds
@@ -50,5 +50,5 @@ def unpack_ids(packed: str) -> list[int]:
 
 
 def pack_hashes(hashes: Sequence[bytes]) -> tuple[bytes, str]:
-    """Hashes of 16 bytes each."""
+    """The two parameters for hashes of 16 bytes each."""
     return b"".join(hashes), pack_ids(range(len(hashes)))

@@ -48,7 +48,7 @@ def prepare_for_writing(connection: sqlite3.Connection) -> None:
 
 
 def teach_secrets(connection: sqlite3.Connection, box: SecretBox) -> None:
-    """Give SQL ``is_same_secret``: the same text never is the same encrypted."""
+    """Give SQL ``is_same_secret``: one text is encrypted differently each time."""
     connection.create_function("is_same_secret", 2, box.is_same)
 
 
@@ -138,7 +138,7 @@ class ThreadWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionThreads:
-    """How the connections of one opened file are made and driven."""
+    """How the connections of one opened file are made, and what runs them."""
 
     worker: Callable[[], Worker] = ThreadWorker
     open_for_writing: Callable[[Path], sqlite3.Connection] = open_for_writing

@@ -195,7 +195,7 @@ def _renew(parameters: tuple[int, str, int], connection: sqlite3.Connection) -> 
 
 
 def _void_leases(connection: sqlite3.Connection) -> None:
-    """What was leased was due, so it is due at once."""
+    """What is leased becomes due at once."""
     connection.execute("UPDATE chunks SET lease_id = 0, due = 0")
     connection.execute(
         "UPDATE stragglers SET lease_id = 0, due = min(next_try, failing_since),"
@@ -204,7 +204,7 @@ def _void_leases(connection: sqlite3.Connection) -> None:
 
 
 def _make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> int:
-    """One that is leased is being tried already."""
+    """A leased one is being tried already, and stays as it is."""
     return connection.execute(
         "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
         " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",

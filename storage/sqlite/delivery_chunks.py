@@ -152,8 +152,10 @@ class Split:
         self._pages_left = PAGES
 
     def run(self, limit: int, now: int) -> bool:
-        """Create up to ``limit`` chunks; False if it stopped before it could tell
-        whether there are any."""
+        """Create up to ``limit`` chunks.
+
+        False if it stopped before it could tell whether there are more.
+        """
         while len(self.chunks) < limit and self._pages_left:
             fanout = self._next()
             if fanout is None:
@@ -176,7 +178,7 @@ class Split:
         return None
 
     def _hurry_retries(self, position: int, feed_id: int, now: int) -> None:
-        """News is a try of its own for those that wait for a later one."""
+        """Make retries due that may try again because there is news."""
         news = {"position": position, "feed_id": feed_id, "now": now}
         self._connection.execute(_HURRY, news)
 
@@ -205,7 +207,7 @@ class Split:
         return members
 
     def _drop_fanout(self, position: int, feed_id: int) -> None:
-        """The feed's next one has the turn that this one has left."""
+        """Drop a fan-out that is split; the feed's next one takes over its turn."""
         self._connection.execute(
             "UPDATE fanouts SET is_next = 1,"
             " turn = (SELECT turn FROM fanouts WHERE position = :position)"
@@ -293,8 +295,10 @@ def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
 
 
 def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
-    """Those that the commits before it in the transaction brought, if they did: after
-    most there is nothing to split, which is seen in one statement."""
+    """Claim chunks that earlier commits of the same transaction brought, if any.
+
+    After most commits there is nothing to split, which one statement tells.
+    """
     if connection.execute(_ANY_FANOUT).fetchone() is None:
         return []
     split = Split(connection, lease_id=claim.lease_id, until=claim.until)
@@ -374,8 +378,8 @@ def claim_retrying(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
 class CommitClaims:
     """Claims that follow commits to the writer, and so into their transactions.
 
-    On a disk that takes long to flush, whoever claims when a commit is durable waits
-    for the transaction that has begun meanwhile, and then for his own.
+    Otherwise, on a disk that is slow to flush, a claim made once the commit is durable
+    would wait for the transaction that has begun meanwhile, and then for its own.
     """
 
     def __init__(self, writer: Writer, box: SecretBox) -> None:

@@ -34,7 +34,7 @@ _member_decoder = msgspec.json.Decoder(list[Row])
 
 
 def pack_outcome(outcome: ChunkOutcome) -> bytes:
-    """Milliseconds beyond a minute count as 65 535: no request takes so long."""
+    """Milliseconds above 65,535 count as that: no request takes so long."""
     return _OUTCOME.pack(outcome.status, min(outcome.milliseconds, _LONGEST))
 
 
@@ -50,8 +50,10 @@ def pending_indexes(outcomes: bytes | bytearray) -> Iterator[int]:
 
 
 def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
-    """From id, lease, the outcomes, the members as JSON, each a subscription and its
-    index, and a record's columns."""
+    """From a row of id, lease, outcomes, members and a record's columns.
+
+    The members are JSON: each is a subscription and its index.
+    """
     chunk_id, lease_id, outcomes, members = row[:4]
     pending = set(pending_indexes(outcomes))
     return ClaimedChunk(

@@ -11,14 +11,14 @@ _NOT_FLUSHED = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
 def write_failure(error: sqlite3.Error) -> WriteFailed:
-    """What a writer is told."""
+    """The error that the caller of a write gets."""
     if _primary_code(error) in _NO_SPACE:
         return StorageFull(f"the database takes no writes: {error}")
     return WriteFailed(f"the database did not take the write: {error}")
 
 
 def read_failure(error: sqlite3.Error) -> StorageError:
-    """What a reader is told."""
+    """The error that the caller of a read gets."""
     return StorageError(f"the database could not be read: {error}")
 
 
@@ -28,7 +28,7 @@ def is_trouble(error: sqlite3.Error) -> bool:
 
 
 def is_unflushed(error: sqlite3.Error) -> bool:
-    """Whether all was written, and only not made durable."""
+    """Whether all was written but could not be made durable."""
     return _code(error) in _NOT_FLUSHED
 
 

@@ -18,7 +18,7 @@ _NOW, _LIMIT = "?1", "?2"
 
 
 def _range(pace: int) -> str:
-    """Those of a pace that follow its place, by (next_fetch, feed_id)."""
+    """SQL for the feeds of one pace that follow its place, by (next_fetch, feed_id)."""
     place = f"(?{2 * pace + 3}, ?{2 * pace + 4})"
     return (
         "SELECT * FROM (SELECT feed_id, next_fetch, pace FROM schedule"
@@ -104,7 +104,7 @@ def defer_all(assigned: str, connection: sqlite3.Connection) -> None:
 
 
 def due_parameters(now: datetime, after: PlaceByPace, limit: int) -> list[int]:
-    """For `DUE`."""
+    """The parameters of `DUE`."""
     parameters = [to_milliseconds(now), limit]
     for pace in range(PACES):
         place = after.get(pace)

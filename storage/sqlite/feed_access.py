@@ -66,7 +66,7 @@ def hash_resource(url: str) -> bytes:
 
 
 def hash_page(url: str) -> bytes:
-    """Of the page that a URL selects a part of; of any other URL nothing."""
+    """The hash of the page that a URL selects a part of; nothing for any other URL."""
     page = url.partition("#")[0]
     return hash_resource(page) if selector_of(url) else b""
 
@@ -78,11 +78,11 @@ def resource_keys(url: str) -> tuple[bytes, str]:
 def find_known(
     feed: NewFeed, box: SecretBox, connection: sqlite3.Connection
 ) -> int | None:
-    """The feed that is added again: spelled like it, or with the same credentials; for
-    who gets it as anybody does, none with credentials.
+    """The feed that is being added again, if there is one.
 
-    Under another spelling, credentials make another feed of it: what one is shown must
-    not be sent to the subscribers of the other.
+    It is spelled alike, or has the same credentials; ``as_anybody`` finds none with
+    credentials. Under another spelling, other credentials make another feed: what is
+    shown to the one must not be sent to subscribers of the other.
     """
     rows = connection.execute(
         "SELECT f.id, f.url, f.credentials"

@@ -111,7 +111,7 @@ def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
 
 
 class _OnlyPosting(msgspec.Struct):
-    """Of the polling, what all feeds' habits are read from."""
+    """The part of a polling state that all feeds' habits are read from."""
 
     posting: Posting = Posting()
 

@@ -376,7 +376,7 @@ def _edit(
     shut_out: Callable[[sqlite3.Connection], list[SubscriptionId]],
     connection: sqlite3.Connection,
 ) -> tuple[Row | None, list[SubscriptionId]]:
-    """The feed's row, None without one; and the subscriptions that have ended."""
+    """The feed's row, None if there is none, and the subscriptions that have ended."""
     changed = connection.execute(
         "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
         " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"

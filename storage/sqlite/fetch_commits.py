@@ -96,7 +96,11 @@ class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_values(fetch: FetchCommit) -> PlainValues:
-    """A deletion's body is for an entry that is not known: else the last one stays."""
+    """Encode the values of a commit, before they are packed.
+
+    The body of a deletion is only for an entry that is not known: a known one keeps its
+    last.
+    """
     encode = msgspec.json.encode
     documents = (each for each in (fetch.raw, fetch.body) if each is not None)
     return PlainValues(
@@ -222,7 +226,11 @@ _INVENTORY: Final = _upsert("inventories", "inventory")
 
 
 def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
-    """Subscriptions may have begun since the fetch was told whether to keep it."""
+    """Refuse a commit that lacks a document which subscriptions are waiting for.
+
+    They may have begun since the fetch was told whether to keep it. Raises
+    `BodyRequired`.
+    """
     if commit.body is not None or not any(
         record.kind in DOCUMENT_KINDS for record in commit.records
     ):
@@ -268,7 +276,7 @@ def put_documents(
 
 
 def _document_position(commit: EncodedCommit, first_position: int) -> int:
-    """Of the last record that is news of the document; 0 if none is."""
+    """The position of the last record that is news of the document; 0 if none is."""
     return max(
         (
             position
@@ -301,7 +309,10 @@ WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
 def assign_positions(
     count: int, matched: Matched | None, connection: sqlite3.Connection
 ) -> int:
-    """The last of so many new positions; dense, since a rollback returns them."""
+    """Assign so many new positions; the last of them.
+
+    They are dense, since a rollback returns them.
+    """
     if not count:
         return 0
     ((head, queries),) = connection.execute(
@@ -315,7 +326,7 @@ def assign_positions(
 def matches_of(
     commit: EncodedCommit, connection: sqlite3.Connection
 ) -> list[MatchWrite]:
-    """Those of queries that are still there, whose owners may read the feed now."""
+    """Matches of queries that still exist and whose owners may read the feed now."""
     if commit.matched is None or not commit.matched.matches:
         return []
     found = connection.execute(
@@ -383,8 +394,11 @@ def append_match(
 
 
 def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
-    """If anybody receives it: who subscribes from here on stands above the record, for
-    units of work come one after the other."""
+    """Write a fan-out if anybody receives the record.
+
+    Units of work come one after the other, so whoever subscribes from here on stands
+    above the record.
+    """
     connection.execute(
         _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}
     )
@@ -393,7 +407,7 @@ def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> Non
 def _refer(
     key: str, feed_id: int, position: int, connection: sqlite3.Connection
 ) -> KnownEntry:
-    """An entry that the commit names but does not change."""
+    """Id and revision of an entry that the commit names but does not change."""
     found = connection.execute(
         "UPDATE entries SET last_position = ? WHERE feed_id = ? AND key_hash = ?"
         " RETURNING id, revision",
@@ -498,7 +512,7 @@ _NOTHING = tuple(each.default for each in _changes)
 
 
 def is_quiet(fetch: FetchCommit) -> bool:
-    """Whether it changes nothing but what every fetch does."""
+    """Whether the commit changes nothing but what every fetch changes."""
     return bool(_found(fetch) == _NOTHING)
 
 
@@ -515,7 +529,10 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
 def apply_quiet(
     commits: Sequence[QuietCommit], connection: sqlite3.Connection
 ) -> list[tuple[Position, ...] | None]:
-    """For each that it has no records; None if the feed was removed meanwhile."""
+    """Apply commits that have no records.
+
+    () for each; None if its feed was removed meanwhile.
+    """
     ids = [feed_id for *_, feed_id in commits]
     rows = connection.execute(
         "SELECT f.id FROM json_each(?) asked CROSS JOIN feeds f ON f.id = asked.value"

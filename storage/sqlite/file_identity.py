@@ -70,7 +70,10 @@ def _lock_beside(database: Path) -> int:
 
 
 def _lock_itself(database: Path) -> tuple[int, Identity]:
-    """A second name of the file (a hard link) has another file beside it."""
+    """Lock the file itself.
+
+    A second name of it, a hard link, has another file beside it.
+    """
     if database.exists() and _identity(os.stat(database)) in _mine:
         raise DatabaseLocked(str(database), str(os.getpid()))
     flags = os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -88,7 +91,10 @@ def _identity(found: os.stat_result) -> Identity:
 
 
 def _write_owner(descriptor: int) -> None:
-    """For the message to a second process; a full disk only makes it shorter."""
+    """Write the process id, for the message that a second process gets.
+
+    On a full disk the message is shorter.
+    """
     try:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -97,10 +103,11 @@ def _write_owner(descriptor: int) -> None:
 
 
 class FileIdentity:
-    """A database's file and its WAL, by the name they were opened with.
+    """The database's file and its WAL, known by the names they were opened with.
 
-    Who removes or replaces one of them beneath a running hub leaves it writing to what
-    nobody finds again: nothing of that is durable, though SQLite says so.
+    If somebody removes or replaces one of them while the hub runs, the hub goes on
+    writing to a file that nobody can find again: nothing of that is durable, though
+    SQLite says so.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -123,7 +130,7 @@ class FileIdentity:
 
 
 def _gone(name: str) -> sqlite3.OperationalError:
-    """Without its directory, since strangers are told why the hub is not ready."""
+    """The error, without the directory: strangers are told why the hub is not ready."""
     return sqlite3.OperationalError(
         f"{os.path.basename(name)} was removed or replaced while it was in use"
     )

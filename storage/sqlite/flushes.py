@@ -61,7 +61,7 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
 def _acknowledge_all(
     outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
 ) -> set[tuple[int, int] | None]:
-    """The chunks, each with the lease, of which that lease is over."""
+    """Note all outcomes; chunks, each with its lease, that are no longer leased so."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         packed = (outcome.index, pack_outcome(outcome))

@@ -108,7 +108,10 @@ def total_query(account: AccountId, search: ListingSearch) -> Condition:
 
 
 def _counted(search: ListingSearch) -> tuple[str, object] | None:
-    """What blocks are counted by, if the search is for just that."""
+    """The column and value that blocks of ids are counted by.
+
+    None unless the search asks for just that.
+    """
     of_one: dict[str, tuple[ListingSearch, object]] = {
         "": (ListingSearch(), ""),
         "format": (ListingSearch(format=search.format), search.format),
@@ -149,9 +152,10 @@ def _found(columns: str, account: AccountId, search: ListingSearch) -> Condition
 
 
 def _trigrams(account: AccountId, search: ListingSearch) -> str:
-    """What an account's texts are looked up by; "" if that would find all or nothing.
+    """What an account's texts are looked up by; "" if it would find all or nothing.
 
-    Which of them have the parts in a row, the texts themselves say.
+    It finds texts that have the trigrams; whether these stand in a row is asked of the
+    texts.
     """
     if search.topic or search.callback:
         return ""  # those are fewer still
@@ -229,9 +233,9 @@ _POLLING = "json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.{}')"
 
 
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
-    """By where a feed's number is: in its polling state, or its standing.
+    """Conditions on numbers of a feed, in its polling state or its standing.
 
-    What those have not counts as 0.
+    What is missing there counts as 0.
     """
     bounds = {
         _POLLING.format("velocity"): search.velocity,

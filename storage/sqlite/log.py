@@ -134,7 +134,10 @@ class SqliteLog:
         return found or await self._latest_matches(feed_id, limit)
 
     async def _latest_matches(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """Of what is no track query none. Each record names at least one entry."""
+        """The last entries that a track query matched; none of a feed.
+
+        Each record names at least one entry.
+        """
         rows = await self._readers.all(
             "SELECT r.refs FROM records r CROSS JOIN feeds f ON f.id = r.source_id"
             f" WHERE r.feed_id = ? AND {may_read(OWNER.format('r.feed_id'))}"

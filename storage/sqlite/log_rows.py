@@ -48,12 +48,12 @@ def read_entry(row: Row) -> StoredEntry:
 
 
 def hash_key(key: str) -> bytes:
-    """Stands for a key of any length in an index."""
+    """What stands for a key of any length in an index."""
     return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
 
 def pack_refs(refs: Sequence[tuple[int, int, bool]]) -> bytes:
-    """(entry id, revision, fresh) as pairs of 64-bit integers."""
+    """Pack (entry id, revision, fresh) as pairs of 64-bit integers."""
     numbers = [
         number
         for entry_id, revision, fresh in refs

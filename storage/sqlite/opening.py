@@ -117,7 +117,10 @@ def _real(path: Path) -> Path:
 
 
 def _adopt_key(name: Path, path: Path) -> None:
-    """Formerly the key lay beside the name by which the database was opened."""
+    """Take over a key from where former versions kept it.
+
+    That was beside the name by which the database was opened.
+    """
     if name != path and read_key(key_path(path)) is None:
         key = read_key(key_path(name))
         if key is not None:
@@ -186,7 +189,10 @@ def _holds_secrets(connection: sqlite3.Connection) -> bool:
 
 
 def _begin(connection: sqlite3.Connection) -> tuple[str, Position]:
-    """Epoch and head. A new file, or a copy that is put in place, is a new epoch."""
+    """The epoch and the log's end.
+
+    A new file begins a new epoch, and so does a copy that is put in place.
+    """
     ((epoch, head, is_copy),) = connection.execute(
         "SELECT epoch, head, is_copy FROM meta"
     ).fetchall()

@@ -281,7 +281,7 @@ def _read_news(row: Row) -> PageNews:
 
 
 def _urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
-    """None for a feed that is there no more."""
+    """Those that there are: none of a feed that is gone."""
     return tuple(filter(None, (url, fetch_url)))
 
 
@@ -370,7 +370,7 @@ def _read_listed(row: Row) -> ListedPage:
 
 
 def _read_change(row: Row) -> PageChange:
-    """Without an entry to show, the page is gone."""
+    """A row without an entry to show is a page that is gone."""
     _, changed_at, _, url, _, _, change, _, _, *entry = row
     return PageChange(
         change=change,

@@ -58,7 +58,7 @@ ON CONFLICT (feed_id) DO UPDATE SET
 def put_push(
     feed_id: int, at: int, push: EncodedPush, connection: sqlite3.Connection
 ) -> None:
-    """Part of the unit of work that commits a fetch."""
+    """Store a push, within the unit of work that commits a fetch."""
     former = _hub_of(feed_id, connection)
     connection.execute(_PUT, {"feed_id": feed_id, "at": at, **push.row})
     if former != push.row["hub"]:
@@ -77,7 +77,7 @@ def drop_callback(callback: PushCallback, connection: sqlite3.Connection) -> Non
 
 
 def forget_push(feed_id: FeedId, connection: sqlite3.Connection) -> None:
-    """Also the counts of hubs that no feed names any more."""
+    """Delete a push, and the counts of its hub if no feed names that any more."""
     hub = _hub_of(feed_id, connection)
     connection.execute(
         "DELETE FROM pushes WHERE feed_id = ? AND (way = '' OR NOT EXISTS"
@@ -88,7 +88,7 @@ def forget_push(feed_id: FeedId, connection: sqlite3.Connection) -> None:
 
 
 def count_of_hub(hub: str, what: PushCount, connection: sqlite3.Connection) -> None:
-    """Of one hub, and of all under ""."""
+    """Count for one hub, and for all hubs under ""."""
     connection.executemany(
         "INSERT INTO push_hubs VALUES (?, ?, 1)"
         " ON CONFLICT (hub, what) DO UPDATE SET count = count + 1",
@@ -104,7 +104,10 @@ def _hub_of(feed_id: int, connection: sqlite3.Connection) -> str:
 
 
 def _forget_hub(hub: str, connection: sqlite3.Connection) -> None:
-    """The counts of one that no feed names any more: feeds may name any number."""
+    """Delete the counts of a hub that no feed names any more.
+
+    Feeds may name any number of hubs.
+    """
     connection.execute(
         "DELETE FROM push_hubs WHERE hub = :hub AND hub <> ''"
         " AND NOT EXISTS (SELECT 1 FROM pushes WHERE hub = :hub)",

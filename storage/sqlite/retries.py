@@ -52,7 +52,7 @@ def wanted_range(
 
 
 def last_passed(subscription_id: int, connection: sqlite3.Connection) -> int:
-    """Up to where fan-out has passed the subscription: served it, or left it out."""
+    """The position up to which fan-out has served the subscription, or left it out."""
     ((position,),) = connection.execute(
         "SELECT coalesce((SELECT min(f.position) - 1 FROM fanouts f"
         "  WHERE f.feed_id = s.feed_id AND f.after_id < s.id),"
@@ -146,7 +146,10 @@ def _set_back(
     now: int,
     connection: sqlite3.Connection,
 ) -> bool:
-    """Whether there is a retry. It must stand right behind the range."""
+    """Set an open retry back before the range; False if there is none.
+
+    The retry must stand right behind the range. Raises `StorageBusy`.
+    """
     straggler = connection.execute(
         "SELECT position, lease_id, skip_to FROM stragglers WHERE subscription_id = ?",
         (subscription_id,),
@@ -174,7 +177,10 @@ def _open(
     now: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """What fan-out passed since the range was delivered, and is skipped."""
+    """Open a retry of the range.
+
+    What fan-out has delivered since the range is skipped.
+    """
     passed = last_passed(subscription_id, connection)
     is_ahead = passed > last
     connection.execute(
@@ -206,8 +212,11 @@ class RetryFate(Enum):
 
 
 def open_retry(opened: RetryOpened, connection: sqlite3.Connection) -> None:
-    """For an active subscription. One that is open stays as it is, except that it
-    must not stand above the record that was not delivered."""
+    """Open a retry for an active subscription.
+
+    One that is open already stays as it is, but must not stand above the record that
+    was not delivered.
+    """
     connection.execute(
         "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
         " next_try, failing_since, last_status, last_error, lease_id, due, tried_to,"
@@ -234,7 +243,10 @@ def open_retry(opened: RetryOpened, connection: sqlite3.Connection) -> None:
 
 
 def move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> RetryFate:
-    """It never goes back: trimming may have taken it further than the mover knew."""
+    """Apply what came of a try.
+
+    A retry never goes back: trimming may have moved it further than the caller knew.
+    """
     found = connection.execute(
         "SELECT max(position, ?), skip_after, skip_to FROM stragglers"
         " WHERE subscription_id = ? AND lease_id = ?",
@@ -262,7 +274,10 @@ def _is_done(
 
 
 def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> None:
-    """What it missed counts as told once a request that was above it succeeded."""
+    """Store where the retry stands now.
+
+    What it missed counts as told once a request for a record above that has succeeded.
+    """
     connection.execute(
         "UPDATE stragglers SET position = max(position, :position),"
         " failing_since = iif(:position > position, :at, failing_since),"
@@ -293,9 +308,9 @@ def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> N
 def give_up(
     given_up: GivenUp, closed: set[Lease], connection: sqlite3.Connection
 ) -> RetryFate:
-    """Bury what it did not get, and close it.
+    """Make a dead letter of what it did not get, and close the retry.
 
-    ``closed``: retries that the same flush has closed; one may give up twice.
+    ``closed``: retries that the same flush has closed; one may be given up twice.
     """
     lease = (given_up.subscription_id, given_up.lease_id)
     straggler = connection.execute(
@@ -328,10 +343,10 @@ def _keep_undelivered(
     skipped: Skipped,
     connection: sqlite3.Connection,
 ) -> int:
-    """Up to where the subscription has now got, or lost, everything.
+    """Keep what was not delivered as dead letters; where the subscription stands then.
 
-    Records that fan-out passed by while the retry was open are lost with it, even
-    above ``last``; those that it got before it was set back are not.
+    Records that fan-out passed by while the retry was open are lost with it, even above
+    ``last``. Those that the subscription got before it was set back are not.
     """
     subscription_id = given_up.subscription_id
     passed = last_passed(subscription_id, connection)
@@ -351,7 +366,7 @@ def _around(
     subscription_id: int,
     connection: sqlite3.Connection,
 ) -> list[tuple[int, int]]:
-    """The range without what is skipped in it."""
+    """What of the range is not skipped."""
     skip_after, skip_to = skipped
     if skip_after is None or skip_to is None:
         return [(first, last)] if first <= last else []
@@ -371,7 +386,7 @@ def _is_active(subscription_id: int, connection: sqlite3.Connection) -> bool:
 
 
 def _close(subscription_id: int, position: int, connection: sqlite3.Connection) -> None:
-    """From here on fan-out serves it again, with what is above the position."""
+    """Close the retry: from here on fan-out serves the subscription again."""
     connection.execute(
         "DELETE FROM stragglers WHERE subscription_id = ?", (subscription_id,)
     )

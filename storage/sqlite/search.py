@@ -131,7 +131,7 @@ class SqliteSearch:
 
 
 def _count_fitting(rows: Sequence[Row]) -> int:
-    """How many of them are read at once, by their bytes; at least one."""
+    """How many of the documents are read at once, by their bytes; at least one."""
     left = PAGE_BYTES
     for count, (_, _, size) in enumerate(rows):
         left -= size or 0
@@ -160,7 +160,10 @@ def select_matches(
 
 
 def expression(term: Term) -> str:
-    """In the language of FTS5. Whatever is searched for stands in quotes."""
+    """The search in the language of FTS5.
+
+    Whatever is searched for stands in quotes.
+    """
     match term:
         case Phrase(words):
             return f"words : {_quoted(' '.join(words))}"

@@ -30,7 +30,7 @@ class CountChanges:
         self._changes: Counter[int] = Counter()
 
     def add(self, dated: int, pages: int) -> None:
-        """By the shortest stretch; all others follow from it."""
+        """Count pages by the shortest stretch of time; all others follow from it."""
         self._changes[dated >> SHIFTS[-1]] += pages
 
     def write(self, connection: sqlite3.Connection) -> None:
@@ -46,7 +46,10 @@ class CountChanges:
 
 
 def _stretches(within: str, level: int) -> str:
-    """The stretch of a level that has the wanted place, and how many come before it."""
+    """SQL for the stretch of a level that the wanted place lies in.
+
+    It comes with how many pages are before it.
+    """
     bounds = ""
     if level:
         bounds = (
@@ -152,9 +155,9 @@ def judge_all(
 
 
 class _Judging:
-    """All entries find their places first; then each page shows the one that is due.
+    """First all entries find their pages, then each page is shown anew.
 
-    ``now`` in milliseconds; ``change``: the number of the last one so far.
+    ``now`` in milliseconds; ``change``: the number of the last change so far.
     """
 
     def __init__(self, now: int, change: int, connection: sqlite3.Connection) -> None:
@@ -247,7 +250,10 @@ class _Judging:
     def _show_to_all(
         self, page_id: int, before: _Page, first: _Candidate | None, *, has_moved: bool
     ) -> _Page:
-        """As it is then."""
+        """Have the page show the entry that is due of all sections.
+
+        The page as it is then.
+        """
         modified, shown = before.modified, bool(before.entry_id)
         is_other = shown if first is None else _is_other(before, first)
         if first is None:
@@ -339,7 +345,10 @@ class _Judging:
         return max(stated, self._now // 1_000, published + 1)
 
     def _note_shown(self, entry_id: int, section: str) -> None:
-        """That the entry's feed is to be looked for in what is built of the section."""
+        """Note that the section has shown text of the entry's feed.
+
+        A withdrawal of that feed then takes back what was built of the section.
+        """
         feed_id = self._feeds.get(entry_id)
         if feed_id is None:
             (feed_id,) = self._connection.execute(

@@ -52,7 +52,10 @@ def end_one(
     now: int,
     connection: sqlite3.Connection,
 ) -> Row | None:
-    """Its row as it is then; an ended one stays as it was. None if there is none."""
+    """End a subscription; its row then, None if there is none.
+
+    One that has ended stays as it was.
+    """
     end_all([subscription_id], reason, state, now, connection)
     row: Row | None = connection.execute(
         "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
@@ -68,7 +71,10 @@ def end_of_feed(
     whose: SubscriberGroup,
     connection: sqlite3.Connection,
 ) -> list[SubscriptionId]:
-    """Which ones it ended. ``limit``: see `NO_LIMIT`."""
+    """End subscriptions of a feed; which ones.
+
+    ``limit``: see `NO_LIMIT`.
+    """
     found = connection.execute(_OF_FEED[whose], (feed_id, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
     end_all(ids, reason, SubscriptionState.ENDING, now, connection)
@@ -78,7 +84,7 @@ def end_of_feed(
 def end_expired(
     now: int, limit: int, connection: sqlite3.Connection
 ) -> list[SubscriptionId]:
-    """Which ones it ended."""
+    """End subscriptions whose lease is over; which ones."""
     found = connection.execute(_EXPIRED, (now, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
     end_all(ids, LEASE_OVER, SubscriptionState.ENDING, now, connection)
@@ -111,7 +117,7 @@ LARGEST_POSITION = 2**63 - 1
 
 
 class SubscriptionParameters(TypedDict):
-    """What the statements below take."""
+    """What the statements of this module take."""
 
     account: int
     topic: str
@@ -184,9 +190,10 @@ def subscribe_one(
 def subscribe_all(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Whether each could be: its feed is there for the account, and not removed.
+    """Subscribe them; whether each could be.
 
-    No two may be of the same callback.
+    Its feed must be there for the account, and not removed. No two may have the same
+    callback.
     """
     feeds = _feeds_there(wanted, connection)
     is_there = [(each["feed_id"], each["account"]) in feeds for each in wanted]
@@ -206,8 +213,11 @@ def subscribe_all(
 def _new_to_trouble(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[Mapping[str, object]]:
-    """Who is about to subscribe, not to renew, to a feed in trouble; with the position
-    of the record that told of it. If the log has it no more, the next failure tells."""
+    """Those who are about to subscribe, not to renew, to a feed that fails.
+
+    Each with the position of the record that told of the error. If the log no longer
+    has that record, the next failure tells them.
+    """
     feeds = pack_ids({each["feed_id"] for each in wanted})
     troubled = dict(connection.execute(_IN_TROUBLE, (feeds,)).fetchall())
     new = [
@@ -228,7 +238,7 @@ def _new_to_trouble(
 def _feeds_there(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> set[tuple[int, int]]:
-    """Feeds, each with an account that it is there for."""
+    """Which feeds are there, each with an account that may subscribe to it."""
     found: set[tuple[int, int]] = set()
     for account in {each["account"] for each in wanted}:
         ids = {each["feed_id"] for each in wanted if each["account"] == account}

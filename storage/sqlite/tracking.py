@@ -182,7 +182,7 @@ class SqliteTracking:
 def _add(
     url: str, query: str, owner: int, now: int, connection: sqlite3.Connection
 ) -> tuple[Row, int]:
-    """The feed's row, and the version that there is since it came; 0: it was there."""
+    """The feed's row, and the version since it came; 0 if it was there already."""
     own = hash_key(url), url, owner
     found = connection.execute(_FIND, own).fetchone()
     if found is None and connection.execute(_ADOPT, own).rowcount:
@@ -204,7 +204,10 @@ def _add(
 def _insert(
     url: str, query: str, owner: int, now: int, connection: sqlite3.Connection
 ) -> int:
-    """Private: who may see a query's records is decided as for private topics."""
+    """Insert the feed of a query.
+
+    It is private: who may see its records is decided as for private topics.
+    """
     ((feed_id,),) = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
         " fetch_url, credentials, polling, resource_hash)"

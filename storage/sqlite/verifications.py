@@ -75,7 +75,7 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
 
 
 def write_wish(wish: AccountRequest | None, box: SecretBox) -> str:
-    """Encrypted: who knows what a request's parameters and headers hold."""
+    """Encrypted: the parameters and headers of a request may hold anything."""
     return "" if wish is None else box.encrypt(msgspec.json.encode(wish).decode())
 
 
@@ -143,7 +143,7 @@ class Confirmed(NamedTuple):
 def add_all(
     wanted: Sequence[AddParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Whether each is pending; others found no room."""
+    """Store them as pending; False for those that found no room."""
     taken: list[bool] = []
     for each in parted(wanted, lambda one: (one["key_hash"], one["mode"])):
         taken += _add_different(each, connection)
@@ -174,7 +174,7 @@ def _add_different(
 def _replace_pending(
     wanted: Sequence[AddParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Whether the same was pending, and is not any more."""
+    """Replace what is pending and asked for again; of each whether there was such."""
     found = connection.execute(
         _PENDING,
         pack_hashes([each["key_hash"] for each in wanted]),

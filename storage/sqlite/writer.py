@@ -39,16 +39,19 @@ TOUCH = "UPDATE meta SET checked_at = checked_at + 1"
 class Assignments(str):
     """SQL that gives any number of rows a value each; its parameter is `assigned`.
 
-    What was handed in is pairs of a row's id and its value, both integers. SQLite takes
-    half the time of as many statements, and needs the interpreter, for which the event
-    loop would wait, once and not for each.
+    Callers hand in pairs of a row's id and its value, both integers. One statement
+    takes SQLite half the time of many, and needs the interpreter, which the event loop
+    would wait for, only once.
     """
 
     __slots__ = ()
 
 
 def assigned(pairs: Iterable[tuple[int, int]]) -> str:
-    """A JSON object for ``json_each``: of an id that comes twice the later value."""
+    """The pairs as a JSON object for ``json_each``.
+
+    Of an id that comes twice the later value counts.
+    """
     return msgspec.json.encode(dict(pairs)).decode()
 
 
@@ -68,7 +71,7 @@ class StatementRun:
     errors: dict[int, Exception] = field(default_factory=dict)
 
     def split(self, index: int) -> StatementRun:
-        """Take from there on out of it: what was not begun yet."""
+        """Take out what was not begun, from there on."""
         rest = StatementRun(self.kind, self.work[index:], self.futures[index:])
         for at in [each for each in self.thens if each >= index]:
             rest.thens[at - index] = self.thens.pop(at)
@@ -76,7 +79,7 @@ class StatementRun:
         return rest
 
     def fail(self, error: Exception) -> None:
-        """All of it; what had failed before keeps its own error."""
+        """Fail all of it; what had failed before keeps its own error."""
         self.results = []
         self.errors = {index: error for index in range(len(self.work))} | self.errors
 
@@ -106,8 +109,11 @@ class StatementRun:
                 future.set_exception(error)
 
     def _call_then(self, index: int, result: Any) -> Exception | None:
-        """What it raises is its caller's, or the loop's if nobody waits: the others of
-        the group are told all the same."""
+        """Call ``then``.
+
+        An error that it raises is its caller's, or the loop's if nobody waits. The
+        others of the group are told all the same.
+        """
         future = self.futures[index]
         try:
             self.thens[index](result)
@@ -184,7 +190,10 @@ class GroupCommits:
         return result
 
     def _assign(self, run: StatementRun) -> bool:
-        """All in one statement; False if it failed, of which nothing is left."""
+        """Run all assignments as one statement.
+
+        False if it failed; then nothing of it is stored.
+        """
         try:
             self._connection.execute(run.kind, (assigned(run.work),))
         except Exception as error:
@@ -202,7 +211,7 @@ class GroupCommits:
                 run.errors[index] = self._undo(error, is_single=True)
 
     def _undo(self, error: Exception, is_single: bool) -> Exception:
-        """A unit's failure is its own, unless the whole transaction went with it."""
+        """Undo one failed unit, unless the whole transaction went with it."""
         connection = self._connection
         if not connection.in_transaction:
             raise error  # SQLite rolled all of it back: a full disk, an I/O error
@@ -221,9 +230,10 @@ class GroupCommits:
             run.fail(explained)
 
     def _write_over(self) -> None:
-        """What could not be flushed is in the WAL all the same, whole, and the next
-        process would take it for committed if this one died now. Whatever comes after
-        it goes to the same place: so something comes at once that may well come back.
+        """Write something at once over a group that could not be flushed.
+
+        It is whole in the WAL all the same, and the next process would take it for
+        committed if this one died now. Whatever is written next goes to the same place.
         """
         with suppress(sqlite3.Error):
             for statement in ("BEGIN IMMEDIATE", TOUCH, "COMMIT"):
@@ -231,7 +241,7 @@ class GroupCommits:
         self._roll_back()
 
     def _roll_back(self) -> None:
-        """A transaction that stays open is rolled back before the next group."""
+        """Roll back a transaction that stayed open, before the next group."""
         try:
             if self._connection.in_transaction:
                 self._connection.rollback()
@@ -373,8 +383,11 @@ class Writer:
         await asyncio.shield(self._closed)
 
     def _begin_run(self, kind: str) -> StatementRun:
-        """What bounds the queue and the group is asked here only, to keep the rest of
-        a write short: a run is told how much room there is."""
+        """Begin a run, within the bounds of the queue and of the group.
+
+        They are asked for here only, to keep each further write short: a run is told
+        how much room there is.
+        """
         if self._is_closing:
             raise StorageClosed("the database is closed")
         self._end_run()
@@ -396,8 +409,11 @@ class Writer:
         self._run = _NO_RUN
 
     def _hand_over(self) -> None:
-        """After all who run in this turn of the loop, so that they are one group and
-        the thread does not wake up only to wait for the interpreter."""
+        """Wake the thread once all callers of this turn of the loop have handed in.
+
+        So they are one group, and the thread does not wake up only to wait for the
+        interpreter.
+        """
         self._end_run()
         if self._gathered:
             self._groups.append(self._gathered)
@@ -420,7 +436,7 @@ class Writer:
         return False
 
     def _next_group(self) -> list[StatementRun]:
-        """What waits, the oldest first, as far as it fits into one COMMIT."""
+        """What waits, oldest first, as far as it fits into one COMMIT."""
         if self._urgent:
             return [self._urgent.popleft()]
         group, self._rest = self._rest, []
@@ -452,7 +468,10 @@ def _deliver(group: Sequence[StatementRun]) -> None:
 
 
 def _checkpoint_and_close(connection: sqlite3.Connection) -> None:
-    """The next opening need not replay a WAL; on a full disk it will."""
+    """Fold the WAL into the file and close it.
+
+    On a full disk the WAL stays, and the next opening replays it.
+    """
     with suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with suppress(sqlite3.Error):
