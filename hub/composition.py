@@ -113,7 +113,7 @@ LIST_LIMITS: Final = ResponseLimits(body_bytes=MOST_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltHub:
-    """A hub at rest: what `hub.main` starts, and what stops in an order of its own."""
+    """A hub that is made and does not run yet: what `hub.main` starts and stops."""
 
     server: HttpServer
     services: Services
@@ -138,9 +138,9 @@ async def build_hub(
 ) -> BuiltHub:
     """Make all parts; what must be closed goes on the stack.
 
-    ``token`` is the administrator's. What follows the stack takes the place of the
-    world around a hub, in simulations: ``jitter`` is that of polls, from -1 to 1;
-    without ``parser`` worker processes are started.
+    ``token`` is the administrator's. The arguments behind the stack replace the world
+    around a hub, in simulations. ``jitter`` is that of polls, from -1 to 1. Without a
+    ``parser`` worker processes are started.
     """
     clock = clock or SystemClock()
     random = random or SystemRandom()
@@ -451,7 +451,7 @@ async def build_hub(
 
 
 def identity(settings: Settings) -> FetcherIdentity:
-    """Who publishers are told is asking."""
+    """What publishers are told about the hub that fetches their feeds."""
     return FetcherIdentity(
         product=PRODUCT,
         url=f"{settings.public_url}/about" if settings.public_url else "",
@@ -460,7 +460,7 @@ def identity(settings: Settings) -> FetcherIdentity:
 
 
 def _network(settings: Settings) -> HttpNetwork:
-    """The one way out, under the address guard as the settings have it."""
+    """The network of all requests, under the address guard of the settings."""
     return HttpNetwork(
         allow_topics=settings.topic_networks,
         allow_callbacks=settings.callback_networks,
@@ -479,7 +479,7 @@ async def _sanitizer(
 async def _tracker(
     storage: Storage, metrics: Metrics, stack: AsyncExitStack
 ) -> Tracker:
-    """It is told of new queries from before it reads those there are."""
+    """A tracker that hears of new queries before it reads those there are."""
     tracker = Tracker(storage.tracking, metrics)
     stack.enter_context(storage.tracking.watch(tracker.tell))
     await tracker.load()

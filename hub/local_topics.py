@@ -34,7 +34,7 @@ _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
 
 class LocalTopics:
-    """``public_url`` "" : there are none."""
+    """Without a ``public_url`` there are no local topics."""
 
     def __init__(self, public_url: str = "") -> None:
         self._root = resource_url(public_url).rstrip("/") if public_url else ""
@@ -54,7 +54,7 @@ class LocalTopics:
         return None if found is None else found[1]
 
     async def find(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
-        """The feed behind a topic; of a page of this hub the one that it shows."""
+        """The feed behind a topic; behind a page of this hub, the one it shows."""
         if not self.owns(topic):
             return await feeds.find(topic)
         found = self._read(topic)
@@ -64,7 +64,7 @@ class LocalTopics:
     async def find_readable(
         self, feeds: FeedStore, topic: str, viewer: AccountId | None
     ) -> StoredFeed | None:
-        """The same, as far as the viewer may read it: `FeedStore.find_readable`."""
+        """As `find`, if the viewer may read it: see `FeedStore.find_readable`."""
         if not self.owns(topic):
             return await feeds.find_readable(topic, viewer)
         feed = await self.find(feeds, topic)
@@ -73,14 +73,17 @@ class LocalTopics:
         return feed
 
     async def find_public(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
-        """The same, but of this hub's pages only those that everybody can read."""
+        """As `find`; of this hub's pages only those that everybody can read."""
         feed = await self.find(feeds, topic)
         is_hidden = feed is not None and feed.private and self.owns(topic)
         return None if is_hidden else feed
 
     def _path(self, topic: str) -> str:
-        """With the query; "" of another server's. A hub that is only reached on this
-        machine has three names, and its origin for itself."""
+        """The path of a URL of this hub, with its query; "" for any other server.
+
+        A hub that is only reached on this machine has three names, and owns its whole
+        origin.
+        """
         asked = resource_url(topic)
         if self._is_local:
             asked = _LOOPBACK.sub("http://localhost", asked)
@@ -97,8 +100,11 @@ class LocalTopics:
 
 
 def name_topic(notification: Notification) -> Notification:
-    """Of one of this hub's pages it names the page and this hub, not the publisher's
-    own document and hub: what the headers of its delivery say, too."""
+    """The notification of a local topic, with links to the page and this hub.
+
+    The publisher's own document and hub are not named; the headers of the delivery say
+    the same.
+    """
     topic, hub = notification.topic, notification.hub
     if _of_hub(hub.removesuffix("/hub")).format(topic) is None:
         return notification

@@ -143,7 +143,7 @@ async def run_until_stopped(
 
 
 async def _never_ending(part: str, start: BackgroundTask) -> None:
-    """Run a part; its end, however it comes, is the end of the hub."""
+    """Run a background task; if it ends, for whatever reason, the hub ends."""
     try:
         await start()
     except Exception as error:
@@ -161,8 +161,8 @@ async def _serve(
 
 
 def end_in_time(seconds: float = STOP_SECONDS) -> None:
-    """See to it that the process has ended by then, whatever hangs: a thread that waits
-    for a disk or a name server, or work that cannot be cancelled."""
+    """Have the process end by then, whatever hangs: a thread that waits for a disk or a
+    name server, or work that cannot be cancelled."""
     timer = threading.Timer(seconds, _end_at_once)
     timer.daemon = True
     timer.start()
@@ -192,7 +192,7 @@ def stop_signal(on_stop: Callable[[], None] = lambda: None) -> asyncio.Event:
 
 
 def _warn_about(settings: Settings) -> None:
-    """What is probably not meant, but no reason not to start."""
+    """Warn of settings that are probably mistakes, but no reason not to start."""
     for name, likely in unknown_variables(os.environ):
         log.warning("setting_unknown", name=name, did_you_mean=likely)
     if not settings.contact:
@@ -229,7 +229,7 @@ RESERVED = 256
 
 
 def raise_limit() -> int:
-    """Let this process open as many files as it may. How many that is."""
+    """Let this process open as many files as the system allows; returns how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else hard
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class Maintenance:
-    """``listed``: words that make porn; None: nothing is called so."""
+    """``listed``: the words of the porn rank; None: feeds get no such rank."""
 
     def __init__(
         self,

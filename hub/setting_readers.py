@@ -78,7 +78,7 @@ def networks(value: str) -> tuple[Addresses, ...]:
 
 
 def path_prefixes(value: str) -> tuple[str, ...]:
-    """Of URLs: ``/checkout,/cart``."""
+    """Beginnings of paths: ``/checkout,/cart``."""
     prefixes = tuple(value.replace(",", " ").split())
     if not all(each.startswith("/") for each in prefixes):
         raise ValueError("expected beginnings of paths such as /cart,/admin")
@@ -124,7 +124,7 @@ def text_file(value: str) -> str:
 
 
 def origin_url(value: str) -> str:
-    """It becomes part of headers, documents and pages as it is."""
+    """A URL that can stand in headers, documents and pages as it is."""
     try:
         parts = urlsplit(value)
         is_known = parts.scheme in ("http", "https") and parts.port != 0

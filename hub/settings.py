@@ -591,7 +591,7 @@ def _raw_value(
 
 
 def _without_passwords(reason: str) -> str:
-    """A URL is often given where none is taken, of another database for one."""
+    """The reason without passwords: people put URLs where none belong."""
     return _PASSWORD.sub("…@", reason)
 
 

@@ -62,7 +62,7 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def visible(text: str) -> str:
-    """With control characters and those that turn text around written out."""
+    """With control characters, and those that turn text around, written out."""
     return _STEERING.sub(_written_out, text)
 
 
@@ -72,7 +72,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 class Commands(click.Group):
-    """Those of `COMMANDS`."""
+    """The commands of `COMMANDS`, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

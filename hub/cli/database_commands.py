@@ -43,7 +43,7 @@ def backup(destination: Path) -> None:
 
 
 def _copy(target: Path) -> None:
-    """As it is: after an update it is migrated only when it is next opened."""
+    """Copy the database as it is: it is migrated only when it is next opened."""
     settings = _existing()
     from storage.database_url import copy_storage
 
@@ -63,7 +63,8 @@ def _exists(target: Path) -> bool:
 
 
 def _let_the_owner_copy(target: Path, locked: DatabaseLocked) -> None:
-    """By the hub that uses the database; if it is none, that may soon be over."""
+    """Have the hub that uses the database copy it. If no hub answers, whoever uses it
+    may soon be done."""
     try:
         find_hub(None).post("/api/db/backup", {"destination": str(target)})
     except HubUnreachable as error:

@@ -135,7 +135,7 @@ def _add_one(hub: Hub, body: Document) -> FeedOutcome:
 def _add_listed(
     hub: Hub, urls: Sequence[str], shared: Mapping[str, object]
 ) -> Iterator[FeedOutcome]:
-    """Those of a file, part by part; how far that has come is on standard error."""
+    """Add the feeds of a file, part by part, with the progress on standard error."""
     feeds = [{"url": url} for url in urls]
     wait, most = int(ANSWER_SECONDS) // 4, LISTED_AT_ONCE
     for imported in import_feeds(hub, feeds, shared, wait=wait, part_feeds=most):
@@ -167,7 +167,7 @@ def _print_added(feed: Document, *, is_new: bool) -> FeedOutcome:
 
 
 def _settings(feed: Document) -> str:
-    """What a known feed has now of what the options of ``add`` ask for."""
+    """The values that a known feed has for what the options of ``add`` set."""
     section = printable(feed["section"])
     return ", ".join(
         (
@@ -425,7 +425,7 @@ def _next_fetch(feed: Document) -> str:
 
 
 def why_not_fetched(feed: Document) -> str:
-    """The reason, in words, of a feed that was asked for and not fetched."""
+    """Why a feed that was asked for was not fetched, in words."""
     if feed["retry_after"]:
         return f"the server asked to be left alone until {moment(feed['retry_after'])}"
     return "the server has not answered yet, or is to be left alone for a while"

@@ -143,7 +143,7 @@ def _answer(feed: Document) -> list[tuple[str, object]]:
 
 
 def _standing(feed: Document) -> list[tuple[str, object]]:
-    """What maintenance found, once it has been there."""
+    """What maintenance found, once it has looked at the feed."""
     if not feed["maintained_at"]:
         return []
     porn_rank = feed["porn_rank"]
@@ -220,8 +220,8 @@ KINDS = (
 def report(hub: Hub, kind: str | None, as_json: bool) -> None:
     """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
 
-    With what may be done about each. A feed is wasteful that is polled more than 300
-    times for an entry.
+    Each comes with what may be done about it. A feed is wasteful that is polled more
+    than 300 times for an entry.
     """
     found = list(hub.each("/api/findings", "feeds", kind=kind))
     if as_json:
@@ -251,7 +251,7 @@ def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
 
 
 def _print_suggestions(suggestions: Sequence[str]) -> None:
-    """Each once: most feeds of a kind have the same."""
+    """Print each suggestion once: most feeds of a kind have the same."""
     say()
     for suggestion in dict.fromkeys(suggestions):
         say(f"  {printable(suggestion)}")

@@ -30,7 +30,7 @@ Document = dict[str, Any]
 
 
 class HubRefused(Failure):
-    """The hub answered that it will not, or cannot."""
+    """The hub answered that it will not do it, or cannot."""
 
     def __init__(self, status: int, problem: Mapping[str, object]) -> None:
         self.status = status
@@ -144,9 +144,9 @@ def find_hub(url: str | None) -> Hub:
 
 
 def find_stream(url: str | None) -> Hub:
-    """The same for one who may be a stranger: public topics take no token.
+    """As `find_hub`, where no token is needed: public topics take none.
 
-    A token that lies beside this environment's database is not shown to a hub that
+    A token that lies beside this environment's database is not sent to a hub that
     ``url`` names.
     """
     settings = read_settings()

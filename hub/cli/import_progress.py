@@ -30,10 +30,10 @@ def import_feeds(
     wait: int = 0,
     part_feeds: int = PART_FEEDS,
 ) -> Iterator[Document]:
-    """What became of each feed, in their order. ``terms`` are those of all.
+    """Add many feeds; returns what became of each, in their order.
 
-    Repeated, it goes on where it was interrupted: what is known stays as it is.
-    Raises `Failure`, which says how far it had come.
+    ``terms`` hold for all of them. A repeat goes on where it was interrupted: feeds
+    that are known stay as they are. Raises `Failure`, which says how far it had come.
     """
     progress = ImportProgress(len(feeds))
     ask = partial(_import_part, hub, terms, wait)

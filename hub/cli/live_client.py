@@ -36,7 +36,7 @@ DO_NOT_RETURN = range(3500, 4000)
 
 
 class Lost(Exception):
-    """The connection is no more, or did not come about; trying again may help."""
+    """The connection was lost, or could not be made; trying again may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class StreamGone:
-    """A topic of which nothing more comes."""
+    """A topic that sends nothing any more."""
 
     topic: str
     reason: str
@@ -74,7 +74,7 @@ class _Confirmations:
 
 @dataclass(slots=True, kw_only=True)
 class LiveClient:
-    """Listens to topics. ``cursor`` is where it is; "" until the hub has told."""
+    """Listens to topics. ``cursor``: its place in the log; "" until the hub tells."""
 
     hub: Hub
     topics: Sequence[str]
@@ -85,7 +85,7 @@ class LiveClient:
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[ClientConnection]:
-        """Raises `Lost`, and `Failure` if it is of no use to try again."""
+        """A connection. Raises `Lost`, and `Failure` where a retry is of no use."""
         try:
             with connect(
                 self._url(),

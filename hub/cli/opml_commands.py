@@ -128,7 +128,7 @@ def _read_lists(hub: Hub, wanted: Document) -> Document:
 
 
 def _read_file(hub: Hub, path: Path) -> Document:
-    """The file is read here; the lists it includes are asked for by the hub."""
+    """Read the file here; the hub fetches the lists that it includes."""
     from protocols.outlines import MOST_BYTES, MOST_LISTS, OutlineWalk, read_outlines
     from protocols.protocol_errors import FeedError
 
@@ -156,7 +156,8 @@ def _read_file(hub: Hub, path: Path) -> Document:
 
 
 def _extend(listing: Document, more: Document) -> None:
-    """The first mention of a feed counts; spellings are the hub's affair."""
+    """Add the feeds that are not there yet. The first mention of a URL counts; other
+    spellings are left to the hub."""
     known = {feed["url"] for feed in listing["feeds"]}
     listing["feeds"] += [each for each in more["feeds"] if each["url"] not in known]
     listing["lists"] += more["lists"]
@@ -164,7 +165,7 @@ def _extend(listing: Document, more: Document) -> None:
 
 
 def _as_asked(feed: Document, section: str) -> Document:
-    """A list without names has the URLs in their places."""
+    """The feeds of a list of bare URLs, with each URL in the place of the name."""
     title = "" if feed["title"] == feed["url"] else feed["title"]
     return {**feed, "title": title, "section": feed["section"] or section}
 

@@ -48,7 +48,7 @@ class ParsedSource:
 
 
 def read_document(source: str) -> ParsedSource:
-    """The same for a command. Raises `Failure`, with the reason in words."""
+    """As `parse_source`, for a command. Raises `Failure`, with the reason in words."""
     try:
         return asyncio.run(parse_source(source))
     except ParseFailed as error:
@@ -123,7 +123,7 @@ def render(parsed: ParsedFeed, topic: str, format: str) -> str:
 
 
 def print_explanation(document: ParsedSource, *, as_json: bool) -> None:
-    """Of what is no feed, too: then the encoding is all that is known."""
+    """Print how a document was read; of no feed only the encoding is known."""
     body, content_type = document.body, document.content_type
     if document.parsed is None:
         encoding = explain_encoding(body, content_type)

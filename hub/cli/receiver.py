@@ -27,14 +27,14 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ReceivedLine:
-    """Something to tell: a delivery, or trouble with one."""
+    """A line to print: a delivery, or what is wrong with one."""
 
     text: str
     is_delivery: bool
 
 
 class Receiver:
-    """Binds at once; raises `OSError` if it cannot."""
+    """Listens from the start; raises `OSError` if it cannot."""
 
     def __init__(self, port: int, secret: str) -> None:
         self._secret = secret

@@ -294,7 +294,7 @@ class _Maker:
     def all(
         self, written: Iterable[WrittenSubscription]
     ) -> Iterator[ImportedSubscription]:
-        """In the order of the file. What stands there twice counts once."""
+        """Make all, in the order of the file. Duplicates in it count once."""
         met: set[tuple[str, str]] = set()
         first: list[tuple[WrittenSubscription, bool]] = []
         for each in written:

@@ -40,7 +40,7 @@ class Summary:
 
 
 class Arrivals:
-    """Keeps the account; ``told`` is called with each first arrival."""
+    """Notes what arrives; ``told`` is called with each first arrival."""
 
     def __init__(self, told: Told) -> None:
         self._told = told
@@ -53,7 +53,8 @@ class Arrivals:
         self._complete.clear()
 
     def arrive(self, way: Way, entry_id: str, now: float) -> None:
-        """Note it, unless it came before, or was there before the demonstration."""
+        """Note an arrival, unless it came before, or the entry is older than the
+        demonstration."""
         if entry_id not in self._published or (way, entry_id) in self._came:
             return
         entry, since = self._published[entry_id]

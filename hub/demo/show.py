@@ -173,7 +173,7 @@ async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
 
 
 def _settings(directory: str) -> Settings:
-    """Polls every 2 seconds too, which no hub that has others' feeds should do."""
+    """With polls every 2 seconds, which a hub with feeds of others should not do."""
     return Settings(
         database=f"sqlite:{Path(directory) / 'demo.db'}",
         allow_networks=(ipaddress.ip_network("127.0.0.0/8"),),
@@ -199,7 +199,7 @@ LARGEST_CHUNK = 16 * 1024 * 1024
 
 
 class DemoListeners:
-    """They listen from a cursor on, so that nothing is missed before they begin."""
+    """Listeners from a cursor on, so that nothing is missed before they begin."""
 
     def __init__(
         self,
