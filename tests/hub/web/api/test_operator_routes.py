@@ -92,7 +92,7 @@ async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
     failures: list[Exception | None] = [WriteFailed("no luck"), TimeoutError(), None]
 
     class Unlucky:
-        def trouble(self) -> str:
+        def write_error(self) -> str:
             return ""
 
         async def check(self) -> None:
