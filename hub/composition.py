@@ -320,7 +320,7 @@ async def build_hub(
             blocked_hosts,
             publishers,
         ),
-        HubLimiter(network),
+        HubLimiter(partial(network.is_exempt, purpose=Purpose.HUB)),
         Polls(storage, poller.explain, poller.wake),
         clock,
         random,

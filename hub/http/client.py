@@ -17,6 +17,7 @@ from hub.http.client_connections import (
 from hub.http.dialling import Dialler, system_tls
 from hub.http.exchange import Answer, Purpose, Request
 from hub.http.guard import DENIED_PORTS, AddressRange, Guard, parse_literal
+from hub.http.network_errors import TimedOut
 from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
 from hub.http.response_parser import ResponseParser
@@ -45,7 +46,7 @@ class PurposeClient:
         target = target_of(request.url)
         head = request_head(request, target)
         if not self._places.enter_at_once():
-            await self._places.enter(deadline)
+            await self._wait_for_place(deadline)
         try:
             reception = await self._exchange(request, head, target.server, deadline)
             answer = Answer(
@@ -72,6 +73,12 @@ class PurposeClient:
 
     def close(self) -> None:
         self._pool.close()
+
+    async def _wait_for_place(self, deadline: float) -> None:
+        try:
+            await self._places.enter(deadline)
+        except TimeoutError:
+            raise TimedOut("no answer in time") from None
 
     async def _exchange(
         self, request: Request, head: bytes, server: ServerAddress, deadline: float

@@ -21,6 +21,7 @@ from typing import Final
 
 from hub.core.fetched import Fetched
 from hub.http.exchange import MEBIBYTE
+from hub.http.network_errors import TooManyLargeAnswers
 from hub.ingest.due_queue import Due
 from hub.limits.host_limiter import host_of
 from hub.limits.memory_budget import MemoryBudget
@@ -160,7 +161,9 @@ class VisitSlots:
         self._slow_left = slow_slots(concurrency)
         self._line: deque[Due] = deque()
         self._counted = (metrics or Metrics()).slow_polls
-        self.memory = MemoryBudget(max(concurrency, _LEAST_SLOTS) * BYTES_A_SLOT)
+        self.memory = MemoryBudget(
+            max(concurrency, _LEAST_SLOTS) * BYTES_A_SLOT, TooManyLargeAnswers
+        )
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Slot]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from hub.http.network_errors import TimedOut
-
 
 class FifoSemaphore:
-    """`enter` takes a place, `leave` gives it back, to whoever has waited longest.
+    """`enter` takes a place; `leave` gives it to whoever has waited for the longest.
 
-    Unlike a semaphore's, a place that is free costs nothing to take.
+    A place that is free is taken without a step of the event loop, other than one of
+    `asyncio.Semaphore`.
     """
 
     def __init__(self, count: int) -> None:
@@ -27,16 +26,13 @@ class FifoSemaphore:
         return True
 
     async def enter(self, deadline: float) -> None:
-        """Wait for a place until the deadline, in the loop's time. Raises TimedOut."""
+        """Wait for a place until the deadline, in the loop's time. `TimeoutError`."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
             async with asyncio.timeout_at(deadline):
                 await turn
-        except TimeoutError:
-            self._give_up(turn)
-            raise TimedOut("no answer in time") from None
-        except asyncio.CancelledError:
+        except (TimeoutError, asyncio.CancelledError):
             self._give_up(turn)
             raise
 

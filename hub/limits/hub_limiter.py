@@ -1,12 +1,14 @@
-"""When a hub of others may be asked: at most once a second, and one that fails less
-and less often, however many feeds name it."""
+"""When a hub of others may be asked, however many feeds name it.
+
+At most once a second; and one that fails less and less often. Pure: times are monotonic
+seconds, given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
-
-from hub.http import Network, Purpose
 
 INTERVAL = 1.0
 LONGEST_WAIT = 2.0
@@ -27,7 +29,7 @@ class Turn:
 
 @dataclass(slots=True)
 class _Pace:
-    """Of a host, and of one of its servers: trouble is a server's alone."""
+    """Of a host, or of one of its servers."""
 
     next_free: float = 0.0
     next_again: float = 0.0
@@ -39,18 +41,20 @@ class _Pace:
 
 
 class HubLimiter:
-    """All times are monotonic seconds, given. Exempt hosts are not paced."""
+    """Gives turns at the hosts of hubs; those that ``is_exempt`` names are not paced.
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    Trouble is that of one server: of a host, by one scheme and port.
+    """
+
+    def __init__(self, is_exempt: Callable[[str], bool]) -> None:
+        self._is_exempt = is_exempt
         self._paces: dict[str, _Pace] = {}
 
     def turn(self, hub: str, now: float) -> Turn:
-        """Whoever is put off takes no place, and so is in nobody's way."""
+        """The next turn, if it is soon; else when to ask again, which takes no turn."""
         name = urlsplit(hub).hostname or ""
         host, server = self._use(name, now), self._server(hub, now)
-        is_exempt = self._network.is_exempt(name, Purpose.HUB)
-        interval = 0.0 if is_exempt else INTERVAL
+        interval = 0.0 if self._is_exempt(name) else INTERVAL
         start = max(now, host.next_free, server.until)
         if start - now <= LONGEST_WAIT:
             host.next_free = start + interval
@@ -63,7 +67,7 @@ class HubLimiter:
         return self._server(hub, now).until > now
 
     def answered(self, hub: str, now: float) -> None:
-        """Whatever it said of one feed, it is there."""
+        """It is there, whatever it said of one feed: its trouble is over."""
         server = self._server(hub, now)
         server.failures, server.until, server.next_again = 0, 0.0, 0.0
 

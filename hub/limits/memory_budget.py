@@ -7,17 +7,21 @@ a document of usual size is never refused, however many endless ones come beside
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from hub.http.network_errors import TooManyLargeAnswers
 
 
 class MemoryBudget:
-    """``most`` bytes; never more than twice as many are taken."""
+    """``most`` bytes; never more than twice as many are taken.
 
-    def __init__(self, most: int) -> None:
+    ``refusal`` is raised where somebody must give way.
+    """
+
+    def __init__(
+        self, most: int, refusal: Callable[[], Exception] = MemoryError
+    ) -> None:
         self._most = most
+        self.refusal = refusal
         self._reservations = 0
         self.taken = 0
 
@@ -52,8 +56,8 @@ class Reservation:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """See `hub.http.BodyAllowance`."""
+        """So many bytes more; they count also where the ``refusal`` is raised."""
         self.taken += count
         self._budget.taken += count
         if self._budget.is_short and self.taken > self._budget.fair_share:
-            raise TooManyLargeAnswers
+            raise self._budget.refusal()

@@ -13,14 +13,14 @@ BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def wait_for(woken: asyncio.Event, seconds: float | None) -> None:
-    """Until it is set, or for so many seconds."""
+    """Wait until the event is set, or for so many seconds; None: for ever."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await woken.wait()
 
 
 class DrainingTaskGroup:
-    """Starts tasks while it is entered; leaving it waits for them like a task group."""
+    """A task group whose tasks are given time to end by themselves: `drain`."""
 
     def __init__(self) -> None:
         self._tasks = asyncio.TaskGroup()

@@ -16,9 +16,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class KeyedLock(Generic[_Key]):
-    """Whoever waits for one finds, when it is its turn, what the one before it made.
+    """One lock for each key: who waits for it finds what the holder before has made.
 
-    If that one was cancelled, or failed, it makes the thing itself.
+    If that one was cancelled or failed, the next one makes it.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class _Kept(Generic[_Value]):
 
 
 class SizedCache(Generic[_Key, _Value]):
-    """Values up to ``most`` in all; what was asked for longest ago goes first, and
-    after ``seconds`` in any case: what a crowd needed is not held until the next comes.
+    """Keeps values of a size of ``most`` in all, each for ``seconds`` after a use.
 
-    What is too old goes when something is kept or looked for.
+    Those least recently used go first. What is too old goes when something is kept or
+    looked for: what a crowd needed is not held until the next one comes.
     """
 
     def __init__(self, clock: Clock, *, most: int, seconds: float) -> None:
@@ -89,7 +89,7 @@ class SizedCache(Generic[_Key, _Value]):
 
 
 class _Flight(Generic[_Value]):
-    """Lives as long as somebody reads, or waits to."""
+    """The reads of one key: it lives as long as somebody reads, or waits to."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -97,10 +97,11 @@ class _Flight(Generic[_Value]):
 
 
 class SingleFlight(Generic[_Key, _Value]):
-    """Nobody is given what was begun to be read before he asked.
+    """Reads once for all who ask at the same time.
 
-    So what he knows to have happened is in it: whoever comes during a read waits for
-    the next one, with all others who did.
+    Nobody is given a read that began before they asked: what they know to have happened
+    is in it. Whoever comes during a read waits for the next one, with all others who
+    did.
     """
 
     def __init__(self) -> None:

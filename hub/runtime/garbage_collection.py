@@ -1,4 +1,4 @@
-"""The garbage collector, told what stays, and memory, given back."""
+"""The garbage collector: what it never looks at, and when it looks at all the rest."""
 
 from __future__ import annotations
 

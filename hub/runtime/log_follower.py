@@ -100,8 +100,9 @@ async def gather(
     seconds: float,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Wait so many seconds for more to come after a position, and longer while much
-    does: thousands of feeds that are imported are first to be there, and then found.
+    """Wait so many seconds for more to come after a position, longer while much does.
+
+    Of thousands of feeds that are imported all are there first, and found then.
 
     Raises `StorageError`.
     """

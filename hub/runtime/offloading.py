@@ -1,4 +1,4 @@
-"""Work that takes milliseconds, done beside the event loop instead of in it.
+"""Work that takes milliseconds, done in a thread beside the event loop.
 
 One thread does all of it, in the order it came. Two that run Python would take turns
 with each other as well as with the event loop, which then waits longer for its own.
@@ -34,12 +34,12 @@ _long_thread: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long
 
 
 def take_short_turns() -> None:
-    """For the whole process; to be called once, at its start."""
+    """Set `TURN_SECONDS` for the whole process; to be called once, at its start."""
     sys.setswitchinterval(TURN_SECONDS)
 
 
 async def run_in_thread(work: Callable[[], Result], size: int = 0) -> Result:
-    """What ``work`` returns or raises. Cancelling the call does not stop it.
+    """Do ``work``, and return or raise what it does. Cancelling does not stop it.
 
     ``size``: the bytes it works on, unpacked, as far as they are known.
     """

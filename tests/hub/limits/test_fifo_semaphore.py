@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from hub.http.network_errors import TimedOut
 from hub.limits.fifo_semaphore import FifoSemaphore
 
 
@@ -66,7 +65,7 @@ async def test_a_place_given_to_who_is_cancelled_just_then_goes_on() -> None:
 async def test_waiting_ends_at_the_deadline() -> None:
     places = FifoSemaphore(1)
     await full(places, 0)
-    with pytest.raises(TimedOut, match="no answer in time"):
+    with pytest.raises(TimeoutError):
         await places.enter(asyncio.get_running_loop().time())
     places.leave()
     assert places.taken == 0

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -215,7 +216,7 @@ def build_scene(
     storage: Storage, clock: ManualClock, hub: ScriptedHub, *, is_on: bool
 ) -> Scene:
     woken: list[bool] = []
-    hosts = HubLimiter(hub)
+    hosts = HubLimiter(partial(hub.is_exempt, purpose=Purpose.HUB))
     subscriber = PushSubscriber(
         storage,
         HubRequests(
@@ -378,7 +379,7 @@ async def test_a_hub_is_asked_for_one_feed_a_second_and_for_each_in_the_end(
     scene: Scene,
 ) -> None:
     """Those that would wait for long are put off, in nobody's way."""
-    hosts, now = HubLimiter(scene.hub), 0.0
+    hosts, now = HubLimiter(partial(scene.hub.is_exempt, purpose=Purpose.HUB)), 0.0
     waiting = {number: now for number in range(100)}
     asked: list[float] = []
     while waiting and now < 1_000:
@@ -493,7 +494,7 @@ async def test_it_works_by_itself_and_one_fault_harms_no_other(scene: Scene) -> 
 
 
 def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
-    hosts = HubLimiter(ScriptedHub())
+    hosts = HubLimiter(partial(ScriptedHub().is_exempt, purpose=Purpose.HUB))
     assert hosts.turn(HUB, 0.0) == Turn(0.0, is_taken=True)
     for expected in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
         hosts.failed(HUB, 0.0)
