@@ -31,8 +31,8 @@ from hub.ingest.tracker import Tracker
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
-from hub.search.entry_search import SearchService
 from hub.search.index_follower import SearchIndex
+from hub.services import SearchService
 from hub.services.entry_notifications import render
 from hub.services.token_authentication import Principal
 from protocols.live.live_messages import BodyFormat

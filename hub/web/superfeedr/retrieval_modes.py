@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from hub.delivery.notifications import NotificationBody
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from hub.search.entry_search import SearchService
-from hub.services import Services
+from hub.services import SearchService, Services
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import (
     DEFAULT_COUNT,
