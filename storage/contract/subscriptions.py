@@ -50,7 +50,7 @@ class SubscriptionStore(Protocol):
         its place in the log; an ended one starts anew. The secret that another one
         replaces stays as the former one until ``new.former_until``, if there is one.
 
-        Who is new to a feed in trouble gets the record that told of it, if the log
+        Who is new to a feed that fails gets the record that told of it, if the log
         still has it: by a retry, due now.
         """
         ...

@@ -193,7 +193,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     last_parse: datetime | None = None
     code: int | None = None  # last HTTP status; 0: unreachable; None: never fetched
     message: str = ""  # the status line for people: "Fetched (ring) 200 900 and …"
-    error: str = ""  # the reason of the current trouble; "" when there is none
+    error: str = ""  # why it fails now; "" when there is none
     failures: int = 0  # consecutive
     failing_since: datetime | None = None
     gone_sightings: int = 0  # consecutive 410

@@ -22,7 +22,7 @@ def read_failure(error: sqlite3.Error) -> StorageError:
     return StorageError(f"the database could not be read: {error}")
 
 
-def is_trouble(error: sqlite3.Error) -> bool:
+def is_fault_of_file(error: sqlite3.Error) -> bool:
     """Whether the file or its disk is to blame, so that other writes fail too."""
     return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
 

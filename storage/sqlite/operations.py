@@ -129,7 +129,7 @@ class SqliteStorage:
         )
 
     def write_error(self) -> str:
-        return self._writer.trouble
+        return self._writer.write_error
 
     async def check(self) -> None:
         await self._writer.submit(_touch, is_single=True)

@@ -176,11 +176,11 @@ def subscribe_one(
         return None
     connection.execute(_ADD_TOPIC, parameters)
     connection.execute(_RESPELL, parameters)
-    told = _new_to_trouble([parameters], connection)
+    told = _new_to_failing_feed([parameters], connection)
     ((subscription_id,),) = connection.execute(
         f"{_UPSERT} RETURNING id", parameters
     ).fetchall()
-    connection.executemany(_TELL_OF_TROUBLE, told)
+    connection.executemany(_TELL_OF_ERROR, told)
     row: Row = connection.execute(
         "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
     ).fetchone()
@@ -204,13 +204,13 @@ def subscribe_all(
     for each in active:
         if each["callback_hash"] in known:
             connection.execute(_RESPELL, each)
-    told = _new_to_trouble(active, connection)
+    told = _new_to_failing_feed(active, connection)
     connection.executemany(_UPSERT, active)
-    connection.executemany(_TELL_OF_TROUBLE, told)
+    connection.executemany(_TELL_OF_ERROR, told)
     return is_there
 
 
-def _new_to_trouble(
+def _new_to_failing_feed(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[Mapping[str, object]]:
     """Those who are about to subscribe, not to renew, to a feed that fails.
@@ -219,17 +219,17 @@ def _new_to_trouble(
     has that record, the next failure tells them.
     """
     feeds = pack_ids({each["feed_id"] for each in wanted})
-    troubled = dict(connection.execute(_IN_TROUBLE, (feeds,)).fetchall())
+    failing = dict(connection.execute(_FAILING, (feeds,)).fetchall())
     new = [
         each
         for each in wanted
-        if each["feed_id"] in troubled
+        if each["feed_id"] in failing
         and connection.execute(_IS_ACTIVE, each).fetchone() is None
     ]
-    untold = {each["feed_id"] for each in new if troubled[each["feed_id"]] is None}
+    untold = {each["feed_id"] for each in new if failing[each["feed_id"]] is None}
     connection.execute(_AWAIT_ERROR, (pack_ids(untold),))
     return [
-        {**each, "trouble": troubled[each["feed_id"]]}
+        {**each, "error_at": failing[each["feed_id"]]}
         for each in new
         if each["feed_id"] not in untold
     ]
@@ -319,7 +319,7 @@ ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
     exhausted = iif(state IN ('ending', 'ended'), 0, exhausted)
 """
 
-_IN_TROUBLE = """
+_FAILING = """
 SELECT f.id, r.position FROM json_each(?) asked JOIN feeds f ON f.id = asked.value
 LEFT JOIN records r ON r.position = (SELECT max(position) FROM records
     WHERE feed_id = f.id AND kind IN ('error', 'recovered')) AND r.kind = 'error'
@@ -336,15 +336,15 @@ _ITS_KEY = """s.callback_hash = :callback_hash AND s.account_id = :account
 
 _IS_ACTIVE = f"SELECT 1 FROM subscriptions s WHERE {_ITS_KEY}"
 
-_TELL_OF_TROUBLE = f"""
+_TELL_OF_ERROR = f"""
 INSERT INTO stragglers (subscription_id, feed_id, position, attempts, next_try,
     failing_since, last_status, last_error, skip_after, skip_to, lease_id, due)
-SELECT s.id, s.feed_id, :trouble - 1, 0, :now, :now, 0, '',
-    iif(m.head > :trouble, :trouble, NULL), iif(m.head > :trouble, m.head, NULL),
+SELECT s.id, s.feed_id, :error_at - 1, 0, :now, :now, 0, '',
+    iif(m.head > :error_at, :error_at, NULL), iif(m.head > :error_at, m.head, NULL),
     0, :now
 FROM subscriptions s, meta m WHERE {_ITS_KEY} AND s.from_position = m.head
     AND EXISTS (SELECT 1 FROM temp.wanted w JOIN records r ON w.news = r.news
-        WHERE r.position = :trouble AND w.taker = s.format || '/' || s.updates)
+        WHERE r.position = :error_at AND w.taker = s.format || '/' || s.updates)
 """
 """A retry that stands before that record and skips what came after it. Not for what
 is never told anything, which stands above every record."""

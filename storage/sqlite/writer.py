@@ -24,7 +24,7 @@ import msgspec
 
 from storage.errors import StorageBusy, StorageClosed, WriteFailed
 from storage.sqlite.connection_threads import ThreadWorker, Worker
-from storage.sqlite.driver_errors import is_trouble, is_unflushed, write_failure
+from storage.sqlite.driver_errors import is_fault_of_file, is_unflushed, write_failure
 from storage.sqlite.file_identity import FileIdentity
 
 Result = TypeVar("Result")
@@ -129,14 +129,15 @@ class StatementRun:
 class GroupCommits:
     """Writes groups to one connection, on whatever thread it is called.
 
-    ``trouble`` is why the last write that touched the disk failed; "" when it did not.
+    ``write_error`` is why the last write that touched the disk failed; "" when it did
+    not.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._place = FileIdentity(connection)
         self._place.check()
-        self.trouble = ""
+        self.write_error = ""
 
     def write(
         self, group: list[StatementRun], is_pressed: Callable[[], bool] = lambda: False
@@ -172,7 +173,7 @@ class GroupCommits:
             return rest
         has_written = any(len(run.errors) < len(run.work) for run in group)
         if has_written and connection.total_changes > changes:
-            self.trouble = ""
+            self.write_error = ""
         return rest
 
     def _try(self, unit: Unit[Any], index: int, run: StatementRun) -> Any:
@@ -251,13 +252,13 @@ class GroupCommits:
     def _explained(self, error: BaseException) -> Exception:
         if not isinstance(error, Exception):  # which no write should raise
             failure = WriteFailed(f"the write ended by {type(error).__name__}: {error}")
-            self.trouble = str(failure)
+            self.write_error = str(failure)
             return failure
         if not isinstance(error, sqlite3.Error):
             return error
         failure = write_failure(error)
-        if is_trouble(error):
-            self.trouble = str(failure)
+        if is_fault_of_file(error):
+            self.write_error = str(failure)
         return failure
 
 
@@ -305,9 +306,9 @@ class Writer:
         self._worker.start(self._work)
 
     @property
-    def trouble(self) -> str:
+    def write_error(self) -> str:
         """Why the last write that touched the disk failed; "" when it did not."""
-        return self._commits.trouble
+        return self._commits.write_error
 
     def submit(
         self,

@@ -193,7 +193,7 @@ async def test_a_unit_that_fails_is_rolled_back_alone(
     with pytest.raises((KeyError, WriteFailed)):
         await failing
     assert pen.written() == [1, 3]
-    assert pen.writer.trouble == "", "the unit is to blame, not the disk"
+    assert pen.writer.write_error == "", "the unit is to blame, not the disk"
 
 
 async def test_a_single_statement_that_fails_harms_nobody(pen: Pen) -> None:
@@ -225,7 +225,7 @@ async def test_statements_alike_fail_each_by_itself(
     assert failed == failing
     assert {type(results[turn]) for turn in failing} == {WriteFailed}
     assert pen.written() == [*sorted(set(range(5)) - failing), 99]
-    assert pen.writer.trouble == "", "the statements are to blame, not the disk"
+    assert pen.writer.write_error == "", "the statements are to blame, not the disk"
 
 
 async def test_a_statement_that_cannot_be_bound_fails_by_itself(pen: Pen) -> None:
@@ -279,7 +279,7 @@ async def test_an_assignment_that_fails_harms_nobody(pen: Pen, harm: object) -> 
 
     assert [result is None for result in results] == [True, False, True]
     assert pen.filled() == {0: 10, 1: b"", 2: 12}
-    assert pen.writer.trouble == "", "the assignment is to blame, not the disk"
+    assert pen.writer.write_error == "", "the assignment is to blame, not the disk"
 
 
 async def test_work_of_all_kinds_is_done_in_the_order_it_was_asked_for(
@@ -310,7 +310,7 @@ async def test_a_disk_that_fails_amid_statements_fails_them_all(pen: Pen) -> Non
 
     told = [number for number, each in enumerate(results, 1) if each is None]
     assert type(results[1]) is StorageFull
-    assert "full" in pen.writer.trouble
+    assert "full" in pen.writer.write_error
     assert pen.written() == told, "who was told it is written finds it written"
 
 
@@ -367,14 +367,14 @@ async def test_there_is_trouble_until_a_commit_works(pen: Pen) -> None:
 
     with pytest.raises(WriteFailed):
         await pen.write(1)
-    troubled = pen.writer.trouble
+    troubled = pen.writer.write_error
     await pen.writer.submit(lambda connection: None)
-    still_troubled = pen.writer.trouble
+    still_troubled = pen.writer.write_error
     await pen.write(2)
 
     assert "disk I/O error" in troubled
     assert still_troubled == troubled, "nothing was written, so nothing is proved"
-    assert pen.writer.trouble == ""
+    assert pen.writer.write_error == ""
     assert pen.written() == [2]
 
 
@@ -390,11 +390,11 @@ async def test_a_full_disk_says_so_and_writes_go_on_when_space_returns(
 
     with pytest.raises(StorageFull):
         await large
-    assert "full" in pen.writer.trouble
+    assert "full" in pen.writer.write_error
     await asyncio.gather(small, return_exceptions=True)
     await pen.writer.submit(lambda disk: disk.execute("PRAGMA max_page_count = 9999"))
     await pen.write(4, size=1_000_000)
-    assert pen.writer.trouble == ""
+    assert pen.writer.write_error == ""
     assert {1, 4} <= set(pen.written())
 
 
@@ -432,12 +432,12 @@ async def test_a_rollback_that_fails_fails_its_group_and_the_writer_goes_on(
     pen.disk.refusals = pen.disk.lost_rollbacks = 1
     with pytest.raises(WriteFailed, match="disk I/O error"):
         await pen.write(1)
-    assert "disk I/O error" in pen.writer.trouble
+    assert "disk I/O error" in pen.writer.write_error
 
     assert await pen.write(2) == 2
 
     assert pen.written() == [2]
-    assert pen.writer.trouble == ""
+    assert pen.writer.write_error == ""
 
 
 async def test_nobody_waits_while_no_rollback_works(pen: Pen) -> None:
@@ -445,7 +445,7 @@ async def test_nobody_waits_while_no_rollback_works(pen: Pen) -> None:
     for number in range(3):
         with pytest.raises(WriteFailed, match="disk I/O error"):
             await pen.write(number)
-        assert pen.writer.trouble
+        assert pen.writer.write_error
 
     assert await pen.write(3) == 3
     assert pen.written() == [3]
