@@ -495,6 +495,7 @@ async def test_retrieving_a_resource_while_subscribing_gives_the_resource(
     answer = await customer.subscribe(topic, callback, retrieve="true")
     assert (answer.status, answer.text) == (200, "<p>as it is</p>")
     assert answer.headers["content-type"] == content_type
+    assert answer.headers["content-security-policy"] == "sandbox"
     sent = await told_of(scene, topic, callback, b"<p>another</p>")
     assert sent == (content_type, b"<p>another</p>")
 

@@ -24,6 +24,11 @@ CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "ETag, Link, Retry-After, WWW-Authenticate",
 }
+SANDBOXED = {
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of what publishers wrote: a browser that shows it runs none of it on this origin."""
 TOPIC_WANTED = (
     "Please provide a valid hub.topic (feed) URL that is accepted on this hub."
 )

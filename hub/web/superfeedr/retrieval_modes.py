@@ -26,7 +26,7 @@ from hub.services.service_errors import NotReadable
 from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.problems import Problem
 from hub.web.request_input import combined_field
-from hub.web.superfeedr.answers import json_bytes_answer
+from hub.web.superfeedr.answers import SANDBOXED, json_bytes_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from hub.web.superfeedr.listing import read_search, search_of
 from hub.web.superfeedr.retrieval_streams import Streaming
@@ -36,11 +36,6 @@ from protocols.live.message_encoding import EVENT_STREAM
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
 from storage.records import TokenScope
-
-SANDBOXED = {
-    "Content-Security-Policy": "sandbox",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class Wait(StrEnum):

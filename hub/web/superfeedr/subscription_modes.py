@@ -19,6 +19,7 @@ from hub.services.account_subscriptions import (
 )
 from hub.services.entry_retrieval import DEFAULT_COUNT, MOST_COUNT, RetrievalService
 from hub.web.request_input import combined_field
+from hub.web.superfeedr.answers import SANDBOXED
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
@@ -130,7 +131,8 @@ class Subscribing:
         if not shows_feed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         document = await self._retrieval.document(made.subscription, count)
-        return Response(document.body, headers={"Content-Type": document.content_type})
+        headers = {**SANDBOXED, "Content-Type": document.content_type}
+        return Response(document.body, headers=headers)
 
     async def unsubscribe(self, call: Call) -> Response:
         given = call.parameters
