@@ -68,7 +68,7 @@ class AnswerHeaders(Mapping[str, str]):
 
 
 class SinkWriter:
-    """As `hub.http.decompression.Inflation`; more than ``limit`` bytes are TooLarge."""
+    """As `hub.http.decompression.Decompressor`; more than ``limit`` are TooLarge."""
 
     def __init__(self, sink: BodySink, limit: int) -> None:
         self._sink = sink

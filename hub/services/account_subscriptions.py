@@ -158,7 +158,7 @@ class SubscriptionReport:
 
 
 class Publishers(Protocol):
-    """What is needed of `hub.websub.publisher_validation.Validation`."""
+    """What is needed of `hub.websub.publisher_validation.PublisherValidation`."""
 
     async def refusal(
         self,
@@ -354,7 +354,7 @@ _NULL_DEVICES: Final = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null
 
 
 class Asker(Protocol):
-    """What is needed of `hub.websub.callback_challenge.Questions`."""
+    """What is needed of `hub.websub.callback_challenge.CallbackChallenges`."""
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False

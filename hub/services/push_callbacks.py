@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 import structlog
 
@@ -15,7 +14,7 @@ from hub.core.push.hub_subscription import (
     LEAST_PAUSE,
     LONGEST_BACKOFF,
 )
-from hub.push.received_pushes import ReceivedPush
+from hub.push.received_pushes import BodyReservation, ReceivedPush, ReceivedPushes
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services.service_errors import Gone, TooManyWaiting
@@ -31,31 +30,11 @@ SHORTEST_LEASE = 2 * LEAST_PAUSE
 log = structlog.get_logger()
 
 
-class BodyRoom(Protocol):
-    """The memory reserved for a body that is being read."""
-
-    def take(self, count: int) -> bool:
-        """Reserve so many more bytes; False if there is no memory for them."""
-        ...
-
-
-class DeliveryQueue(Protocol):
-    """What is needed of `hub.push.received_pushes.Deliveries`."""
-
-    def is_known(self, delivery: ReceivedPush) -> bool: ...
-
-    def has_place(self, delivery: ReceivedPush) -> bool: ...
-
-    def put(self, delivery: ReceivedPush) -> None: ...
-
-    def reading(self) -> AbstractContextManager[BodyRoom]: ...
-
-
 class PushCallbackService:
     def __init__(
         self,
         storage: Storage,
-        deliveries: DeliveryQueue,
+        deliveries: ReceivedPushes,
         clock: Clock,
         wake: Callable[[], None],
         *,
@@ -112,7 +91,7 @@ class PushCallbackService:
             raise Gone("there is no subscription here")
         return callback
 
-    def reading(self) -> AbstractContextManager[BodyRoom]:
+    def reading(self) -> AbstractContextManager[BodyReservation]:
         """Hold memory while a body is read, and until it is taken."""
         return self._deliveries.reading()
 

@@ -1,6 +1,6 @@
 """Durable one-row transactions by 200 concurrent callers, ``synchronous=FULL``.
 
-The hub: `storage.feeds.defer`, one feed a call, through the group-commit writer. The
+The hub: `FeedStore.defer`, one feed a call, through the group-commit writer. The
 floor: the same UPDATE on the same columns through aiosqlite, with a lock around it
 and a commit for each.
 """

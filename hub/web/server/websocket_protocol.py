@@ -208,7 +208,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 class SocketWriter:
-    """What is written to a websocket; an `hub.live.live_connections.Writer`.
+    """What is written to a websocket; an `hub.live.live_connections.ClientWriter`.
 
     An object of its own, since it is written to more often than all else happens to
     the protocol, which has so many attributes that each use of one costs memory.

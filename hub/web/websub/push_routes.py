@@ -12,7 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.http.exchange import MEBIBYTE
-from hub.services.push_callbacks import BodyRoom, PushCallbackService
+from hub.push.received_pushes import BodyReservation
+from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import ServiceError
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
@@ -105,8 +106,8 @@ class PushRoutes(Routes):
         return Response(status_code=HTTPStatus.ACCEPTED)
 
     async def _take(self, request: Request, callback: PushCallback) -> None:
-        with self._upstream.reading() as room:
-            body = await _read_in_time(request, room)
+        with self._upstream.reading() as reservation:
+            body = await _read_in_time(request, reservation)
             if body is None:
                 await self._upstream.reject(callback)
                 raise Problem(
@@ -121,10 +122,10 @@ class PushRoutes(Routes):
             )
 
 
-async def _read_in_time(request: Request, room: BodyRoom) -> bytes | None:
+async def _read_in_time(request: Request, reservation: BodyReservation) -> bytes | None:
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            return await _read(request, room)
+            return await _read(request, reservation)
     except ClientDisconnect:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
     except TimeoutError:
@@ -133,13 +134,13 @@ async def _read_in_time(request: Request, room: BodyRoom) -> bytes | None:
         ) from None
 
 
-async def _read(request: Request, room: BodyRoom) -> bytes | None:
+async def _read(request: Request, reservation: BodyReservation) -> bytes | None:
     """None: too large. Raises `Problem` where there is no room."""
     body = bytearray()
     async for chunk in request.stream():
         if len(body) + len(chunk) > LARGEST_PUSH:
             return None
-        if not room.take(len(chunk)):
+        if not reservation.take(len(chunk)):
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "too much is being read at once",
