@@ -190,7 +190,7 @@ class RunningCatchUp:
 
     catch_up: CatchUpProgress
     origin: str
-    move_aside: Callable[[], None]  # called when a request hangs, if need be again
+    on_slow: Callable[[], None]  # called when a request hangs, if need be again
     expires: float
     turn_ends: float
     is_lost: bool = False
@@ -242,11 +242,11 @@ class CatchUps:
         self._stopping = True
 
     async def pursue(
-        self, catch_up: CatchUpProgress, move_aside: Callable[[], None]
+        self, catch_up: CatchUpProgress, on_slow: Callable[[], None]
     ) -> None:
-        """Send record after record. ``move_aside``: a request has begun to hang."""
+        """Send record after record. ``on_slow``: a request has begun to hang."""
         expires = self._leases.expiry()
-        await self._go_on(self._begin(catch_up, expires, move_aside))
+        await self._go_on(self._begin(catch_up, expires, on_slow))
 
     async def conclude(
         self,
@@ -257,19 +257,19 @@ class CatchUps:
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
-        ``expires`` is the (monotonic) end of the lease that its straggler began with.
+        ``expires`` is the (monotonic) end of the lease that its retrying began with.
         """
         running = self._begin(catch_up, expires, lambda: None)
         if await self._settle(running, last, reply):
             await self._go_on(running)
 
     def _begin(
-        self, catch_up: CatchUpProgress, expires: float, move_aside: Callable[[], None]
+        self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> RunningCatchUp:
         return RunningCatchUp(
             catch_up,
             origin_of(catch_up.subscription.callback),
-            move_aside,
+            on_slow,
             expires,
             turn_ends=self._clock.monotonic() + TURN_SECONDS,
         )
@@ -305,7 +305,7 @@ class CatchUps:
             request.document,
             request.last,
             origin=running.origin,
-            move_aside=running.move_aside,
+            on_slow=running.on_slow,
             failures=running.catch_up.failures,
             missed=running.catch_up.missed,
         )
@@ -321,7 +321,7 @@ class CatchUps:
             )
 
     def _is_over(self, running: RunningCatchUp) -> bool:
-        """Whether the subscription has ended: its straggler is gone, and nothing is
+        """Whether the subscription has ended: its retrying is gone, and nothing is
         left to be written."""
         return running.is_lost or self._endings.has_ended(running.catch_up.subscription)
 
@@ -390,7 +390,7 @@ class CatchUps:
 
 
 POLL_SECONDS = 0.25
-"""How late it may be noticed that a straggler became due."""
+"""How late it may be noticed that a retrying became due."""
 
 
 class RetryingSubscriptions:
@@ -426,9 +426,9 @@ class RetryingSubscriptions:
             await self._acknowledgements.until_healthy()
             room = self._limit - self._in_hand
             claimed = await self._claim(room) if room else []
-            for straggler in claimed:
+            for retrying in claimed:
                 self._in_hand += 1
-                self._crew.start(self._catch_up(straggler))
+                self._crew.start(self._catch_up(retrying))
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> list[RetryingSubscription]:
@@ -445,10 +445,10 @@ class RetryingSubscriptions:
         due = await self._deliveries.next_retry()
         return due is not None and due <= self._clock.now()
 
-    async def _catch_up(self, straggler: RetryingSubscription) -> None:
+    async def _catch_up(self, retrying: RetryingSubscription) -> None:
         place = _Place(self._free)
         try:
-            await self._catch_ups.pursue(CatchUpProgress.of(straggler), place.free)
+            await self._catch_ups.pursue(CatchUpProgress.of(retrying), place.free)
         finally:
             place.free()
 

@@ -32,7 +32,7 @@ from hub.core.delivery.first_delivery import (
     not_started,
     nothing_to_send,
     refused,
-    set_aside,
+    demoted,
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
@@ -77,7 +77,7 @@ class Member:
     document: NotificationBody
     origin: str
     parked_at: float = NEVER  # monotonic; when its origin first had no place
-    aside: tuple[CatchUpProgress, float] | None = (
+    demoted: tuple[CatchUpProgress, float] | None = (
         None  # it hangs; and its lease's expiry
     )
 
@@ -164,10 +164,10 @@ class FirstDeliveries:
                 member.document,
                 member.first.position,
                 origin=member.origin,
-                move_aside=partial(self._set_aside, member),
+                on_slow=partial(self._demote, member),
             )
-            if member.aside is not None:
-                catch_up, expires = member.aside
+            if member.demoted is not None:
+                catch_up, expires = member.demoted
                 await self._catch_ups.conclude(
                     catch_up, expires, member.first.position, reply
                 )
@@ -201,16 +201,16 @@ class FirstDeliveries:
         now, jitter = self._clock.now(), self._random.random()
         self._write(member.chunk, refused(member.first, reply, at=now, jitter=jitter))
 
-    def _set_aside(self, member: Member) -> None:
+    def _demote(self, member: Member) -> None:
         """Its request hangs: from now on it is a straggler's, and its place is free."""
         lease_id = self._leases.new_id()
-        settlement = set_aside(
+        settlement = demoted(
             member.first,
             at=self._clock.now(),
             lease_id=lease_id,
             until=self._leases.until(),
         )
-        member.aside = (
+        member.demoted = (
             CatchUpProgress.after(member.first, lease_id),
             self._leases.expiry(),
         )

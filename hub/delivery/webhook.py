@@ -44,7 +44,7 @@ class _Waiting:
 
     task: asyncio.Task[object]
     since: float
-    move_aside: Callable[[], None]
+    on_slow: Callable[[], None]
     is_doubtful: bool
     is_cut: bool = False
 
@@ -69,19 +69,19 @@ class SlowRequests:
     async def send(
         self,
         request: Request,
-        move_aside: Callable[[], None],
+        on_slow: Callable[[], None],
         *,
         is_doubtful: bool = False,
     ) -> Answer:
-        """Send; ``move_aside`` is called if there is no answer within a second.
+        """Send; ``on_slow`` is called if there is no answer within a second.
 
         ``is_doubtful``: its callback failed before. Raises a `NetworkError`; `TimedOut`
-        too when it was cut short because too many hang, be it before ``move_aside``
+        too when it was cut short because too many hang, be it before ``on_slow``
         was called or later.
         """
         task = cast("asyncio.Task[object]", asyncio.current_task())
         since = self._clock.monotonic()
-        waiting = _Waiting(task, since, move_aside, is_doubtful)
+        waiting = _Waiting(task, since, on_slow, is_doubtful)
         self._fresh[waiting] = None
         try:
             return await self._network.send(request)
@@ -102,7 +102,7 @@ class SlowRequests:
             del self._fresh[waiting]
             if self._has_room_for(waiting):
                 self._slow[waiting] = None
-                waiting.move_aside()
+                waiting.on_slow()
             else:
                 waiting.cut()
 
@@ -205,13 +205,13 @@ class _Visit:
     origins: OriginLimiter
     origin: str
     clock: Clock
-    move_aside: Callable[[], None]
+    on_slow: Callable[[], None]
     is_over: bool = False
 
     def take_long(self) -> None:
         self.leave()
         self.origins.strained(self.origin, self.clock.monotonic())
-        self.move_aside()
+        self.on_slow()
 
     def end(self, status: int) -> None:
         was_slow = self.is_over
@@ -263,17 +263,17 @@ class Poster:
         position: Position,
         *,
         origin: str,
-        move_aside: Callable[[], None],
+        on_slow: Callable[[], None],
         failures: int = 0,
         missed: tuple[Position, Position] | None = None,
     ) -> CallbackResponse:
         """POST a document, signed with this subscription's secret if it has one.
 
-        The origin must have admitted it. ``move_aside`` is called if there is no
+        The origin must have admitted it. ``on_slow`` is called if there is no
         answer within a second. WebSub 7: "the response body MUST be ignored".
         A fault of the hub itself is a failure like the callback's: it harms no other.
         """
-        visit = _Visit(self._origins, origin, self._clock, move_aside)
+        visit = _Visit(self._origins, origin, self._clock, on_slow)
         delivery = self._delivery(subscription, document, position, failures, missed)
         is_doubtful = failures > 0 or subscription.exhausted
         try:

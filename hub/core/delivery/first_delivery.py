@@ -150,7 +150,7 @@ def not_started(
     return DeliveryOutcome(outcome=first.over(), opened=opened)
 
 
-def set_aside(
+def demoted(
     first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
 ) -> DeliveryOutcome:
     """Its request goes on, as a retrying subscription's, under that lease."""

@@ -81,7 +81,7 @@ class Scene:
             document,
             Position(12),
             origin=ORIGIN,
-            move_aside=self._move_aside,
+            on_slow=self._move_aside,
             failures=failures,
             missed=missed and (Position(missed[0]), Position(missed[1])),
         )

@@ -60,9 +60,9 @@ class HeldCatchUps:
         self.ends: list[asyncio.Event] = []
 
     async def pursue(
-        self, catch_up: CatchUpProgress, move_aside: Callable[[], None]
+        self, catch_up: CatchUpProgress, on_slow: Callable[[], None]
     ) -> None:
-        self.asides.append(move_aside)
+        self.asides.append(on_slow)
         self.ends.append(end := asyncio.Event())
         await end.wait()
 

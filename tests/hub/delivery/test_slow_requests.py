@@ -43,16 +43,16 @@ class Scene:
     async def send(
         self, name: str, *, is_doubtful: bool = False
     ) -> asyncio.Task[Answer]:
-        def move_aside() -> None:
+        def on_slow() -> None:
             self.aside.append(name)
 
-        task = asyncio.create_task(self._send(move_aside, is_doubtful))
+        task = asyncio.create_task(self._send(on_slow, is_doubtful))
         await asyncio.sleep(0)
         return task
 
-    async def _send(self, move_aside: Callable[[], None], is_doubtful: bool) -> Answer:
+    async def _send(self, on_slow: Callable[[], None], is_doubtful: bool) -> Answer:
         return await self.slow_requests.send(
-            REQUEST, move_aside, is_doubtful=is_doubtful
+            REQUEST, on_slow, is_doubtful=is_doubtful
         )
 
     def pass_time(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ from hub.core.delivery.first_delivery import (
     not_started,
     nothing_to_send,
     refused,
-    set_aside,
+    demoted,
 )
 from storage.records import Attempt, ChunkOutcome, ClaimedChunk, GivenUp, Position
 from tests.support.subscriptions import START, a_record, a_subscription
@@ -132,7 +132,7 @@ def test_being_held_back_is_no_try() -> None:
 
 def test_a_hanging_request_is_a_leased_straggler_while_it_runs() -> None:
     until = START + timedelta(seconds=60)
-    opened = set_aside(a_first(), at=START, lease_id=5, until=until).opened
+    opened = demoted(a_first(), at=START, lease_id=5, until=until).opened
     assert opened is not None
     assert (opened.position, opened.attempts) == (11, 0)
     assert (opened.lease_id, opened.next_try) == (5, until)

@@ -14,7 +14,7 @@ from hub.core.delivery.first_delivery import (
     FirstDelivery,
     not_started,
     refused,
-    set_aside,
+    demoted,
 )
 from hub.core.delivery.retry_schedule import (
     LONGEST_RETRY_AFTER,
@@ -77,7 +77,7 @@ def opened_by(failure: Failure, at: datetime, before: list[float]) -> RetryOpene
         opened = refused(first, failure.reply, at=at, jitter=failure.jitter).opened
     elif len(before) == 1:
         until = at + timedelta(seconds=60)
-        opened = set_aside(first, at=at, lease_id=8, until=until).opened
+        opened = demoted(first, at=at, lease_id=8, until=until).opened
     else:
         opened = not_started(first, at=at, due=at).opened
     assert opened is not None
