@@ -70,8 +70,7 @@ BATCH_BYTES = 2**20
 """A batch larger than this is sent in smaller ones, down to single records."""
 
 
-@dataclass(frozen=True, slots=True)
-class CatchUpRequest:
+class CatchUpRequest(msgspec.Struct, frozen=True):
     """A document and the last position it brings its subscriber up to.
 
     Without a document there is nothing (more) to send up to there; unless it
@@ -257,7 +256,7 @@ class CatchUps:
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
-        ``expires`` is the (monotonic) end of the lease that its retrying began with.
+        ``expires`` is the (monotonic) end of the lease that its row began with.
         """
         running = self._begin(catch_up, expires, lambda: None)
         if await self._settle(running, last, reply):
@@ -321,7 +320,7 @@ class CatchUps:
             )
 
     def _is_over(self, running: RunningCatchUp) -> bool:
-        """Whether the subscription has ended: its retrying is gone, and nothing is
+        """Whether the subscription has ended: its row is gone, and nothing is
         left to be written."""
         return running.is_lost or self._endings.has_ended(running.catch_up.subscription)
 
@@ -390,7 +389,7 @@ class CatchUps:
 
 
 POLL_SECONDS = 0.25
-"""How late it may be noticed that a retrying became due."""
+"""How late it may be noticed that a subscription became due."""
 
 
 class RetryingSubscriptions:

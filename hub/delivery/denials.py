@@ -8,8 +8,8 @@ memory only; then the subscription is over, whether its subscriber knows or not.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+import msgspec
 import structlog
 
 from hub.http import Network, Purpose, Request
@@ -35,8 +35,7 @@ HOST_PAUSE = 1.0
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failed(msgspec.Struct, frozen=True):
     """Tries that failed, and the monotonic time of the next one."""
 
     tries: int

@@ -9,10 +9,10 @@ First deliveries come in chunks, and go out through a pool of workers
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 from random import Random, SystemRandom
 
+import msgspec
 import structlog
 
 from hub import __version__
@@ -39,8 +39,7 @@ SWEEP_SECONDS = 0.1
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryLimits:
+class DeliveryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is under way at once."""
 
     requests: int = 256  # first deliveries, those not counted that hang

@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import Random
 
+import msgspec
 import structlog
 
 from hub.core.delivery.catch_up import CatchUpProgress
@@ -29,10 +29,10 @@ from hub.core.delivery.delivery_outcome import (
 from hub.core.delivery.first_delivery import (
     FirstDelivery,
     delivered,
+    demoted,
     not_started,
     nothing_to_send,
     refused,
-    demoted,
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
@@ -56,8 +56,7 @@ from storage.records import BEFORE_ALL, ClaimedChunk, ClaimTerms, Record, Subscr
 NEVER = float("inf")
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class OpenChunk:
+class OpenChunk(msgspec.Struct, eq=False, kw_only=True):
     """A chunk under our lease. ``expires`` is monotonic: nothing starts after it."""
 
     id: int
@@ -68,8 +67,7 @@ class OpenChunk:
     close: Callable[[OpenChunk], None]  # when all outcomes are durable
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Member:
+class Member(msgspec.Struct, eq=False, kw_only=True):
     """One delivery of a chunk, until it is settled."""
 
     chunk: OpenChunk

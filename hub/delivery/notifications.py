@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -47,8 +47,7 @@ STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CON
 to the others a resource that is not a feed has only a status (Superfeedr 1.10)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRecord:
+class LoadedRecord(msgspec.Struct, frozen=True):
     """A record with what it tells a subscription of, and the state that has now.
 
     ``source``: of a track query's record, the feed that the entries are of.
@@ -122,8 +121,7 @@ States: TypeAlias = tuple[tuple[EntryId, int], ...]
 """The revisions of the entries that a document shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationBody:
+class NotificationBody(msgspec.Struct, frozen=True):
     """The body of a notification with its media type, ready to be signed and sent.
 
     ``position``: as-is, of the record that brought the document. Whoever gets it is
@@ -156,8 +154,7 @@ class RenditionTarget(Protocol):
     def updates(self) -> Updates: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rendition:
+class Rendition(msgspec.Struct, frozen=True):
     """All that makes one document differ from another; equal ones are rendered once."""
 
     first: Position

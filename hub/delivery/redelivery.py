@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
 import structlog
 
 from hub import __version__
@@ -37,8 +37,7 @@ class Sending(Protocol):
     async def send(self, request: Request) -> Answer: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
+class _Order(msgspec.Struct, frozen=True):
     subscription: Subscription
     document: NotificationBody
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
+import msgspec
 import structlog
 
 from hub.core.delivery.delivery_outcome import (
@@ -189,8 +190,7 @@ LONGEST_ERROR = 200
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
+class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """What callbacks are told of this hub; the epoch is that of its log."""
 
     hub_url: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 MOST_CONNECTIONS: Final = 10_000
 
@@ -14,16 +15,14 @@ class HolderKind(StrEnum):
     ACCOUNT = "account"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Who holds a connection: whoever shows no token is known by address only."""
 
     kind: HolderKind
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionQuotas:
+class ConnectionQuotas(msgspec.Struct, frozen=True, kw_only=True):
     """``of_address``, ``of_account``: what one of them may hold of ``connections``."""
 
     connections: int = MOST_CONNECTIONS

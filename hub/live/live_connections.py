@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Protocol
 
+import msgspec
+
 from hub.live.connection_quotas import Holder
 from hub.live.prepared_message import PreparedMessage
 from protocols.cursor import turn_of
@@ -93,8 +95,7 @@ NEVER = Position(sys.maxsize)
 """Above every record: whoever stands there is sent nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelKey:
+class ChannelKey(msgspec.Struct, frozen=True, kw_only=True):
     """Whoever has the same gets the same messages."""
 
     feed_id: FeedId
@@ -109,8 +110,7 @@ class ChannelKey:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interest:
+class Interest(msgspec.Struct, frozen=True, kw_only=True):
     """What one subscription asks for. ``cursor`` None: from now on."""
 
     key: ChannelKey
@@ -204,8 +204,7 @@ class Replayer(Protocol):
     ) -> Coroutine[None, None, None]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class Client(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody was let in with. ``token`` None: none that could end.
 
     ``viewer``: as whom it reads, see `storage.contract.FeedStore.find_readable`.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+
+import msgspec
 
 from hub.delivery.notifications import (
     NotificationBody,
@@ -27,8 +28,7 @@ ENCODINGS = 5
 an event, and as a chunk of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rendered:
+class _Rendered(msgspec.Struct, frozen=True):
     """What makes one message differ from another."""
 
     position: Position
@@ -36,8 +36,7 @@ class _Rendered:
     key: ChannelKey
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(msgspec.Struct, frozen=True):
     """A message, None if there is nothing to tell, and what it shows."""
 
     message: PreparedMessage | None

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
+import msgspec
 import structlog
 
 from hub.live.live_connections import (
@@ -57,8 +57,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
+class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     """Records of a feed after a position, `PAGE` at most.
 
     There are no others of it up to ``end``, but perhaps some were trimmed: those up to
@@ -198,8 +197,7 @@ class LogPages:
         return page
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumePoint:
+class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the log a subscription begins.
 
     ``position``: what comes after it is sent. ``last``: the topic's record before that,

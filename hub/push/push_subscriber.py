@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from random import Random
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 import structlog
 
 from hub.core.push.hub_subscription import (
@@ -99,8 +99,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 _REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubReply:
+class HubReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a hub answered. ``lease`` is set where that is all it will say;
     ``trouble`` is "" if it took the request."""
 

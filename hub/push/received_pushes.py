@@ -12,9 +12,9 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 import structlog
 
 from hub.core.fetched import Fetched
@@ -41,8 +41,7 @@ HINT_SECONDS = 60.0
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceivedPush:
+class ReceivedPush(msgspec.Struct, frozen=True, kw_only=True):
     """A push whose signature was right; an empty body says only that there is news."""
 
     callback: PushCallback

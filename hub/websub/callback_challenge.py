@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError
@@ -26,8 +27,7 @@ EXCERPT = 200
 """Characters of an answer that are kept for the diagnostics."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChallengeReply:
+class ChallengeReply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a question. ``is_final``: asking again would change nothing."""
 
     is_confirmed: bool

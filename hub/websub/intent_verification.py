@@ -7,10 +7,10 @@ subscribed to.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -40,8 +40,7 @@ KEPT = timedelta(days=7)
 REMOVED = "the topic was removed from this hub"
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """A topic's feed, and where its publisher wants to be asked; None: nowhere."""
 
     feed_id: FeedId

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
+
+import msgspec
 
 from hub.core.push.hub_offers import validator_of_feed
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
@@ -38,8 +39,7 @@ UNREACHABLE: Final = "the topic's publisher could not be asked"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(msgspec.Struct, frozen=True):
     """Who is asked about a feed's subscriptions. What a publisher names goes only where
     its hub may be; what the operator has set, where callbacks may."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 
+import msgspec
 import structlog
 
 from hub.limits.host_limiter import host_of
@@ -42,8 +42,7 @@ FAULT_PAUSE = 10.0
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class _Pause:
+class _Pause(msgspec.Struct, frozen=True):
     """``until`` (monotonic), or until the zone ``crowd`` has room; "": no zone."""
 
     until: float

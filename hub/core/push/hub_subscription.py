@@ -7,9 +7,10 @@ a feed is pushed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+import msgspec
 
 from hub.core.push.hub_trust import is_trusted
 from storage.records import (
@@ -37,34 +38,29 @@ _RENEWED_BEFORE = {PushWay.WEBSUB: 0.2, PushWay.CLOUD: 0.04}
 hours, and should be renewed every 24 hours" (rssCloud)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubscribeAtHub:
+class SubscribeAtHub(msgspec.Struct, frozen=True):
     """Subscribe under a new callback."""
 
     offer: PushOffer
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveHub:
+class LeaveHub(msgspec.Struct, frozen=True):
     """Tell the hub that a callback is not wanted any more."""
 
     callback: PushCallback
 
 
-@dataclass(frozen=True, slots=True)
-class DropCallback:
+class DropCallback(msgspec.Struct, frozen=True):
     """Forget a callback whose time is over."""
 
     callback: PushCallback
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetPush:
+class ForgetPush(msgspec.Struct, frozen=True):
     """The feed is not pushed, and nothing is left of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitUntil:
+class WaitUntil(msgspec.Struct, frozen=True):
     """Nothing is done before then."""
 
     until: datetime | None
@@ -152,8 +148,7 @@ class PushState(StrEnum):
     SUBSCRIBED = "subscribed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushFacts:
+class PushFacts(msgspec.Struct, frozen=True, kw_only=True):
     """``is_trusted``: it is polled rarely, for what is new comes by itself."""
 
     way: PushWay

@@ -51,9 +51,7 @@ class Scene:
         return task
 
     async def _send(self, on_slow: Callable[[], None], is_doubtful: bool) -> Answer:
-        return await self.slow_requests.send(
-            REQUEST, on_slow, is_doubtful=is_doubtful
-        )
+        return await self.slow_requests.send(REQUEST, on_slow, is_doubtful=is_doubtful)
 
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)

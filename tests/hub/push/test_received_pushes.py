@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -260,7 +259,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     running = asyncio.create_task(deliveries.run())
     await asyncio.sleep(0)  # it asks for them
     await asyncio.sleep(0)
-    await deliveries.take(dataclasses.replace(scene.delivery(), body=b""))
+    await deliveries.take(replace(scene.delivery(), body=b""))
     hints.may_be.set()
     await hints.were.wait()
     await deliveries.take(scene.delivery(b"later"))

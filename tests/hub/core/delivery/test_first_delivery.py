@@ -8,10 +8,10 @@ from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
 from hub.core.delivery.first_delivery import (
     FirstDelivery,
     delivered,
+    demoted,
     not_started,
     nothing_to_send,
     refused,
-    demoted,
 )
 from storage.records import Attempt, ChunkOutcome, ClaimedChunk, GivenUp, Position
 from tests.support.subscriptions import START, a_record, a_subscription

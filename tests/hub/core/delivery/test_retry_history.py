@@ -12,9 +12,9 @@ from hub.core.delivery.catch_up import CatchUpProgress, held_up, released
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.core.delivery.first_delivery import (
     FirstDelivery,
+    demoted,
     not_started,
     refused,
-    demoted,
 )
 from hub.core.delivery.retry_schedule import (
     LONGEST_RETRY_AFTER,
