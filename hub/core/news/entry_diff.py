@@ -120,37 +120,9 @@ def detect(
     }
     is_gap = is_successor and len(known) > 0 and len(current) == len(unknown)
     shared = _shared(document, known, unknown)
-    sources = {key: entry.id_source for key, entry in unknown.items()}
-    rekeyed = find_continued(known, here, shared, sources) if shared else {}
-    if known.is_former:
-        titles = {
-            key: entry.title for key, entry in unknown.items() if key not in rekeyed
-        }
-        rekeyed |= find_reread(known, here, titles)
-        keys = {key: unknown[key].key for key in titles if key not in rekeyed}
-        rekeyed |= find_unescaped(known, here, keys)
-    for old_key in set(rekeyed.values()):
-        known.remove(old_key)
-    others = find_rekeyed(
-        known,
-        here,
-        {key: source for key, source in sources.items() if key not in rekeyed},
-        is_reformatted=is_reformatted,
-    )
-    for old_key in others.values():
-        known.remove(old_key)
-    rekeyed |= others
-    # A former version took entries with one id for one: what it left out is no news
-    # when it is read at last, but it is stored.
-    collapsed = {
-        key: entry
-        for key, entry in unknown.items()
-        if known.is_former
-        and key in shared
-        and shared[key].source is not IdSource.LINK
-        and key not in rekeyed
-        and not _came_between(entry, last_success or at, at)
-    }
+    rekeyed = _rekey(known, here, unknown, shared, is_reformatted=is_reformatted)
+    collapsed = _left_out_before(known, unknown, shared, last_success or at, at)
+    collapsed = {key: each for key, each in collapsed.items() if key not in rekeyed}
     reworded_since = (last_success or at) if is_reformatted else None
     spent = _Spent(quota if seen else None)
     new = [key for key in unknown if key not in rekeyed and key not in collapsed]
@@ -234,6 +206,8 @@ def _taken_over(
 
     Both are in the document: several shared an id that is the link of one of them.
     """
+    if not document.shared_keys:
+        return set()
     links = {
         here[key].link
         for each in document.shared_keys
@@ -257,6 +231,52 @@ def _shared(
         for shared in reversed(document.shared_keys)
         if (key := fingerprint(shared.key)) in unknown
         and known.get(fingerprint(shared.shared)) is not None
+    }
+
+
+def _rekey(
+    known: SeenSet,
+    here: Mapping[int, Sighting],
+    unknown: Mapping[int, Entry],
+    shared: Mapping[int, SharedKey],
+    *,
+    is_reformatted: bool,
+) -> dict[int, int]:
+    """New keys of known entries, each with the former one, which is known no more."""
+    sources = {key: entry.id_source for key, entry in unknown.items()}
+    rekeyed = find_continued(known, here, shared, sources) if shared else {}
+    if known.is_former:
+        titles = {
+            key: entry.title for key, entry in unknown.items() if key not in rekeyed
+        }
+        rekeyed |= find_reread(known, here, titles)
+        keys = {key: unknown[key].key for key in titles if key not in rekeyed}
+        rekeyed |= find_unescaped(known, here, keys)
+    known.remove(rekeyed.values())
+    left = {key: source for key, source in sources.items() if key not in rekeyed}
+    others = find_rekeyed(known, here, left, is_reformatted=is_reformatted)
+    known.remove(others.values())
+    return rekeyed | others
+
+
+def _left_out_before(
+    known: SeenSet,
+    unknown: Mapping[int, Entry],
+    shared: Mapping[int, SharedKey],
+    since: datetime,
+    at: datetime,
+) -> dict[int, Entry]:
+    """Entries that a former version left out: it took those with one id for one.
+
+    When they are read at last they are stored, but nobody is notified.
+    """
+    if not known.is_former:
+        return {}
+    return {
+        key: unknown[key]
+        for key, each in shared.items()
+        if each.source is not IdSource.LINK
+        and not _came_between(unknown[key], since, at)
     }
 
 

@@ -200,8 +200,9 @@ class SeenSet:
     def __getitem__(self, key: int) -> Sighting:
         return self._by_key[key]
 
-    def remove(self, key: int) -> None:
-        del self._by_key[key]
+    def remove(self, keys: Iterable[int]) -> None:
+        for key in set(keys):
+            del self._by_key[key]
 
     def close_document(self, day: int) -> None:
         """Note that the last document's entries were there until ``day``.
