@@ -159,8 +159,8 @@ class Draft(Struct):
         """Authors and creators; one with a name only and one with an address only,
         as RSS has them side by side, are the same person."""
         authors, creators = self.authors, self.creators
-        if not creators and not self.spare_author:
-            return tuple(authors)
+        if not self.spare_author and not (authors and creators):
+            return tuple(authors or creators)
         if len(authors) == len(creators) == 1 and not authors[0].name:
             return (replace(authors[0], name=creators[0].name),)
         names = {author.name for author in authors}

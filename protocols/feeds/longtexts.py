@@ -28,8 +28,7 @@ _OF_ATOM: Final = re.compile(rb"<(?:content|summary)(?:\s[^<>]*)?>\s{0,40}").ful
 _ENDS: Final = re.compile(rb"\s{0,40}</").match
 _HEAD: Final = 2_048
 # Production 2 of XML 1.0, less what no UTF-8 has; and line ends that are to be changed.
-_REFUSED: Final = bytes({*range(0x20)} - {*b"\t\n"})
-_WITHOUT_REFUSED: Final = bytes.maketrans(_REFUSED, b" " * len(_REFUSED))
+_ALLOWED: Final = bytes({*range(256)} - {*range(0x20)} | {*b"\t\n"})
 _NO_CHARACTERS: Final = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 
 
@@ -110,7 +109,7 @@ def _end_of_section(body: bytes, start: int) -> int:
 
 def _text(section: bytes) -> str | None:
     """``None`` if XML does not allow a character, or changes one."""
-    if section.translate(_WITHOUT_REFUSED) != section:
+    if section.translate(None, _ALLOWED):
         return None
     if b"\xef" in section and any(each in section for each in _NO_CHARACTERS):
         return None
