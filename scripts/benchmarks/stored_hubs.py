@@ -14,8 +14,8 @@ from storage.packing import pack
 from storage.records import AccountId
 from storage.sqlite import open_database
 from storage.sqlite.feed_access import hash_resource
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.operations import SqliteStorage
+from storage.sqlite.rows import hash_key
 
 PER_FEED = 50
 """Entries, and subscriptions."""

@@ -14,8 +14,8 @@ from protocols.model import Entry, Feed, Link, Text
 from storage.packing import pack
 from storage.records import NewFeed
 from storage.sqlite import open_database
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.operations import SqliteStorage
+from storage.sqlite.rows import hash_key
 from storage.sqlite.shown_pages import SHIFTS
 
 FEEDS: Final = 100

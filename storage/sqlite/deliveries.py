@@ -30,16 +30,16 @@ from storage.sqlite.delivery_chunks import (
     claim_chunks,
     claim_retrying,
 )
-from storage.sqlite.delivery_rows import (
+from storage.sqlite.flushes import apply_flush
+from storage.sqlite.readers import Readers
+from storage.sqlite.retries import replay
+from storage.sqlite.rows import (
     read_attempt,
     read_chunk,
     read_chunk_attempt,
     read_dead_letter,
     read_retrying,
 )
-from storage.sqlite.flushes import apply_flush
-from storage.sqlite.readers import Readers
-from storage.sqlite.retries import replay
 from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 

@@ -20,14 +20,14 @@ from storage.errors import StorageError
 from storage.records import ClaimedChunk, ClaimTerms
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, unpack_ids
-from storage.sqlite.delivery_rows import (
+from storage.sqlite.readers import Row
+from storage.sqlite.rows import (
     NO_ATTEMPT,
     OUTCOME_BYTES,
     PENDING,
     pending_indexes,
     read_chunk,
 )
-from storage.sqlite.readers import Row
 from storage.sqlite.writer import Writer
 
 PackedOutcome = tuple[int, bytes]

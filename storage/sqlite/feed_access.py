@@ -12,8 +12,7 @@ import sqlite3
 from protocols.urls import resource_url, selector_of
 from storage.records import NOBODY, OPERATOR, NewFeed
 from storage.secrets import SecretBox
-from storage.sqlite.feed_rows import decrypt_credentials
-from storage.sqlite.log_rows import hash_key
+from storage.sqlite.rows import decrypt_credentials, hash_key
 
 
 def may_read(viewer: str) -> str:

@@ -39,9 +39,8 @@ from storage.records import (
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.feed_access import OWNER, may_read
-from storage.sqlite.feed_rows import encode_push
-from storage.sqlite.log_rows import hash_key, pack_refs
 from storage.sqlite.pushes import EncodedPush, put_push
+from storage.sqlite.rows import encode_push, hash_key, pack_refs
 from storage.sqlite.sites import put_site
 from storage.subscription_filter import DOCUMENT_KINDS, superseded
 

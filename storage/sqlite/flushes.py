@@ -21,8 +21,8 @@ from storage.records import (
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import PackedOutcome, acknowledge
-from storage.sqlite.delivery_rows import pack_outcome
 from storage.sqlite.retries import Lease, RetryFate, give_up, move, open_retry
+from storage.sqlite.rows import pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20

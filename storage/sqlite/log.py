@@ -37,8 +37,8 @@ from storage.sqlite.fetch_commits import (
     encode_values,
     is_quiet,
 )
-from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
 from storage.sqlite.readers import Readers
+from storage.sqlite.rows import ENTRY, read_entry, read_record, unpack_refs
 from storage.sqlite.trimming import encode_limits, trim_log
 from storage.sqlite.watchers import LogEnd
 from storage.sqlite.writer import Writer

@@ -18,8 +18,7 @@ from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milli
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
-from storage.sqlite.due_feeds import OLDEST_DUE
-from storage.sqlite.feeds import SqliteFeeds
+from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
 from storage.sqlite.listings import SqliteListings
 from storage.sqlite.log import SqliteLog

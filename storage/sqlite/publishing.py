@@ -28,8 +28,8 @@ from storage.sqlite.columns import (
     pack_ids,
     to_milliseconds,
 )
-from storage.sqlite.log_rows import ENTRY, hash_key, read_entry
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import ENTRY, hash_key, read_entry
 from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, judge_all
 from storage.sqlite.writer import Writer
 

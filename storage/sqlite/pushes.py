@@ -24,14 +24,14 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
-from storage.sqlite.feed_rows import (
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import (
     CALLBACK,
     PUSH,
     hash_token,
     read_callback,
     read_feed_push,
 )
-from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
 

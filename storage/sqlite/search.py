@@ -23,8 +23,8 @@ from storage.records import (
 )
 from storage.sqlite.columns import pack_ids
 from storage.sqlite.feed_access import may_read
-from storage.sqlite.log_rows import ENTRY, read_entry
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import ENTRY, read_entry
 from storage.sqlite.writer import Writer
 
 FIND = (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from storage.records import JudgedEntry
 from storage.sqlite.columns import to_milliseconds, to_milliseconds_or_none
-from storage.sqlite.log_rows import hash_key
+from storage.sqlite.rows import hash_key
 
 SHIFTS = (35, 28, 21, 14)
 """Of dates in milliseconds: a year, three days, half an hour, 16 seconds."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from storage.records import FeedId, SiteTally, SiteWrite, StoredSitePage
 from storage.sqlite.columns import HASHES, pack_hashes
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import hash_key
 
 _PAGE = "key, reference, content, stamp, walk, day, changes, deleted"
 _PUT = (

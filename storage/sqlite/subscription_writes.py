@@ -24,8 +24,8 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.readers import Row
+from storage.sqlite.rows import hash_key
 
 LEASE_OVER = "the lease is over"
 NO_LIMIT = -1

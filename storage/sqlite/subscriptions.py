@@ -21,10 +21,9 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.purging import purge_ended_subscriptions
 from storage.sqlite.readers import Readers
-from storage.sqlite.subscription_rows import read_subscription
+from storage.sqlite.rows import hash_key, read_subscription
 from storage.sqlite.subscription_writes import (
     end_expired,
     end_of_feed,

@@ -20,9 +20,8 @@ from storage.records import (
 )
 from storage.sqlite.columns import from_milliseconds, pack_ids, to_milliseconds
 from storage.sqlite.feed_access import OWNER, may_read
-from storage.sqlite.feed_rows import read_feed
-from storage.sqlite.log_rows import hash_key, unpack_refs
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import hash_key, read_feed, unpack_refs
 from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"

@@ -40,8 +40,8 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from storage.sqlite.log_rows import hash_key
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import hash_key
 from storage.sqlite.subscription_writes import (
     SubscriptionParameters,
     end_one,

@@ -28,7 +28,7 @@ from storage.sqlite import copy_at_rest, open_database
 from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.connection_threads import prepare_for_writing
 from storage.sqlite.feed_access import hash_resource
-from storage.sqlite.log_rows import hash_key, pack_refs
+from storage.sqlite.rows import hash_key, pack_refs
 from storage.sqlite.schema import latest_version, migrations, run, run_pending
 from tests.support.clock import ManualClock
 from tests.support.storage_scene import START, Scene, fetch, record

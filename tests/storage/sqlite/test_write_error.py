@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import PACES
 from storage.sqlite import SqliteStorage
-from storage.sqlite.due_feeds import NEXT_DUE, OLDEST_DUE
+from storage.sqlite.feeds import NEXT_DUE, OLDEST_DUE
 from storage.sqlite.readers import Readers
 from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, entry, fetch, noise, record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from storage.records import FeedId, SiteTally, SiteWrite, StoredSitePage
-from storage.sqlite.log_rows import hash_key
+from storage.sqlite.rows import hash_key
 
 from .state import ModelFeed, State
 

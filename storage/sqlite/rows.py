@@ -1,0 +1,409 @@
+"""Rows of the log, of feeds, subscriptions and deliveries, and the values they are."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from protocols.model import Status
+from storage.records import (
+    Attempt,
+    CallbackState,
+    ChunkOutcome,
+    ClaimedChunk,
+    Credentials,
+    DeadLetter,
+    DueFeed,
+    EntryId,
+    EntryRef,
+    FeedId,
+    FeedPush,
+    FeedState,
+    FetchTarget,
+    Format,
+    Polling,
+    Position,
+    Posting,
+    Push,
+    PushCallback,
+    PushOffer,
+    PushRecord,
+    PushWay,
+    PushWrite,
+    Record,
+    RecordKind,
+    RetryingSubscription,
+    StoredEntry,
+    StoredFeed,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+    Updates,
+)
+from storage.secrets import SecretBox
+from storage.sqlite.columns import (
+    from_milliseconds,
+    from_milliseconds_or_none,
+    to_milliseconds_or_none,
+)
+from storage.sqlite.readers import Row
+from storage.sqlite.standings import read_standing
+
+_status_decoder = msgspec.json.Decoder(Status)
+
+
+def read_record(row: Row) -> Record:
+    position, at, feed_id, kind, status, refs, is_superseded, source = row
+    return Record(
+        position=position,
+        at=from_milliseconds(at),
+        feed_id=feed_id,
+        kind=RecordKind(kind),
+        status=_status_decoder.decode(status),
+        entries=unpack_refs(refs),
+        is_superseded=bool(is_superseded),
+        source=source,
+    )
+
+
+ENTRY = "e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
+"""The columns that `read_entry` takes, of ``entries e``."""
+
+
+def read_entry(row: Row) -> StoredEntry:
+    entry_id, feed_id, key, revision, deleted, body, unlisted = row
+    return StoredEntry(
+        id=entry_id,
+        feed_id=feed_id,
+        key=key,
+        revision=revision,
+        deleted=bool(deleted),
+        body=body,
+        unlisted=bool(unlisted),
+    )
+
+
+def hash_key(key: str) -> bytes:
+    """What stands for a key of any length in an index."""
+    return hashlib.blake2b(key.encode(), digest_size=16).digest()
+
+
+def pack_refs(refs: Sequence[tuple[int, int, bool]]) -> bytes:
+    """Pack (entry id, revision, fresh) as pairs of 64-bit integers."""
+    numbers = [
+        number
+        for entry_id, revision, fresh in refs
+        for number in (entry_id, revision << 1 | fresh)
+    ]
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def unpack_refs(packed: bytes) -> tuple[EntryRef, ...]:
+    return tuple(
+        EntryRef(EntryId(entry_id), marked >> 1, bool(marked & 1))
+        for entry_id, marked in struct.iter_unpack("<qq", packed)
+    )
+
+
+# calling an enumeration takes three times as long, and chunks have 500 members
+_FORMATS = {each.value: each for each in Format}
+_UPDATES = {each.value: each for each in Updates}
+_STATES = {each.value: each for each in SubscriptionState}
+
+
+def read_subscription(row: Row, box: SecretBox) -> Subscription:
+    """From the view ``stored_subscriptions``, whatever follows it."""
+    return Subscription(
+        id=row[0],
+        account=row[1],
+        topic=row[2],
+        feed_id=row[3],
+        callback=row[4],
+        secret=box.decrypt(row[5]),
+        algorithm=row[6],
+        format=_FORMATS[row[7]],
+        updates=_UPDATES[row[8]],
+        batch=bool(row[9]),
+        state=_STATES[row[10]],
+        from_position=row[11],
+        lease_end=from_milliseconds_or_none(row[12]),
+        created_at=from_milliseconds(row[13]),
+        exhausted=bool(row[14]),
+        ended_reason=row[15],
+        former_secret=box.decrypt(row[16]),
+        former_until=from_milliseconds_or_none(row[17]),
+    )
+
+
+OUTCOME_BYTES = 4
+_OUTCOME = struct.Struct(">HH")
+_PENDING_STATUS = 0xFFFF
+_LONGEST = 0xFFFF
+PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
+"""The outcome of a member that is not acknowledged yet."""
+NO_ATTEMPT = _OUTCOME.pack(0, 0)
+
+_member_decoder = msgspec.json.Decoder(list[Row])
+
+
+def pack_outcome(outcome: ChunkOutcome) -> bytes:
+    """Milliseconds above 65,535 count as that: no request takes so long."""
+    return _OUTCOME.pack(outcome.status, min(outcome.milliseconds, _LONGEST))
+
+
+def unpack_outcome(packed: bytes) -> tuple[int, int]:
+    status, milliseconds = _OUTCOME.unpack(packed)
+    return status, milliseconds
+
+
+def pending_indexes(outcomes: bytes | bytearray) -> Iterator[int]:
+    for index, (status, _) in enumerate(_OUTCOME.iter_unpack(outcomes)):
+        if status == _PENDING_STATUS:
+            yield index
+
+
+def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
+    """From a row of id, lease, outcomes, members and a record's columns.
+
+    The members are JSON: each is a subscription and its index.
+    """
+    chunk_id, lease_id, outcomes, members = row[:4]
+    pending = set(pending_indexes(outcomes))
+    return ClaimedChunk(
+        id=chunk_id,
+        lease_id=lease_id,
+        record=read_record(row[4:]),
+        pending=tuple(
+            (member[-1], read_subscription(member, box))
+            for member in _member_decoder.decode(members)
+            if member[-1] in pending
+        ),
+    )
+
+
+def read_retrying(row: Row, box: SecretBox) -> RetryingSubscription:
+    """From the view ``stored_stragglers``."""
+    (
+        *_subscription,
+        position,
+        attempts,
+        next_try,
+        failing_since,
+        last_status,
+        last_error,
+        skip_after,
+        skip_to,
+        missed_first,
+        missed_last,
+        lease_id,
+        tried_to,
+    ) = row
+    return RetryingSubscription(
+        subscription=read_subscription(row, box),
+        position=position,
+        attempts=attempts,
+        next_try=from_milliseconds(next_try),
+        failing_since=from_milliseconds(failing_since),
+        last_status=last_status,
+        last_error=last_error,
+        skip_after=skip_after,
+        skip_to=skip_to,
+        missed=None if missed_first is None else (missed_first, missed_last),
+        lease_id=lease_id,
+        tried_to=tried_to,
+    )
+
+
+def read_dead_letter(row: Row) -> DeadLetter:
+    dead_id, subscription_id, topic, callback, first, last, reason, at = row
+    return DeadLetter(
+        id=dead_id,
+        subscription_id=subscription_id,
+        topic=topic,
+        callback=callback,
+        first=first,
+        last=last,
+        reason=reason,
+        at=from_milliseconds(at),
+    )
+
+
+def read_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
+    position, at, status, milliseconds, error = row
+    return Attempt(
+        subscription_id=subscription_id,
+        position=Position(position),
+        at=from_milliseconds(at),
+        status=status,
+        milliseconds=milliseconds,
+        error=error,
+    )
+
+
+def read_chunk_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
+    position, at, outcome = row
+    status, milliseconds = unpack_outcome(outcome)
+    return Attempt(
+        subscription_id=subscription_id,
+        position=Position(position),
+        at=from_milliseconds(at),
+        status=status,
+        milliseconds=milliseconds,
+    )
+
+
+PUSH = "way, hub, topic, marks, record, until, hinted_at"
+CALLBACK = "id, feed_id, way, hub, topic, token, secret, state, asked_at, until"
+
+_record_decoder = msgspec.json.Decoder(PushRecord)
+_marks_decoder = msgspec.json.Decoder(tuple[str, ...])
+
+
+def hash_token(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
+
+def encode_push(write: PushWrite) -> dict[str, object]:
+    """Parameters of the statements that store it with a fetch."""
+    offer = write.push.offer
+    return {
+        "way": offer.way if offer else "",
+        "hub": offer.hub if offer else "",
+        "topic": offer.topic if offer else "",
+        "marks": msgspec.json.encode(offer.marks if offer else ()).decode(),
+        "record": msgspec.json.encode(write.push.record),
+        "is_turned": write.is_turned,
+        "hinted_at": to_milliseconds_or_none(write.push.hinted_at),
+        "heeded_until": to_milliseconds_or_none(write.heeded_until),
+    }
+
+
+def read_push(row: Row) -> Push | None:
+    """From the columns `PUSH`; None where a feed has none of them."""
+    way, hub, topic, marks, record, until, hinted_at = row
+    if way is None:
+        return None
+    offer = None
+    if way:
+        offer = PushOffer(
+            way=PushWay(way), hub=hub, topic=topic, marks=_marks_decoder.decode(marks)
+        )
+    return Push(
+        offer=offer,
+        record=_record_decoder.decode(record),
+        until=from_milliseconds_or_none(until),
+        hinted_at=from_milliseconds_or_none(hinted_at),
+    )
+
+
+def read_callback(row: Row, box: SecretBox) -> PushCallback:
+    id, feed_id, way, hub, topic, token, secret, state, asked_at, until = row
+    return PushCallback(
+        id=id,
+        feed_id=FeedId(feed_id),
+        way=PushWay(way),
+        hub=hub,
+        topic=topic,
+        token=box.decrypt(token),
+        secret=box.decrypt(secret),
+        state=CallbackState(state),
+        asked_at=from_milliseconds(asked_at),
+        until=from_milliseconds(until),
+    )
+
+
+def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
+    """From feed_id, state, has_credentials, failures, asked_at, retry_at, trouble and
+    `PUSH`."""
+    feed_id, state, has_credentials, failures, asked_at, retry_at, trouble = row[:7]
+    return FeedPush(
+        feed_id=FeedId(feed_id),
+        feed_state=FeedState(state),
+        has_credentials=bool(has_credentials),
+        push=read_push(row[7:]) or Push(offer=None),
+        callbacks=callbacks,
+        failures=failures,
+        asked_at=from_milliseconds_or_none(asked_at),
+        retry_at=from_milliseconds_or_none(retry_at),
+        trouble=trouble,
+    )
+
+
+class _OnlyPosting(msgspec.Struct):
+    """The part of a polling state that all feeds' habits are read from."""
+
+    posting: Posting = Posting()
+
+
+_polling_decoder = msgspec.json.Decoder(Polling)
+_posting_decoder = msgspec.json.Decoder(_OnlyPosting)
+_NEVER_POLLED = Polling()
+_states = {state.value: state for state in FeedState}
+_credentials_decoder = msgspec.json.Decoder(Credentials)
+
+
+def read_feed(row: Row) -> StoredFeed:
+    """From the view ``stored_feeds``, whatever follows it."""
+    return StoredFeed(
+        id=row[0],
+        url=row[1],
+        state=_states[row[2]],
+        private=bool(row[3]),
+        section=row[4],
+        title=row[5],
+        format=row[6],
+        next_fetch=from_milliseconds(row[7]),
+        created_at=from_milliseconds(row[8]),
+        removed_at=from_milliseconds_or_none(row[9]),
+        polling=_polling_decoder.decode(row[10]) if row[10] else _NEVER_POLLED,
+        has_credentials=bool(row[11]),
+    )
+
+
+def read_posting(polling: bytes) -> Posting:
+    return _posting_decoder.decode(polling).posting
+
+
+def read_target(row: Row, box: SecretBox) -> FetchTarget:
+    """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
+    whether an error is awaited, the standing and the push.
+    """
+    encrypted, keeps_document, subscribers, seen, slices, inventory = row[11:17]
+    is_error_awaited = row[17] is not None
+    return FetchTarget(
+        feed=read_feed(row),
+        credentials=decrypt_credentials(encrypted, box),
+        seen=seen or b"",
+        keeps_body=bool(keeps_document),
+        subscribers=subscribers,
+        slices=slices or b"",
+        inventory=inventory or b"",
+        is_error_awaited=is_error_awaited,
+        standing=read_standing(row[18:22]),
+        push=read_push(row[22:]),
+    )
+
+
+def read_due(row: Row) -> DueFeed:
+    feed_id, url, next_fetch, pace = row
+    return DueFeed(
+        id=FeedId(feed_id),
+        url=url,
+        next_fetch=from_milliseconds(next_fetch),
+        pace=pace,
+    )
+
+
+def encrypt_credentials(credentials: Credentials | None, box: SecretBox) -> str:
+    if credentials is None:
+        return ""
+    return box.encrypt(msgspec.json.encode(credentials).decode())
+
+
+def decrypt_credentials(encrypted: str, box: SecretBox) -> Credentials | None:
+    if not encrypted:
+        return None
+    return _credentials_decoder.decode(box.decrypt(encrypted))
