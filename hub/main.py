@@ -129,13 +129,15 @@ async def run_until_stopped(
             built.services.operations.stop()
             loop = asyncio.get_running_loop()
             serves_until = loop.time() + DRAIN_SECONDS
-            for task in running:
-                if task.get_name() in DRAINED_BESIDE:
-                    task.cancel()
+            draining = [it for it in running if it.get_name() in DRAINED_BESIDE]
+            for task in draining:
+                task.cancel()
             await built.live.drain()
             built.server.stop(max(LEAST_DRAIN, serves_until - loop.time()))
             await serving
-            for task in running:
+            # Once more would cut short what a draining task has under way, and lose
+            # its acknowledgements.
+            for task in set(running).difference(draining):
                 task.cancel()
     except ExceptionGroup as failures:
         # The first part that ended is the cause; the others were then cancelled.

@@ -119,6 +119,40 @@ async def test_a_signal_ends_all_in_order(hub: Hub, number: signal.Signals) -> N
     assert await hub.services.operations.troubles() == ("shutting down",)
 
 
+@pytest.mark.parametrize("name", ["dispatcher", "poller"])
+async def test_what_has_work_under_way_is_not_interrupted_by_the_end_of_the_server(
+    hub: Hub, name: str
+) -> None:
+    """It is asked to end once: its last acknowledgements are written after that."""
+    server_has_ended = asyncio.Event()
+    written: list[str] = []
+
+    async def draining() -> None:
+        try:
+            await forever()
+        finally:
+            await server_has_ended.wait()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            written.append("acknowledgements")
+
+    async def ended_after_the_server() -> None:
+        try:
+            await forever()
+        finally:
+            server_has_ended.set()
+
+    built = built_with(hub, **{name: draining, "denials": ended_after_the_server})
+    stop = asyncio.Event()
+    with listening_socket("127.0.0.1", 0) as listener:
+        running = asyncio.create_task(run_until_stopped(built, listener, stop))
+        await eventually(lambda: built.server.started)
+        stop.set()
+        async with asyncio.timeout(60):
+            await running
+    assert written == ["acknowledgements"]
+
+
 async def test_a_start_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
     said: list[str] = []
     with listening_socket("127.0.0.1", 0) as taken:
