@@ -197,7 +197,7 @@ async def build_hub(
     await clock_watch.begin()
 
     # Delivery to callbacks, and to live connections.
-    credits = NotificationCounter()
+    counter = NotificationCounter()
     callbacks = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.CALLBACK))
     dispatcher = Dispatcher(
         storage,
@@ -207,7 +207,7 @@ async def build_hub(
         DeliveryLimits(requests=settings.delivery_concurrency),
         random,
         metrics=metrics,
-        credits=credits,
+        credits=counter,
     )
     digests = Digests(
         storage,
@@ -215,11 +215,11 @@ async def build_hub(
         clock,
         hub_url,
         f"{PRODUCT} (+{hub_url})",
-        credits,
+        counter,
         tells_unlisted=settings.tells_unlisted,
     )
     denials = Denials(storage, network, clock, callbacks)
-    redeliveries = Redeliveries(network, clock, hub_url, credits)
+    redeliveries = Redeliveries(network, clock, hub_url, counter)
     live = LiveStream(
         storage.log,
         hub_url,
@@ -253,9 +253,9 @@ async def build_hub(
     )
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.
-    asking = user_agent(PRODUCT, url=hub_url, contact=settings.contact)
-    questions = CallbackChallenges(network, clock, asking, callbacks)
-    validation = PublisherValidation(storage, network, asking, publishers)
+    hub_agent = user_agent(PRODUCT, url=hub_url, contact=settings.contact)
+    challenges = CallbackChallenges(network, clock, hub_agent, callbacks)
+    validation = PublisherValidation(storage, network, hub_agent, publishers)
     subscriptions = SubscriptionService(
         storage,
         feeds,
@@ -269,13 +269,13 @@ async def build_hub(
     superfeedr = SuperfeedrService(
         storage,
         subscriptions,
-        questions,
+        challenges,
         clock,
         public_url,
         wake_verifier=lambda: verifier.wake(),
     )
     policy = OpenHub(settings.open_hub)
-    topics = TopicAdmission(
+    admission = TopicAdmission(
         storage,
         poller,
         feed_fetcher,
@@ -283,19 +283,19 @@ async def build_hub(
         publishers,
         clock,
         policy,
-        asking,
+        hub_agent,
         local_topics,
     )
-    intents = IntentVerification(
+    verification = IntentVerification(
         storage,
-        topics,
-        questions,
+        admission,
+        challenges,
         clock,
         validation,
         superfeedr,
         settings.overlap_of_secrets,
     )
-    verifier = VerificationLoop(storage, intents, questions, clock)
+    verifier = VerificationLoop(storage, verification, challenges, clock)
     pings = PingQueue(poller, clock)
     websub = WebSubService(
         storage,
@@ -308,8 +308,8 @@ async def build_hub(
     )
 
     # Other people's hubs, which push. Switched off, those asked before are left.
-    bringing = PushedContent(poller, feed_fetcher.provide_pushed, clock)
-    pushes = ReceivedPushes(storage, bringing, pings, clock)
+    pushed_content = PushedContent(poller, feed_fetcher.provide_pushed, clock)
+    received_pushes = ReceivedPushes(storage, pushed_content, pings, clock)
     subscriber = PushSubscriber(
         storage,
         HubRequests(
@@ -380,10 +380,14 @@ async def build_hub(
             storage, public_url, tells_unlisted=settings.tells_unlisted
         ),
         upstream=PushCallbackService(
-            storage, pushes, clock, subscriber.wake, is_on=settings.takes_pushes
+            storage,
+            received_pushes,
+            clock,
+            subscriber.wake,
+            is_on=settings.takes_pushes,
         ),
         hints=HintService(storage, websub),
-        publishing=PublishingService(storage.feeds, bringing, clock),
+        publishing=PublishingService(storage.feeds, pushed_content, clock),
         public=PublicService(storage, public_url),
         collections=CollectionService(
             builder, store, clock, public_url, is_on=has_collections
@@ -441,7 +445,7 @@ async def build_hub(
         "housekeeping": housekeeping.run,
     }
     if settings.takes_pushes:
-        background["upstream deliveries"] = pushes.run
+        background["upstream deliveries"] = received_pushes.run
     return BuiltHub(
         server=create_server(application, settings.keep_alive),
         services=services,
