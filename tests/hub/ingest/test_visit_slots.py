@@ -31,6 +31,7 @@ from hub.ingest.visit_slots import (
     VisitSlots,
     slow_slots,
 )
+from hub.limits.host_limiter import host_of
 from hub.runtime.metrics import Metrics
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
@@ -74,6 +75,16 @@ def test_a_quarter_is_for_sites_and_a_slot_is_given_back(
             got = [held.enter_context(free.hold(SITE)) for _ in range(slots + 1)]
             assert got == [True] * slots + [False]
             assert held.enter_context(free.hold(a_feed(2)))
+
+
+@pytest.mark.parametrize("feed", [SITE, a_feed(1)], ids=["known", "new"])
+def test_a_host_is_known_whose_site_is_read(feed: StoredFeed) -> None:
+    slots = SiteSlots(4)
+    host = host_of(feed.url)
+    with slots.read(feed), slots.read(SITE):
+        assert slots.is_read(host)
+        assert not slots.is_read("other.example")
+    assert not slots.is_read(host)
 
 
 async def test_a_site_that_is_new_takes_a_slot_once_it_shows_to_be_one() -> None:
