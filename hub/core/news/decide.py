@@ -50,40 +50,21 @@ from protocols.model import Entry, FeedFormat, ParsedFeed
 from storage.records import FetchCommit, Polling, Posting
 
 
-class ToldOfDay(TypedDict):
-    """Members of `storage.records.Polling`."""
-
-    told_on: int
-    told_of_day: int
-    bytes_of_day: int
-    waiting: int
-
-
-def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
-    """What is left of the day's quota; the entry that exceeds the bytes is whole."""
-    told, kept = _used(before, at)
-    return EntryQuota(
-        entries=max(0, rules.entries_of_day - told),
-        bytes=max(0, rules.bytes_of_day - kept),
-    )
-
-
-def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
-    """The day's counts with those of a document; a first document counts none."""
-    told, kept = _used(before, at)
-    return ToldOfDay(
-        told_on=day_of(at),
-        told_of_day=told + (0 if news.is_baseline else len(news.new)),
-        bytes_of_day=kept + news.bytes,
-        waiting=news.waiting,
-    )
-
-
-def _used(before: Polling, at: datetime) -> tuple[int, int]:
-    """New entries and bytes that the day has had."""
-    if before.told_on != day_of(at):
-        return 0, 0
-    return before.told_of_day, before.bytes_of_day
+def decide(decision: Decision) -> FetchCommit:
+    """The whole commit of one fetch."""
+    fetched, understood = decision.fetched, decision.understood
+    if is_content(decision.target, fetched, understood):
+        return after_content(decision)
+    error = fetch_error(decision.polling, fetched, understood)
+    if fetched.is_pushed and is_useless(decision.target.push, understood):
+        return after_nonsense(decision, error)
+    if error and fetched.is_partial:
+        return after_unreadable(decision, error)
+    if error:
+        return after_failure(decision, error)
+    if understood.feed is None:
+        return after_sameness(decision)
+    return after_document(decision, understood.feed)
 
 
 def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
@@ -207,18 +188,40 @@ def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
     return is_listed or decision.rules.tells_unlisted
 
 
-def decide(decision: Decision) -> FetchCommit:
-    """The whole commit of one fetch."""
-    fetched, understood = decision.fetched, decision.understood
-    if is_content(decision.target, fetched, understood):
-        return after_content(decision)
-    error = fetch_error(decision.polling, fetched, understood)
-    if fetched.is_pushed and is_useless(decision.target.push, understood):
-        return after_nonsense(decision, error)
-    if error and fetched.is_partial:
-        return after_unreadable(decision, error)
-    if error:
-        return after_failure(decision, error)
-    if understood.feed is None:
-        return after_sameness(decision)
-    return after_document(decision, understood.feed)
+# --- a day's quota -------------------------------------------------------------------
+
+
+class ToldOfDay(TypedDict):
+    """Members of `storage.records.Polling`."""
+
+    told_on: int
+    told_of_day: int
+    bytes_of_day: int
+    waiting: int
+
+
+def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
+    """What is left of the day's quota; the entry that exceeds the bytes is whole."""
+    told, kept = _used(before, at)
+    return EntryQuota(
+        entries=max(0, rules.entries_of_day - told),
+        bytes=max(0, rules.bytes_of_day - kept),
+    )
+
+
+def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
+    """The day's counts with those of a document; a first document counts none."""
+    told, kept = _used(before, at)
+    return ToldOfDay(
+        told_on=day_of(at),
+        told_of_day=told + (0 if news.is_baseline else len(news.new)),
+        bytes_of_day=kept + news.bytes,
+        waiting=news.waiting,
+    )
+
+
+def _used(before: Polling, at: datetime) -> tuple[int, int]:
+    """New entries and bytes that the day has had."""
+    if before.told_on != day_of(at):
+        return 0, 0
+    return before.told_of_day, before.bytes_of_day

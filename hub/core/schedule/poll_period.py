@@ -27,107 +27,6 @@ from hub.core.schedule.posting_profile import Prior, prior_of
 from protocols.model import Hints
 from storage.records import Polling
 
-LONGEST_TTL = 3_600.0
-IGNORED_ABOVE = 3.0
-"""A wish for more than so many times the period that posting asks for is ignored."""
-
-_MINUTE = 60.0
-_HOUR = timedelta(hours=1)
-_HOURS_A_WEEK = 7 * 24
-_SECONDS = {
-    "hourly": 3_600.0,
-    "daily": 86_400.0,
-    "weekly": 7 * 86_400.0,
-    "monthly": 30 * 86_400.0,
-    "yearly": 365 * 86_400.0,
-}
-
-
-def ttl_seconds(hints: Hints) -> float:
-    """RSS ``ttl``, at most an hour; 0 when there is none."""
-    if not hints.ttl_minutes:
-        return 0.0
-    return min(max(hints.ttl_minutes, 0) * _MINUTE, LONGEST_TTL)
-
-
-def update_period_seconds(hints: Hints) -> float:
-    """``sy:updatePeriod`` over ``sy:updateFrequency``; 0 when there is none.
-
-    Hourly, once, is what WordPress writes whatever the truth, and says nothing.
-    """
-    if not hints.update_period:
-        return 0.0
-    unit = _SECONDS.get(hints.update_period.strip().lower(), 0.0)
-    seconds = unit / max(hints.update_frequency or 1, 1)
-    return 0.0 if seconds == _SECONDS["hourly"] else seconds
-
-
-def is_believed(wish: float, wanted: float) -> bool:
-    """Whether a wish is one that the feed's own posting does not contradict."""
-    return 0 < wish <= IGNORED_ABOVE * wanted
-
-
-def after_skipped(hints: Hints, moment: datetime) -> datetime:
-    """The moment, or the end of the ``skipHours`` and ``skipDays`` it falls in.
-
-    Hints that skip the whole week are ignored.
-    """
-    if not hints.skip_hours and not hints.skip_days:
-        return moment
-    skipped = moment
-    for _ in range(_HOURS_A_WEEK):
-        if not _is_skipped(hints, skipped):
-            return skipped
-        skipped = skipped.replace(minute=0, second=0, microsecond=0) + _HOUR
-    return moment
-
-
-def _is_skipped(hints: Hints, moment: datetime) -> bool:
-    return moment.hour in hints.skip_hours or moment.weekday() in hints.skip_days
-
-
-FIRST_REFUSED = 6 * 3_600.0
-FIRST_MISSING = 3_600.0
-FIRST_FAILED = 300.0
-LONGEST = 86_400.0
-
-_MOST_FAILED_DOUBLINGS = 20  # beyond every limit, and short of an overflow
-
-
-class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. The wait is drawn between both; equal, there is only ±5 % of jitter."""
-
-    shortest: float
-    longest: float
-    why: str
-
-
-def backoff(code: int, failures: int, period: float) -> Backoff:
-    """The wait after so many failures in a row, the last with this status.
-
-    ``period`` is what it would be without errors. 0 is no answer at all.
-    """
-    doublings = min(failures - 1, _MOST_FAILED_DOUBLINGS)
-    if code == 429:
-        # "429: max(Retry-After, 2x interval)"; Retry-After is a floor elsewhere.
-        wait = max(FIRST_MISSING, min(period, LONGEST) * 2 ** (doublings + 1))
-        return _exactly(wait, "too many requests: twice the interval, doubling")
-    if code in (401, 403, 451):
-        return _exactly(FIRST_REFUSED * 2**doublings, "refused: 6 h, doubling to 24 h")
-    if code == 0 or code >= 500:
-        longest = min(FIRST_FAILED * 2 ** (doublings + 1), LONGEST)
-        why = "no usable answer: from 5 min, at most doubling each time to 24 h"
-        return Backoff(shortest=FIRST_FAILED, longest=longest, why=why)
-    return _exactly(
-        FIRST_MISSING * 2**doublings, "no feed there: 1 h, doubling to 24 h"
-    )
-
-
-def _exactly(wait: float, why: str) -> Backoff:
-    wait = min(wait, LONGEST)
-    return Backoff(shortest=wait, longest=wait, why=why)
-
-
 EVEN = prior_of(())
 """The habits of all feeds while none are known."""
 
@@ -422,3 +321,108 @@ def _seconds(name: str, value: float, note: str) -> _Noted:
 
 def _span(seconds: float) -> timedelta:
     return timedelta(seconds=seconds)
+
+
+# --- what a document asks for --------------------------------------------------------
+
+LONGEST_TTL = 3_600.0
+IGNORED_ABOVE = 3.0
+"""A wish for more than so many times the period that posting asks for is ignored."""
+
+_MINUTE = 60.0
+_HOUR = timedelta(hours=1)
+_HOURS_A_WEEK = 7 * 24
+_SECONDS = {
+    "hourly": 3_600.0,
+    "daily": 86_400.0,
+    "weekly": 7 * 86_400.0,
+    "monthly": 30 * 86_400.0,
+    "yearly": 365 * 86_400.0,
+}
+
+
+def ttl_seconds(hints: Hints) -> float:
+    """RSS ``ttl``, at most an hour; 0 when there is none."""
+    if not hints.ttl_minutes:
+        return 0.0
+    return min(max(hints.ttl_minutes, 0) * _MINUTE, LONGEST_TTL)
+
+
+def update_period_seconds(hints: Hints) -> float:
+    """``sy:updatePeriod`` over ``sy:updateFrequency``; 0 when there is none.
+
+    Hourly, once, is what WordPress writes whatever the truth, and says nothing.
+    """
+    if not hints.update_period:
+        return 0.0
+    unit = _SECONDS.get(hints.update_period.strip().lower(), 0.0)
+    seconds = unit / max(hints.update_frequency or 1, 1)
+    return 0.0 if seconds == _SECONDS["hourly"] else seconds
+
+
+def is_believed(wish: float, wanted: float) -> bool:
+    """Whether a wish is one that the feed's own posting does not contradict."""
+    return 0 < wish <= IGNORED_ABOVE * wanted
+
+
+def after_skipped(hints: Hints, moment: datetime) -> datetime:
+    """The moment, or the end of the ``skipHours`` and ``skipDays`` it falls in.
+
+    Hints that skip the whole week are ignored.
+    """
+    if not hints.skip_hours and not hints.skip_days:
+        return moment
+    skipped = moment
+    for _ in range(_HOURS_A_WEEK):
+        if not _is_skipped(hints, skipped):
+            return skipped
+        skipped = skipped.replace(minute=0, second=0, microsecond=0) + _HOUR
+    return moment
+
+
+def _is_skipped(hints: Hints, moment: datetime) -> bool:
+    return moment.hour in hints.skip_hours or moment.weekday() in hints.skip_days
+
+
+# --- errors --------------------------------------------------------------------------
+
+FIRST_REFUSED = 6 * 3_600.0
+FIRST_MISSING = 3_600.0
+FIRST_FAILED = 300.0
+LONGEST = 86_400.0
+
+_MOST_FAILED_DOUBLINGS = 20  # beyond every limit, and short of an overflow
+
+
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. The wait is drawn between both; equal, there is only ±5 % of jitter."""
+
+    shortest: float
+    longest: float
+    why: str
+
+
+def backoff(code: int, failures: int, period: float) -> Backoff:
+    """The wait after so many failures in a row, the last with this status.
+
+    ``period`` is what it would be without errors. 0 is no answer at all.
+    """
+    doublings = min(failures - 1, _MOST_FAILED_DOUBLINGS)
+    if code == 429:
+        # "429: max(Retry-After, 2x interval)"; Retry-After is a floor elsewhere.
+        wait = max(FIRST_MISSING, min(period, LONGEST) * 2 ** (doublings + 1))
+        return _exactly(wait, "too many requests: twice the interval, doubling")
+    if code in (401, 403, 451):
+        return _exactly(FIRST_REFUSED * 2**doublings, "refused: 6 h, doubling to 24 h")
+    if code == 0 or code >= 500:
+        longest = min(FIRST_FAILED * 2 ** (doublings + 1), LONGEST)
+        why = "no usable answer: from 5 min, at most doubling each time to 24 h"
+        return Backoff(shortest=FIRST_FAILED, longest=longest, why=why)
+    return _exactly(
+        FIRST_MISSING * 2**doublings, "no feed there: 1 h, doubling to 24 h"
+    )
+
+
+def _exactly(wait: float, why: str) -> Backoff:
+    wait = min(wait, LONGEST)
+    return Backoff(shortest=wait, longest=wait, why=why)
