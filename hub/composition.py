@@ -424,7 +424,7 @@ async def build_hub(
         storage,
         clock,
         settings.retention,
-        lambda: live.audience.feeds,
+        lambda: live.registry.feeds,
         Maintenance(storage, clock, _word_list(settings)).round,
     )
     background: dict[str, BackgroundTask] = {
@@ -437,7 +437,7 @@ async def build_hub(
         "live watch": live_watch.run,
         "verifier": verifier.run,
         "pings": pings.run,
-        "subscriber": subscriber.run,
+        "push subscriber": subscriber.run,
         "publisher": publisher.run,
         "analytics": analytics.run,
         "search index": SearchIndex(storage).run,
@@ -445,7 +445,7 @@ async def build_hub(
         "housekeeping": housekeeping.run,
     }
     if settings.takes_pushes:
-        background["upstream deliveries"] = received_pushes.run
+        background["received pushes"] = received_pushes.run
     return BuiltHub(
         server=create_server(application, settings.keep_alive),
         services=services,

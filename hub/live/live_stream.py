@@ -97,7 +97,7 @@ class LiveStream:
         self._metrics = metrics
         self._shares = shares or ConnectionQuotas()
         self._heartbeat_seconds = heartbeat_seconds
-        self.audience = ConnectionRegistry()
+        self.registry = ConnectionRegistry()
         self._draining = False
 
     async def run(self) -> None:
@@ -118,7 +118,7 @@ class LiveStream:
         `check_room` comes before, while there is still an answer to refuse it with.
         """
         connection = LiveConnection(writer, self._replays, tasks, client)
-        self.audience.come(connection)
+        self.registry.come(connection)
         self._metrics.connections.add(transport)
         if self._draining:
             writer.close(SHUTDOWN)
@@ -126,20 +126,20 @@ class LiveStream:
             yield connection
         finally:
             self._metrics.connections.add(transport, -1)
-            self.audience.go(connection)
+            self.registry.go(connection)
             connection.end()
             for subscription in connection.subscriptions.values():
                 self._leave(subscription)
 
     def check_room(self, client: Client = ANONYMOUS_CLIENT) -> None:
         """Raises `TooManyConnections`, and `QuotaExceeded`."""
-        if self._draining or len(self.audience) >= self._shares.connections:
+        if self._draining or len(self.registry) >= self._shares.connections:
             raise TooManyConnections
         holder = client.holder
         if holder is None:
             return
         most = self._shares.most(holder.kind)
-        if self.audience.held(holder) >= most:
+        if self.registry.held(holder) >= most:
             self._metrics.limited.add(f"live of {holder.kind}")
             raise QuotaExceeded(holder.kind, most)
 
@@ -185,7 +185,7 @@ class LiveStream:
     async def drain(self) -> None:
         """Take no more connections, and tell those there are to go, one by one."""
         self._draining = True
-        leaving = list(self.audience)
+        leaving = list(self.registry)
         self._random.shuffle(leaving)
         window = min(LONGEST_DRAIN, len(leaving) / DRAIN_PER_SECOND)
         moments = sorted(self._random.uniform(0, window) for _ in leaving)
@@ -216,12 +216,12 @@ class LiveStream:
             beginning.position,
             beginning.last,
         )
-        self.audience.listen(subscription)
+        self.registry.listen(subscription)
         return subscription
 
     def _leave(self, subscription: LiveSubscription) -> None:
         self._channels.leave(subscription)
-        self.audience.leave(subscription)
+        self.registry.leave(subscription)
 
     async def _beat(self) -> None:
         while True:
@@ -230,6 +230,6 @@ class LiveStream:
                 position = self._reader.position
                 cursor = self._rendering.cursor(position)
                 heartbeat = PreparedMessage(Heartbeat(cursor=cursor))
-                for connection in self.audience:
+                for connection in self.registry:
                     if not connection.is_behind and connection.furthest <= position:
                         connection.writer.write(heartbeat)

@@ -64,17 +64,17 @@ class LiveWatch:
                 log.warning("live_watch_failed", error=str(error))
 
     async def _look(self) -> None:
-        if tokens := self._stream.audience.tokens:
+        if tokens := self._stream.registry.tokens:
             for token in await self._tokens.ended(tokens):
                 self._dismiss(token)
-        if feeds := self._stream.audience.feeds:
+        if feeds := self._stream.registry.feeds:
             hidden = await self._feeds.hidden(feeds)
             for feed_id in hidden.removed:
                 self._end_topics(feed_id)
             await self._end_unreadable(hidden.private)
 
     def _dismiss(self, token: TokenId) -> None:
-        holders = self._stream.audience.holders(token)
+        holders = self._stream.registry.holders(token)
         for connection in holders:
             connection.writer.close(TOKEN_ENDED)
         log.info("live_token_ended", token=token, connections=len(holders))
@@ -84,7 +84,7 @@ class LiveWatch:
         listened = {
             (each.connection.client.viewer, feed_id)
             for feed_id in feeds
-            for each in self._stream.audience.listeners(feed_id)
+            for each in self._stream.registry.listeners(feed_id)
         }
         readable: set[tuple[AccountId | None, FeedId]] = set()
         pairs = list(listened)
@@ -103,7 +103,7 @@ class LiveWatch:
         """
         ending = [
             each
-            for each in self._stream.audience.listeners(feed_id)
+            for each in self._stream.registry.listeners(feed_id)
             if (each.connection.client.viewer, feed_id) not in readable
         ]
         farewells = {

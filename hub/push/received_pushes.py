@@ -128,9 +128,9 @@ class ReceivedPushes:
     async def run(self) -> None:
         """Work until cancelled, first on what an end of the hub left undone."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._keep_asking(), name="upstream-hints")
+            tasks.create_task(self._keep_asking(), name="push-hints")
             for number in range(AT_ONCE):
-                tasks.create_task(self._work(), name=f"upstream-{number}")
+                tasks.create_task(self._work(), name=f"push-{number}")
 
     async def _work(self) -> None:
         while True:

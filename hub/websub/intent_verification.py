@@ -129,9 +129,9 @@ class IntentVerification:
             await self._take_over(verification, admitted.feed_id, lease_end, confirmed)
 
     async def _grant(self, verification: Verification) -> None:
-        """An account may have what its callback confirms, and is told nothing of what
+        """Give an account what its callback confirms.
 
-        cannot be: "Async failure: silent" (Superfeedr 1.5).
+        It is told nothing of a failure: "Async failure: silent" (Superfeedr 1.5).
         """
         confirmed = await self._ask(verification)
         if confirmed is None or self._accounts is None:

@@ -83,4 +83,4 @@ async def test_what_other_hubs_push_is_read_where_they_can_reach_this_one(
 ) -> None:
     async with open_hub(tmp_path) as around, AsyncExitStack() as stack:
         built = await build(settings, around.storage, tmp_path, stack)
-    assert ("upstream deliveries" in built.background) == takes_pushes
+    assert ("received pushes" in built.background) == takes_pushes

@@ -167,7 +167,7 @@ async def test_a_topic_that_goes_is_said_and_the_last_one_ends_it(
 ) -> None:
     tail = await fork_fanfare("tail", NEWS, OTHER, variables=knowing(hub.port))
     await line(tail.stderr)
-    audience = hub.hub.services.live.stream.audience
+    audience = hub.hub.services.live.stream.registry
     await eventually(lambda: len(audience.feeds) == 2)
     for topic in (NEWS, OTHER):
         await hub.hub.services.feeds.remove(hub.feeds[topic])

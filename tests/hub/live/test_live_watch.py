@@ -49,7 +49,7 @@ async def test_it_asks_again_after_a_read_that_failed(tmp_path: Path) -> None:
             await eventually(lambda: TOKEN_ENDED in writer.closings)
         watching.cancel()
     assert stores.questions >= 2
-    assert stream.audience.tokens == []
+    assert stream.registry.tokens == []
 
 
 async def test_it_ends_with_the_database(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ async def test_there_are_only_so_many_streams(tmp_path: Path) -> None:
             assert refused.status == 503
 
         first.abort()
-        await eventually(lambda: not len(hub.hub.services.live.stream.audience))
+        await eventually(lambda: not len(hub.hub.services.live.stream.registry))
         assert (await ask(hub, library, wait="stream")).status == 200
 
 
@@ -284,7 +284,7 @@ async def test_a_poll_waits_for_entries_and_is_answered_with_them(
     asking = asyncio.create_task(
         ask(hub, library, wait="poll", format=format, after=id_of("old"))
     )
-    audience = hub.hub.services.live.stream.audience
+    audience = hub.hub.services.live.stream.registry
     await eventually(lambda: len(audience) == 1)
 
     await library.publish("news", "one", minutes=1)
@@ -308,7 +308,7 @@ async def test_a_poll_is_not_answered_by_trouble(
     asking = asyncio.create_task(
         ask(hub, library, wait="poll", format="json", after=id_of("old"))
     )
-    await eventually(lambda: len(hub.hub.services.live.stream.audience) == 1)
+    await eventually(lambda: len(hub.hub.services.live.stream.registry) == 1)
 
     await hub.publish(NEWS, kind=RecordKind.ERROR)
     await hub.publish(NEWS, kind=RecordKind.RECOVERED)
@@ -364,7 +364,7 @@ async def test_a_poll_is_answered_without_entries_when_the_hub_stops(
         ask(hub, library, wait="poll", format="json", after=id_of("old"))
     )
     stream = hub.hub.services.live.stream
-    await eventually(lambda: len(stream.audience) == 1)
+    await eventually(lambda: len(stream.registry) == 1)
 
     await stream.drain()
 
@@ -385,7 +385,7 @@ async def test_a_poll_whose_client_has_gone_leaves_nothing(
         "authorization": library.credential,
     }
     writer.write(f"GET /?{urlencode(query)} HTTP/1.1\r\nHost: hub\r\n\r\n".encode())
-    audience = hub.hub.services.live.stream.audience
+    audience = hub.hub.services.live.stream.registry
     await eventually(lambda: len(audience) == 1)
 
     writer.transport.abort()

@@ -137,7 +137,7 @@ async def test_a_poll_waits_for_what_comes_after_the_last_entry(
         asyncio.create_task(shelf.ask(path, selection, chosen, after=last))
         for path in PATHS
     ]
-    audience = shelf.hub.hub.services.live.stream.audience
+    audience = shelf.hub.hub.services.live.stream.registry
     await eventually(lambda: len(audience) == len(PATHS))
 
     await shelf.publish("one")
