@@ -13,6 +13,8 @@ from storage.records.identities import FeedId
 
 _MILLISECOND = timedelta(milliseconds=1)
 
+# --- pace ---
+
 Pace = int
 """How fast a feed is asked: the power of two, of seconds, that its period begins with;
 0 to `PACES` - 1.
@@ -46,6 +48,9 @@ def lateness(due: datetime, pace: Pace, now: datetime) -> float:
     return (now - due) // _MILLISECOND / (1 << pace)
 
 
+# --- maintenance ---
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Of one feed, as docs/status.md defines it."""
 
@@ -64,6 +69,9 @@ class StandingWrite(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     places: frozenset[str]
     due: datetime  # when the next maintenance is
+
+
+# --- push ---
 
 
 class PushWay(StrEnum):
@@ -138,6 +146,9 @@ class PushHub(msgspec.Struct, frozen=True, kw_only=True):
 
     hub: str
     counts: tuple[tuple[PushCount, int], ...]
+
+
+# --- feeds ---
 
 
 class FeedState(StrEnum):
@@ -319,6 +330,9 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     push: Push | None = None  # None where nobody pushes it
 
 
+# --- callbacks at hubs of others ---
+
+
 class CallbackState(StrEnum):
     ASKED = "asked"  # the hub has yet to confirm it
     ACTIVE = "active"
@@ -365,6 +379,9 @@ class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
     asked_at: datetime | None = None  # the last request, of whatever hub
     retry_at: datetime | None = None  # not asked before
     trouble: str = ""  # why the last one did not; for people
+
+
+# --- sites ---
 
 
 class StoredSitePage(msgspec.Struct, frozen=True, kw_only=True):

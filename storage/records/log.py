@@ -19,6 +19,8 @@ from storage.records.feeds import (
 )
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
 
+# --- track queries ---
+
 
 class TrackQuery(msgspec.Struct, frozen=True):
     """A query as somebody wrote it, and the feed that stands for it."""
@@ -60,6 +62,9 @@ class SourceFeed(msgspec.Struct, frozen=True):
 
     url: str
     head: bytes | None
+
+
+# --- the log ---
 
 
 class RecordKind(StrEnum):
@@ -180,6 +185,9 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     body: DocumentWrite | None = None
     matched: Matched | None = None
     push: PushWrite | None = None
+
+
+# --- entries ---
 
 
 class EntryPlace(msgspec.Struct, frozen=True):

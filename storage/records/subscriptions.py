@@ -16,6 +16,8 @@ from storage.records.identities import (
     TokenId,
 )
 
+# --- subscriptions ---
+
 
 class SubscriptionState(StrEnum):
     PENDING = "pending"  # not yet verified: receives nothing
@@ -75,6 +77,9 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     former_until: datetime | None = None
 
 
+# --- lists ---
+
+
 class BoundComparison(StrEnum):
     EQUAL = "="
     ABOVE = ">"
@@ -125,6 +130,9 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
     items: tuple[ListedSubscription, ...]
     total: int
+
+
+# --- verification ---
 
 
 class VerificationMode(StrEnum):
@@ -202,6 +210,9 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     due: datetime | None  # the next try; None when it is done
     last: VerificationTry | None
     wish: AccountRequest | None = None
+
+
+# --- accounts and tokens ---
 
 
 class TokenScope(StrEnum):

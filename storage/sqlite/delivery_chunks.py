@@ -34,6 +34,9 @@ PackedOutcome = tuple[int, bytes]
 """The index of a member, and what came of it."""
 
 
+# --- acknowledging ---
+
+
 def acknowledge(
     chunk_id: int,
     lease_id: int,
@@ -73,6 +76,8 @@ def _finish(chunk_id: int, connection: sqlite3.Connection) -> None:
     )
     connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
 
+
+# --- splitting ---
 
 CHUNK_SIZE = 500
 PAGE_SIZE = 1_000
@@ -238,6 +243,9 @@ class Split:
 
 Ask = Callable[[], ClaimTerms | None]
 Give = Callable[[list[ClaimedChunk] | None], None]
+
+
+# --- claiming ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,8 @@ from storage.sqlite.tracking import QueryWatchers
 from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Assignments, Writer, assigned
 
+# --- which are due ---
+
 _BEFORE_ALL = (-1, 0)
 _NOW, _LIMIT = "?1", "?2"
 
@@ -163,6 +165,8 @@ def due_parameters(now: datetime, after: PlaceByPace, limit: int) -> list[int]:
         parameters += (at, feed_id)
     return parameters
 
+
+# --- the store ---
 
 FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""

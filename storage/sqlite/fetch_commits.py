@@ -44,6 +44,8 @@ from storage.sqlite.rows import encode_push, hash_key, pack_refs
 from storage.sqlite.sites import put_site
 from storage.subscription_filter import DOCUMENT_KINDS, superseded
 
+# --- encoding ---
+
 
 class EncodedEntry(msgspec.Struct, frozen=True, kw_only=True):
     key: str
@@ -211,6 +213,9 @@ def _encode_record(record: RecordWrite, is_superseded: bool) -> EncodedRecord:
     )
 
 
+# --- documents ---
+
+
 def _upsert(table: str, column: str) -> str:
     return (
         f"INSERT INTO {table} (feed_id, {column}) VALUES (?, ?)"
@@ -288,6 +293,8 @@ def _document_position(commit: EncodedCommit, first_position: int) -> int:
 
 KnownEntry = tuple[int, int]
 """Id and revision of an entry."""
+
+# --- records ---
 
 FEW_SUBSCRIBERS = 20
 """Of so many a commit asks each whether it wants a record; more are asked when the
@@ -418,6 +425,9 @@ def _refer(
     return entry_id, revision
 
 
+# --- the unit of work ---
+
+
 def apply_commit(
     commit: EncodedCommit, connection: sqlite3.Connection
 ) -> tuple[Position, ...] | None:
@@ -498,6 +508,8 @@ def _put_entry(
     ).fetchall()
     return entry_id, revision
 
+
+# --- commits without news ---
 
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""

@@ -33,6 +33,8 @@ from storage.sqlite.rows import ENTRY, hash_key, read_entry
 from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, judge_all
 from storage.sqlite.writer import Writer
 
+# --- rows ---
+
 PAGE_COLUMNS = (
     "p.id, p.url, coalesce({shown}.language, ''), {shown}.modified, {shown}.change,"
     " {shown}.revision, h.head,"
@@ -55,6 +57,8 @@ def read_page(row: Row) -> PublishedPage:
         is_stale=found.revision != revision,
     )
 
+
+# --- public feeds ---
 
 _FEEDS = (
     "SELECT f.id, f.url, f.title, coalesce(g.description, ''), f.section,"
@@ -113,6 +117,8 @@ def _read_feed(row: Row) -> PublicFeed:
         head=head,
     )
 
+
+# --- pages ---
 
 _NEWS = (
     "SELECT n.entry_id, e.sorted_at, f.section, f.url, f.fetch_url,"
@@ -284,6 +290,8 @@ def _urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
     """Those that there are: none of a feed that is gone."""
     return tuple(filter(None, (url, fetch_url)))
 
+
+# --- the list of pages ---
 
 _COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
 # What has been hidden since it was judged is left out at once.

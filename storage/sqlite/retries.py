@@ -18,6 +18,8 @@ END = 2**63 - 1
 Skipped = tuple[int | None, int | None]
 """Positions (after, to] that do not count; (None, None) is none."""
 
+# --- what is wanted ---
+
 _RANGE = """
 SELECT min(r.position), max(r.position)
 FROM subscriptions s JOIN records r ON r.feed_id = s.feed_id
@@ -60,6 +62,9 @@ def last_passed(subscription_id: int, connection: sqlite3.Connection) -> int:
         (subscription_id,),
     ).fetchall()
     return int(position)
+
+
+# --- dead letters ---
 
 
 def add_dead_letter(
@@ -201,6 +206,9 @@ def _open(
 
 Lease = tuple[int, int]
 """A subscription and the lease on its retry."""
+
+
+# --- outcomes ---
 
 
 class RetryFate(Enum):

@@ -55,6 +55,9 @@ from storage.sqlite.standings import read_standing
 _status_decoder = msgspec.json.Decoder(Status)
 
 
+# --- the log ---
+
+
 def read_record(row: Row) -> Record:
     position, at, feed_id, kind, status, refs, is_superseded, source = row
     return Record(
@@ -108,6 +111,8 @@ def unpack_refs(packed: bytes) -> tuple[EntryRef, ...]:
     )
 
 
+# --- subscriptions ---
+
 # calling an enumeration takes three times as long, and chunks have 500 members
 _FORMATS = {each.value: each for each in Format}
 _UPDATES = {each.value: each for each in Updates}
@@ -137,6 +142,8 @@ def read_subscription(row: Row, box: SecretBox) -> Subscription:
         former_until=from_milliseconds_or_none(row[17]),
     )
 
+
+# --- deliveries ---
 
 OUTCOME_BYTES = 4
 _OUTCOME = struct.Struct(">HH")
@@ -255,6 +262,8 @@ def read_chunk_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
     )
 
 
+# --- pushes ---
+
 PUSH = "way, hub, topic, marks, record, until, hinted_at"
 CALLBACK = "id, feed_id, way, hub, topic, token, secret, state, asked_at, until"
 
@@ -330,6 +339,9 @@ def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
         retry_at=from_milliseconds_or_none(retry_at),
         trouble=trouble,
     )
+
+
+# --- feeds ---
 
 
 class _OnlyPosting(msgspec.Struct):

@@ -17,6 +17,8 @@ from storage.records import JudgedEntry
 from storage.sqlite.columns import to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.rows import hash_key
 
+# --- counts ---
+
 SHIFTS = (35, 28, 21, 14)
 """Of dates in milliseconds: a year, three days, half an hour, 16 seconds."""
 _BRANCHES = 7
@@ -75,6 +77,9 @@ PLACE = "WITH " + ", ".join(
 
 _Place = tuple[int, str]
 """A page's id, and the section that an entry of it was in."""
+
+
+# --- what is shown ---
 
 
 class _Page(NamedTuple):

@@ -27,6 +27,8 @@ from storage.sqlite.columns import (
 from storage.sqlite.readers import Row
 from storage.sqlite.rows import hash_key
 
+# --- ending ---
+
 LEASE_OVER = "the lease is over"
 NO_LIMIT = -1
 
@@ -112,6 +114,8 @@ def end_all(
         (listed,),
     )
 
+
+# --- beginning ---
 
 LARGEST_POSITION = 2**63 - 1
 

@@ -51,6 +51,8 @@ from storage.sqlite.subscription_writes import (
 from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 
+# --- rows ---
+
 
 def read_verification(row: Row, box: SecretBox) -> Verification:
     """From the view ``stored_verifications``."""
@@ -91,6 +93,8 @@ def _read_last(
     at = from_milliseconds(tried_at)
     return VerificationTry(at=at, status=status, excerpt=excerpt, reason=reason)
 
+
+# --- units of work ---
 
 UNSUBSCRIBED = "unsubscribed"
 _OTHER_MODE = {"subscribe": "unsubscribe", "unsubscribe": "subscribe"}
@@ -306,6 +310,8 @@ _FINISH = f"{_DONE} AND due IS NOT NULL"
 _CONFIRM = f"{_DONE} AND state IN ('pending', 'replaced')"
 """One that was replaced while its callback was asked is confirmed all the same."""
 
+
+# --- the store ---
 
 ADDING_PAUSE = 0.04
 CONFIRMING_PAUSE = 0.1
