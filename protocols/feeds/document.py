@@ -36,7 +36,10 @@ _ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
 _SUBSET_END: Final = re.compile(rb"\]\s*>")
 _ROOT: Final = re.compile(rb"<([^\s<>/!?=&\"']{1,200})")
 # Unclosed ones reach to the end: nothing is looked for twice.
-_SKIPPED: Final = re.compile(rb"\s+|<\?.*?(?:\?>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_SKIPPED: Final = re.compile(
+    rb"\s+|<\?[^?]*+(?:\?(?!>)[^?]*+)*+(?:\?>|\Z)"
+    rb"|<!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
+)
 
 
 class Prolog(Struct, frozen=True, kw_only=True, gc=False):
