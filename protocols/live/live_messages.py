@@ -76,7 +76,7 @@ ClientMessage = Subscribe | Unsubscribe
 # --- from the hub ------------------------------------------------------------------
 
 
-class Trouble(StrEnum):
+class LiveErrorCode(StrEnum):
     """What an error is about, for programs."""
 
     INVALID = "invalid"  # the message; ``field`` says where
@@ -143,7 +143,7 @@ class Heartbeat:
 class ErrorMessage:
     """A message of the client could not be obeyed; the connection goes on."""
 
-    error: Trouble
+    error: LiveErrorCode
     reason: str
     id: MessageId | None = None
     topic: str | None = None

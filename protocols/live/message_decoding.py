@@ -14,13 +14,13 @@ from protocols.live.live_messages import (
     Closed,
     ErrorMessage,
     Heartbeat,
+    LiveErrorCode,
     MessageId,
     NotificationMessage,
     Reset,
     ServerMessage,
     Subscribe,
     Subscribed,
-    Trouble,
     Unsubscribe,
     Unsubscribed,
     WantedUpdates,
@@ -116,7 +116,7 @@ def _notification(members: _Members) -> NotificationMessage:
 
 def _error(members: _Members) -> ErrorMessage:
     return ErrorMessage(
-        error=members.choice("error", Trouble.INVALID),
+        error=members.choice("error", LiveErrorCode.INVALID),
         reason=members.text("reason"),
         id=members.id(),
         topic=members.optional_text("topic"),

@@ -36,9 +36,9 @@ from protocols.live.live_messages import (
     NOT_TEXT,
     POLICY,
     ErrorMessage,
+    LiveErrorCode,
     MessageId,
     Subscribe,
-    Trouble,
     Unsubscribe,
 )
 from protocols.live.message_decoding import InvalidMessage, read_client_message
@@ -159,7 +159,7 @@ class Conversation:
         except InvalidValue as error:
             self._tell(_invalid(error, request.id, request.topic))
         except UnknownTopic as error:
-            self._refuse(Trouble.UNKNOWN_TOPIC, error, request)
+            self._refuse(LiveErrorCode.UNKNOWN_TOPIC, error, request)
         return None
 
     async def _subscribe(self, interests: list[Interest]) -> None:
@@ -169,7 +169,7 @@ class Conversation:
             first = interests[0]
             self._tell(
                 ErrorMessage(
-                    error=Trouble.TOO_MANY_TOPICS,
+                    error=LiveErrorCode.TOO_MANY_TOPICS,
                     reason=str(error),
                     id=first.id,
                     topic=first.key.topic,
@@ -182,10 +182,10 @@ class Conversation:
         except InvalidValue as error:
             self._tell(_invalid(error, request.id, request.topic))
         except NotSubscribed as error:
-            self._refuse(Trouble.NOT_SUBSCRIBED, error, request)
+            self._refuse(LiveErrorCode.NOT_SUBSCRIBED, error, request)
 
     def _refuse(
-        self, trouble: Trouble, error: Exception, request: Subscribe | Unsubscribe
+        self, trouble: LiveErrorCode, error: Exception, request: Subscribe | Unsubscribe
     ) -> None:
         self._tell(
             ErrorMessage(
@@ -208,7 +208,7 @@ def _invalid(
     error: InvalidValue, id: MessageId | None = None, topic: str | None = None
 ) -> ErrorMessage:
     return ErrorMessage(
-        error=Trouble.INVALID,
+        error=LiveErrorCode.INVALID,
         reason=str(error),
         id=id,
         topic=topic,
