@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocols.live import live_messages
 from protocols.live.live_messages import (
     BodyFormat,
     ClientMessage,
     Closed,
+    Closing,
     ErrorMessage,
     Heartbeat,
     LiveErrorCode,
@@ -30,6 +32,22 @@ from protocols.live.message_decoding import (
 )
 from protocols.live.message_encoding import encode
 from protocols.protocol_errors import InvalidValue
+
+ALL = [each for each in vars(live_messages).values() if isinstance(each, Closing)]
+
+
+def test_reasons_fit_into_a_close_frame() -> None:
+    assert all(0 < len(each.reason.encode()) <= 123 for each in ALL)
+
+
+def test_codes_tell_what_they_tell_once() -> None:
+    others = [each for each in ALL if each is not live_messages.TOKEN_ENDED]
+    assert len({each.code for each in others}) == len(others) == 8
+
+
+def test_an_ended_token_authorizes_as_little_as_a_wrong_one() -> None:
+    assert live_messages.TOKEN_ENDED.code == live_messages.NOT_AUTHORIZED.code
+
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 ids = st.none() | texts | st.integers(-(2**63), 2**63 - 1)
