@@ -1,7 +1,4 @@
-"""What changes by itself in a content, and what its publisher changes.
-
-What content is when ``sanitize`` is on: safe to show, and all there is to see.
-"""
+"""Content made safe to show, and freed of what changes by itself."""
 
 from __future__ import annotations
 

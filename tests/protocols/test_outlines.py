@@ -1,7 +1,4 @@
-"""Lists of feeds in OPML, as they are found.
-
-Lists that include each other: each is read once, and not without end.
-"""
+"""Lists of feeds in OPML: as they are found, written, and including each other."""
 
 from __future__ import annotations
 

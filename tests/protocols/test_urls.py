@@ -1,4 +1,4 @@
-"""Which fragments select a part of what a URL leads to."""
+"""URLs: made absolute, compared, and the fragments that select a part."""
 
 from __future__ import annotations
 

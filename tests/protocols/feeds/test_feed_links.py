@@ -1,4 +1,4 @@
-"""Which of a page's feeds is meant."""
+"""The feeds that a page names, and which of them is meant."""
 
 from __future__ import annotations
 

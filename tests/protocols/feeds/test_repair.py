@@ -1,4 +1,4 @@
-"""What is begun and never ended costs no more than itself."""
+"""What is begun and never ended, and other faults, cost no more than themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Prepared frames are what the websockets library reads.
-
-Events as the HTML standard has clients read them.
-"""
+"""Frames are what the websockets library reads, events what the standard has read."""
 
 from __future__ import annotations
 
