@@ -227,7 +227,7 @@ async def build_hub(
         random=random,
         metrics=metrics,
         clock=clock,
-        shares=divide_connections(settings.stream_connections, settings.stream_share),
+        quotas=divide_connections(settings.stream_connections, settings.stream_share),
     )
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
 

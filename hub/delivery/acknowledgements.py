@@ -86,7 +86,8 @@ class Acknowledgements:
     def add(self, settlement: DeliveryOutcome) -> asyncio.Future[Flushed]:
         """Gather it; the future is done when all of it is durable.
 
-        Others wait for the same one: who awaits it shields it from being cancelled.
+        Several callers wait for the same future, so each must shield it from being
+        cancelled.
         """
         batch = self._open_batch()
         if settlement.outcome is not None:

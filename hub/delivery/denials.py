@@ -59,7 +59,7 @@ class Denials:
         self._page = PAGE
 
     async def run(self) -> None:
-        """Tell whoever is to be told, until cancelled."""
+        """Send the denials that are due, until cancelled."""
         while True:
             await self.tell()
             await asyncio.sleep(POLL_SECONDS)

@@ -66,7 +66,7 @@ async def read_feed_document(
 def render_feed_document(
     notification: Notification, format: Format
 ) -> NotificationBody:
-    """As JSON if that is the format; as Atom, too, for who gets topics as they are."""
+    """As JSON if that is the format, else as Atom, also for as-is subscriptions."""
     if format is Format.JSON:
         return NotificationBody(JSON_TYPE, render_json(notification))
     return NotificationBody(ATOM_TYPE, render_atom(notification))

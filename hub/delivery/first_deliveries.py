@@ -179,7 +179,7 @@ class FirstDeliveries:
         while self._ready and self._may_begin:
             member = self._ready.take()
             if member.chunk.expires <= self._clock.monotonic():
-                continue  # no longer ours: whoever claims the chunk next delivers it
+                continue  # no longer ours: it is delivered under the chunk's next lease
             if self._endings.has_ended(member.first.subscription):
                 self._write(member.chunk, nothing_to_send(member.first))
                 continue
@@ -393,7 +393,7 @@ class Chunks:
             return []
 
     def _drop_expired(self) -> None:
-        """Forget chunks whose lease is over; whoever claims them next delivers them."""
+        """Forget chunks whose lease is over: the next lease delivers them."""
         now = self._clock.monotonic()
         for chunk in list(self._open.values()):
             if chunk.expires <= now:

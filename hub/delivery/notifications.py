@@ -1,8 +1,8 @@
 """What subscribers are sent for records: rendered once for all who get the same.
 
 A record is rendered with the current state of its entries, marked as updated where that
-is newer than the record. Entries deleted since are left out: who wants to hear of
-deletions gets their own record. A record of which nothing is left is not sent.
+is newer than the record. Entries deleted since are left out: deletions have records
+of their own. A record of which nothing is left is not sent.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class Rendition(msgspec.Struct, frozen=True):
 def is_sent_as_is(subscription: RenditionTarget, record: Record) -> bool:
     """Whether a record is told by the topic's own document.
 
-    To who asked for no format it is unless the topic is a feed: that is decided by the
-    record, because nobody may have known it at subscribing.
+    A subscription without a format gets it unless the topic is a feed. That is decided
+    by the record, for at subscribing it may not have been known.
     """
     if subscription.format is not Format.BY_TOPIC:
         return subscription.format is Format.AS_IS

@@ -90,7 +90,7 @@ class Redeliveries:
 
     async def _work(self) -> None:
         while True:
-            # In a frame of its own: who waits keeps no document.
+            # In a frame of its own: a worker that waits keeps no document.
             await self._carry_out(await self._waiting.get())
 
     async def _carry_out(self, order: _Order) -> None:
@@ -111,7 +111,7 @@ class Redeliveries:
             subscription,
             document,
             self._credits.take(subscription.account),
-            # Of its own: who drops what came before must get this one.
+            # A new one: receivers drop an id that they have seen.
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),
             hub_url=self._hub_url,

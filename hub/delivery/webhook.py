@@ -57,7 +57,7 @@ class _Waiting:
 class SlowRequests:
     """Sends requests, and notices in `sweep` which of them take long.
 
-    ``slow_limit`` is how many may hang aside at once.
+    ``slow_limit`` is how many slow ones may go on waiting at once.
     """
 
     def __init__(self, network: Network, clock: Clock, *, slow_limit: int) -> None:
@@ -95,7 +95,7 @@ class SlowRequests:
             self._slow.pop(waiting, None)
 
     def sweep(self) -> None:
-        """Move aside, or cut short, whoever has waited for a second."""
+        """Tell of requests that have waited for a second, or cut them short."""
         latest = self._clock.monotonic() - SLOW_SECONDS
         for waiting in list(self._fresh):
             if waiting.since > latest:
@@ -200,7 +200,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, eq=False)
 class _Visit:
-    """A request's place at its origin, given back when it moves aside or ends."""
+    """A request's place at its origin, given back when it is slow or ends."""
 
     origins: OriginLimiter
     origin: str

@@ -16,7 +16,7 @@ class HolderKind(StrEnum):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a connection: whoever shows no token is known by address only."""
+    """An account, or the address of a client without a token."""
 
     kind: HolderKind
     name: str

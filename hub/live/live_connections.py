@@ -58,7 +58,7 @@ class TooManyTopics(Exception):
 
 
 class QuotaExceeded(Exception):
-    """Who asks has as many live connections as one may have."""
+    """The holder has as many live connections as one may have."""
 
     def __init__(self, holder: str, most: int) -> None:
         super().__init__(
@@ -78,7 +78,7 @@ LARGEST_BACKLOG = 2**20
 
 
 class ClientWriter(Protocol):
-    """Writing never waits; whoever lets more than `LARGEST_BACKLOG` wait is closed."""
+    """Writing never waits; with more than `LARGEST_BACKLOG` waiting it is closed."""
 
     def write(self, message: PreparedMessage) -> None:
         """Nothing happens once it is closed."""
@@ -92,11 +92,11 @@ class ClientWriter(Protocol):
 
 
 NEVER = Position(sys.maxsize)
-"""Above every record: whoever stands there is sent nothing."""
+"""Above every record: a subscription that stands there is sent nothing."""
 
 
 class ChannelKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever has the same gets the same messages."""
+    """Subscriptions with equal keys get the same messages."""
 
     feed_id: FeedId
     topic: str

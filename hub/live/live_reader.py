@@ -24,12 +24,11 @@ KEPT_RECENT = 4_000
 
 
 class RecentRecords:
-    """The last records that were given, so that who lacks no others is caught up from
-    memory.
+    """The last records that were given, to catch up those who lack no others.
 
-    While records come all the time, and the database has much to do, who looks into it
-    for what is new to him has always missed something more when he is told. ``most``
-    bounds the records, and the entries they name, taken together.
+    On a busy hub a subscription that is caught up from the database alone would never
+    get there: more records come with each read. ``most`` bounds the records, and the
+    entries they name, taken together.
     """
 
     def __init__(self, after: Position, *, most: int = KEPT_RECENT) -> None:
@@ -76,7 +75,8 @@ class LogReader:
     """`run` reads on from ``position`` for ever.
 
     Everything up to ``position`` was given, or is just being given, to those who had
-    joined; who joins now gets what comes after it. ``recent`` has the last of it.
+    joined; a subscription that joins now gets what comes after it. ``recent`` has the
+    last of it.
     """
 
     def __init__(

@@ -66,12 +66,12 @@ class LiveStream:
         random: Random,
         metrics: Metrics,
         clock: Clock,
-        shares: ConnectionQuotas | None = None,
+        quotas: ConnectionQuotas | None = None,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         """``head``: where the log ends now, before anybody has connected.
 
-        ``shares`` None: as many connections as there are by default, for anybody.
+        ``quotas`` None: as many connections as there are by default, for anybody.
         """
         self._log = log_store
         self._channels = Channels()
@@ -95,7 +95,7 @@ class LiveStream:
         )
         self._random = random
         self._metrics = metrics
-        self._shares = shares or ConnectionQuotas()
+        self._quotas = quotas or ConnectionQuotas()
         self._heartbeat_seconds = heartbeat_seconds
         self.registry = ConnectionRegistry()
         self._draining = False
@@ -133,12 +133,12 @@ class LiveStream:
 
     def check_room(self, client: Client = ANONYMOUS_CLIENT) -> None:
         """Raises `TooManyConnections`, and `QuotaExceeded`."""
-        if self._draining or len(self.registry) >= self._shares.connections:
+        if self._draining or len(self.registry) >= self._quotas.connections:
             raise TooManyConnections
         holder = client.holder
         if holder is None:
             return
-        most = self._shares.most(holder.kind)
+        most = self._quotas.most(holder.kind)
         if self.registry.held(holder) >= most:
             self._metrics.limited.add(f"live of {holder.kind}")
             raise QuotaExceeded(holder.kind, most)
@@ -151,10 +151,10 @@ class LiveStream:
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
         head = await self._log.end()
-        beginnings = await find_resume_points(self._pages, interests, head)
+        points = await find_resume_points(self._pages, interests, head)
         group = [
-            self._begin(connection, interest, beginning)
-            for interest, beginning in zip(interests, beginnings, strict=True)
+            self._begin(connection, interest, point)
+            for interest, point in zip(interests, points, strict=True)
         ]
         connection.follow(sorted(group, key=lambda each: turn_of(each.key.topic)))
 
@@ -179,7 +179,7 @@ class LiveStream:
             connection.writer.close(NO_TOPIC_LEFT)
 
     def count_read(self, *, is_shared: bool) -> None:
-        """A look into the database for somebody who begins."""
+        """Count a lookup for a subscription that begins."""
         self._metrics.live_reads.add("memory" if is_shared else "database")
 
     async def drain(self) -> None:
@@ -198,23 +198,23 @@ class LiveStream:
             log.info("live_connections_drained", connections=len(leaving))
 
     def _begin(
-        self, connection: LiveConnection, interest: Interest, beginning: ResumePoint
+        self, connection: LiveConnection, interest: Interest, point: ResumePoint
     ) -> LiveSubscription:
-        topic, cursor = interest.key.topic, beginning.cursor
+        topic, cursor = interest.key.topic, point.cursor
         before = connection.subscriptions.pop(topic, None)
         if before is not None:
             self._leave(before)
         answer = Subscribed(topic=topic, cursor=cursor, id=interest.id)
         connection.writer.write(PreparedMessage(answer))
-        if beginning.is_reset:
+        if point.is_reset:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
             connection.writer.write(PreparedMessage(reset))
         subscription = LiveSubscription(
             connection,
             connection.writer,
             interest.key,
-            beginning.position,
-            beginning.last,
+            point.position,
+            point.last,
         )
         self.registry.listen(subscription)
         return subscription

@@ -1,4 +1,4 @@
-"""Ending what nobody may listen to any more, soon after that came about.
+"""Ending live connections and topics soon after the right to listen to them ended.
 
 Tokens are revoked, feeds removed or made private, perhaps by another process on the
 same database, or at the very moment somebody begins to listen. So one look at all
@@ -80,7 +80,7 @@ class LiveWatch:
         log.info("live_token_ended", token=token, connections=len(holders))
 
     async def _end_unreadable(self, feeds: Collection[FeedId]) -> None:
-        """Those of listeners who may not read them, or may no longer."""
+        """End private feeds for the listeners that may not read them (any more)."""
         listened = {
             (each.connection.client.viewer, feed_id)
             for feed_id in feeds
@@ -97,7 +97,7 @@ class LiveWatch:
     def _end_topics(
         self, feed_id: FeedId, readable: Set[tuple[AccountId | None, FeedId]] = NONE
     ) -> None:
-        """Tell who listens that it is no more, or no more for them.
+        """Tell listeners that a topic is no more, or no more for them.
 
         Both look alike: a topic that may not be read is one that is not there.
         """

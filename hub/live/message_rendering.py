@@ -66,7 +66,7 @@ class MessageRendering:
         self, record: Record, key: ChannelKey, prev: Position
     ) -> PreparedMessage | None:
         """None if there is nothing (any more) to tell of the record, or it cannot be
-        rendered: then who listens sees a gap."""
+        rendered: then its listeners see a gap."""
         rendered = _Rendered(record.position, prev, key)
         if rendered not in self._kept:
             async with self._locks.of(rendered):

@@ -41,8 +41,8 @@ from storage.records import BEFORE_ALL, Cursor, FeedId, FeedTrail, Position, Rec
 
 PAGE: Final = 50
 READS_AT_ONCE: Final = 8
-"""Pages and trails read at the same time, over all connections: whoever delivers what
-is new reads from the same database, and must not wait behind a crowd."""
+"""Pages and trails read at the same time, over all connections: deliveries of what is
+new read from the same database, and must not wait behind a crowd."""
 KEPT_TRAILS: Final = 4_096
 KEPT_SIZE: Final = 10_000
 """Of kept pages: records, and entries that they name, taken together."""
@@ -78,11 +78,11 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatheredReads(Generic[_Key, _Value]):
-    """Reads that many ask for one by one, done for all who wait in one go.
+    """Reads that many callers ask for one by one, done for all that wait in one go.
 
-    Whoever asks while others are read waits for the next go, with all who did: nobody
-    is given what was begun to be read before he asked. Who fails or is cancelled
-    leaves it to the next one to read.
+    A caller that comes during a read waits for the next one, with all others that did:
+    what it gets was read after it asked. A read that fails or is cancelled is done
+    again for those that still wait.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
 async def find_resume_points(
     pages: LogPages, interests: Sequence[Interest], head: Cursor
 ) -> list[ResumePoint]:
-    """Where they begin who begin together. Raises `InvalidValue`."""
+    """Where subscriptions begin that begin together. Raises `InvalidValue`."""
     return [await _find_beginning(pages, each, head) for each in interests]
 
 

@@ -94,7 +94,7 @@ MOST_READ: Final = 4_096
 """Bytes of an answer; only a cloud's says anything."""
 MOST_REDIRECTS: Final = 3
 DOWN_TO_HTTP: Final = "the hub redirects from https to http"
-"""What is asked for carries the secret, and the callback, which nobody else knows."""
+"""The request carries the secret, and the callback, which must stay secret, too."""
 FORM: Final = "application/x-www-form-urlencoded"
 _REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 

@@ -1,6 +1,6 @@
 """What callbacks are asked, whether they want it, or told, that it is denied.
 
-Nobody is flooded with questions that a stranger caused: one a second for each host
+No host is flooded with questions that a stranger caused: one a second for each host
 (denials of what ended included), none follows a redirect, and of an answer no more
 than a kilobyte is read.
 """

@@ -77,7 +77,7 @@ class PublisherValidation:
     async def validator_of(self, feed: StoredFeed) -> Validator | None:
         """Whom to ask about the feed; None: nobody. Raises `StorageError`.
 
-        What the operator has set goes before what whoever serves the topic says.
+        What the operator has set goes before what the topic itself names.
         """
         if set_for_it := await self._feeds.subscription_callback(feed.id):
             return Validator(set_for_it, Purpose.CALLBACK)

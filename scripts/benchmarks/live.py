@@ -152,7 +152,7 @@ async def serving(
         await storage.log.end(),
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
-        shares=divide_connections(connections, 100),
+        quotas=divide_connections(connections, 100),
         clock=clock,
     )
     tracks = TrackTopics(storage.tracking, clock, "https://hub.example")

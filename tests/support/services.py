@@ -302,7 +302,7 @@ async def open_hub(
             random=Random(1),
             metrics=metrics,
             clock=clock,
-            shares=divide_connections(most_connections, stream_share),
+            quotas=divide_connections(most_connections, stream_share),
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
