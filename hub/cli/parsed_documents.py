@@ -21,7 +21,7 @@ from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
 from protocols.feeds import ParseContext
-from protocols.feeds.explaining import (
+from protocols.feeds.parse_explanation import (
     EncodingExplanation,
     ParseExplanation,
     explain,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.page_cache import PageCache
 from hub.runtime.clock import Clock
-from protocols.openfeeder.write.content_queries import SyncAsked, SyncPoint
+from protocols.openfeeder.write.content_queries import SyncPoint, SyncQuery
 from protocols.openfeeder.write.page_chunks import PageFacts
 from protocols.openfeeder.write.served_documents import SyncResult, Tombstone
 from storage.contract import Storage
@@ -31,7 +31,7 @@ class PageChanges:
     gatekeeper: Gatekeeper
     tombstone_seconds: float
 
-    async def read(self, asked: SyncAsked) -> SyncResult:
+    async def read(self, asked: SyncQuery) -> SyncResult:
         """What is read is not later than ``as_of``: that was known before.
 
         Raises `StorageError`.
@@ -68,7 +68,7 @@ class PageChanges:
 
     async def _result(
         self,
-        asked: SyncAsked,
+        asked: SyncQuery,
         changes: Sequence[PageChange],
         as_of: SyncPoint,
         is_truncated: bool,

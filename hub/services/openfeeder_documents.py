@@ -16,12 +16,12 @@ from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.content_queries import (
     ErrorCode,
-    IndexAsked,
+    IndexQuery,
     OpenFeederError,
-    PageAsked,
+    PageQuery,
+    PageSearchQuery,
     Request,
-    SearchAsked,
-    SyncAsked,
+    SyncQuery,
 )
 from protocols.openfeeder.write.page_chunks import EntryPage
 from protocols.openfeeder.write.relevance import (
@@ -166,16 +166,16 @@ class OpenFeederService:
     async def answer(self, asked: Request) -> Served:
         """Raises `OpenFeederError` for a page that there is not, and `StorageError`."""
         match asked:
-            case IndexAsked():
+            case IndexQuery():
                 return await self._index(asked)
-            case PageAsked():
+            case PageQuery():
                 return await self._page(asked)
-            case SearchAsked():
+            case PageSearchQuery():
                 return await self._found(asked)
-            case SyncAsked():
+            case SyncQuery():
                 return await self._sync(asked)
 
-    async def _index(self, asked: IndexAsked) -> Served:
+    async def _index(self, asked: IndexQuery) -> Served:
         state = await self._storage.page_list.state()
         listed = await self._storage.page_list.page(
             skip=(asked.page - 1) * asked.limit, limit=asked.limit
@@ -188,7 +188,7 @@ class OpenFeederService:
         )
         return _served(body, results=len(made), is_cached=_all_kept(made))
 
-    async def _page(self, asked: PageAsked) -> Served:
+    async def _page(self, asked: PageQuery) -> Served:
         listed = await self._find(asked.url)
         made = await self._shown([listed] if listed else [])
         if not made:
@@ -213,7 +213,7 @@ class OpenFeederService:
             is_cached=found.kept_for is not None,
         )
 
-    async def _found(self, asked: SearchAsked) -> Served:
+    async def _found(self, asked: PageSearchQuery) -> Served:
         gatekeeper = self.options.gatekeeper
         found = await self._search.find(asked.query)
         answers = [
@@ -230,7 +230,7 @@ class OpenFeederService:
         )
         return _served(body, results=len(items))
 
-    async def _sync(self, asked: SyncAsked) -> Served:
+    async def _sync(self, asked: SyncQuery) -> Served:
         result = await self._changes.read(asked)
         count = len(result.added) + len(result.updated) + len(result.deleted)
         return _served(render_sync(result), results=count)

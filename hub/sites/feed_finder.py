@@ -25,7 +25,7 @@ from protocols.feeds.feed_links import Choice, choose, discover_in_header
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
 from protocols.protocol_errors import FeedError, FeedLink, NotAFeed
-from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
+from protocols.scp.read.sitemap_reader import read_sitemap, sitemaps_of_robots
 from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 

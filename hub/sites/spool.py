@@ -26,7 +26,7 @@ from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.protocol_errors import FeedError, LimitExceeded
 from protocols.scp.read.collection_entries import entry_of_page
-from protocols.scp.read.collections import CollectionPage, CollectionReader
+from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
 
 SLICE: Final = 128 * 1024

@@ -32,7 +32,7 @@ from protocols.feeds.drafts import (
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.limits import newest
-from protocols.feeds.longtexts import LongTexts
+from protocols.feeds.long_texts import LongTexts
 from protocols.feeds.modules import (
     MODULES,
     SCHEDULE,
@@ -40,7 +40,7 @@ from protocols.feeds.modules import (
     find_in_capitals,
     read_children,
 )
-from protocols.feeds.names import ATOM, ATOM_03, TOMBSTONES, XHTML, qualified
+from protocols.feeds.namespaces import ATOM, ATOM_03, TOMBSTONES, XHTML, qualified
 from protocols.feeds.references import make_absolute, resolve_inside
 from protocols.feeds.scope import Scope
 from protocols.identity import key_of_id

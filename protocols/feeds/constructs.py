@@ -14,9 +14,9 @@ from typing import Final
 
 from protocols.enclosures import type_by_name
 from protocols.feeds.element import Element, local_name, text_of
-from protocols.feeds.longtexts import STAND_IN, StandInFound
+from protocols.feeds.long_texts import STAND_IN, StandInFound
 from protocols.feeds.markup import html_inside, markup_inside, xhtml_inside
-from protocols.feeds.names import ATOM_03, XML, qualified
+from protocols.feeds.namespaces import ATOM_03, XML, qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Link, Text
 from protocols.text import collapse, text_of_html, whole_number
@@ -164,7 +164,7 @@ def read_text(element: Element) -> Text | None:
 
 
 def whole_text(text: Text | None, scope: Scope, present: Text | None) -> Text | None:
-    """The text that a stand-in is for (`protocols.feeds.longtexts`), or the same.
+    """The text that a stand-in is for (`protocols.feeds.long_texts`), or the same.
 
     Only for a place that is free: what else there is would be kept with the stand-in.
     """

@@ -10,10 +10,10 @@ from datetime import datetime
 class ParseContext:
     """``url`` is the address that answered, ``content_type`` its header as sent.
 
-    ``known`` lists entries that need not be read again, as
-    `protocols.feeds.outline.KnownSlices` packs them; b"" asks for the outline only by
-    which they may be known the next time, None for neither. ``selector`` asks for a
-    part of the document, which then need not be a feed (`protocols.urls`).
+    ``known`` lists entries that need not be read again, as packed for
+    `protocols.feeds.known_entries.KnownSlices`; b"" asks for the outline only by which
+    they may be known the next time, None for neither. ``selector`` asks for a part of
+    the document, which then need not be a feed (`protocols.urls`).
     """
 
     url: str

@@ -30,8 +30,8 @@ from protocols.feeds.jsonvalues import (
     values,
     web_url,
 )
+from protocols.feeds.known_entries import KnownSlice, KnownSlices, WrittenItems
 from protocols.feeds.limits import MAX_ENTRIES, newest
-from protocols.feeds.outline import KnownSlice, KnownSlices, WrittenItems
 from protocols.identity import fingerprint, key_of_id
 from protocols.model import (
     Author,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from protocols.feeds.context import ParseContext
 from protocols.feeds.feed_links import discover
 from protocols.feeds.limits import check_body, check_json, check_xml
-from protocols.feeds.names import with_usual_uris
+from protocols.feeds.namespaces import with_usual_uris
 from protocols.feeds.slices import Slices, find_region
 from protocols.feeds.text_encoding import to_utf8
 from protocols.model import Outline, ParsedFeed

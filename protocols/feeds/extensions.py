@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
 from protocols.feeds.markup import markup_inside
-from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML, usual_uri
+from protocols.feeds.namespaces import NAMESPACES, PREFIXES, XHTML, XML, usual_uri
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Group: TypeAlias = dict[str, Json]

@@ -18,7 +18,7 @@ from protocols.feeds.repair import repair_encoding, repair_json
 from protocols.feeds.xml import parse_xml
 from protocols.model import Feed, FeedFormat, ParsedFeed
 from protocols.protocol_errors import LimitExceeded, MalformedDocument
-from protocols.scp.read.sitemaps import site_of_sitemap
+from protocols.scp.read.sitemap_reader import site_of_sitemap
 
 
 def read_json(body: bytes, context: ParseContext) -> ParsedFeed:

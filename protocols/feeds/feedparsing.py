@@ -35,7 +35,7 @@ from protocols.feeds.extensions import Json, keep_value
 from protocols.feeds.limits import newest
 from protocols.feeds.markup import with_markup_unescaped
 from protocols.feeds.modules import read_point
-from protocols.feeds.names import NAMESPACES, usual_declarations, usual_name
+from protocols.feeds.namespaces import NAMESPACES, usual_declarations, usual_name
 from protocols.feeds.scope import Scope
 from protocols.languages import language_tag
 from protocols.model import Author, Feed, FeedFormat, Link, ParsedFeed, Text

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import OpenedDocument, read_prolog
-from protocols.feeds.limits import MAX_ENTRIES
-from protocols.feeds.outline import (
+from protocols.feeds.known_entries import (
     EntryLocation,
     KnownSlices,
     PassedOver,
     find_place,
     setting_of,
 )
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.slices import (
     Slices,
     cut,

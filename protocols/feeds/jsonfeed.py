@@ -19,8 +19,8 @@ from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.extensions import Groups, Json, keep_value
 from protocols.feeds.jsonvalues import list_of, objects_of, shallow, string_of, text_of
+from protocols.feeds.known_entries import read_unknown
 from protocols.feeds.limits import MAX_ENTRIES, newest
-from protocols.feeds.outline import read_unknown
 from protocols.identity import fingerprint
 from protocols.languages import language_tag
 from protocols.model import Author, FeedFormat, ParsedFeed, Text

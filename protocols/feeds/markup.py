@@ -9,7 +9,7 @@ from typing import Final
 from lxml import etree
 
 from protocols.feeds.element import Element, local_name, namespace_of
-from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES, XHTML
+from protocols.feeds.namespaces import ATOM, ATOM_03, NAMESPACES, XHTML
 
 # HTML elements that need no end tag; every other one gets it, since "<iframe/>" is a
 # start tag to those who read the result as HTML.

@@ -25,7 +25,7 @@ from protocols.feeds.drafts import (
 )
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import Attributes, Inside, keep_element, parts_of
-from protocols.feeds.names import qualified, usual_name
+from protocols.feeds.namespaces import qualified, usual_name
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Geo, Text
 from protocols.text import text_of_html, text_of_title, whole_number

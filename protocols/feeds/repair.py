@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final
 
 from protocols.feeds.document import OpenedDocument, Repair
-from protocols.feeds.names import NAMESPACES
+from protocols.feeds.namespaces import NAMESPACES
 from protocols.feeds.text_encoding import mend_utf8
 
 _OPAQUE_BEGINS: Final = re.compile(r"<!\[CDATA\[|<!--")

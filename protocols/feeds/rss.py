@@ -44,7 +44,7 @@ from protocols.feeds.modules import (
     find_in_capitals,
     read_children,
 )
-from protocols.feeds.names import RDF, qualified
+from protocols.feeds.namespaces import RDF, qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed, Text
 from protocols.text import text_of_html, text_of_title

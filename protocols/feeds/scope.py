@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
-from protocols.feeds.longtexts import LongTexts
-from protocols.feeds.names import XML
+from protocols.feeds.long_texts import LongTexts
+from protocols.feeds.namespaces import XML
 from protocols.languages import language_tag
 from protocols.model import Link
 from protocols.urls import is_web_url, resolve

@@ -14,8 +14,8 @@ from hashlib import sha1
 from itertools import pairwise
 from typing import Final
 
+from protocols.feeds.known_entries import known_region
 from protocols.feeds.limits import MAX_TEXT_BYTES
-from protocols.feeds.outline import known_region
 from protocols.identity import checksum
 
 _BLANKS: Final = b" \t\r\n"

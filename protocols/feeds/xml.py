@@ -13,8 +13,8 @@ from protocols.feeds.context import ParseContext
 from protocols.feeds.document import OpenedDocument
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_DEPTH, MAX_TEXT_BYTES
-from protocols.feeds.longtexts import LongTexts, StandInFound, shorten
-from protocols.feeds.names import (
+from protocols.feeds.long_texts import LongTexts, StandInFound, shorten
+from protocols.feeds.namespaces import (
     ATOM,
     ATOM_03,
     NAMESPACES,

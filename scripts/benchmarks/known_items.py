@@ -20,7 +20,7 @@ import orjson
 
 from hub.core.news.document_bodies import body_hash
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.words import write_words

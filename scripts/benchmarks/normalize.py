@@ -24,8 +24,8 @@ from msgspec import Struct
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from protocols.feeds import parse
+from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.feeds.lenient import parse_leniently
-from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from protocols.model import IdSource, Notification, ParsedFeed, Status
 from protocols.protocol_errors import MalformedDocument

@@ -14,11 +14,11 @@ from typing import Final
 from hub.runtime.clock import SystemClock
 from hub.services.openfeeder_documents import OpenFeederService
 from protocols.openfeeder.write.content_queries import (
-    IndexAsked,
-    PageAsked,
+    IndexQuery,
+    PageQuery,
     Request,
-    SyncAsked,
     SyncPoint,
+    SyncQuery,
 )
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
@@ -64,12 +64,12 @@ def _asking(name: str, storage: Storage, count: int) -> Ask:
 def _request(name: str, count: int, number: int) -> Request:
     match name:
         case "page of the index":
-            return IndexAsked(page=1 + number // 10)
+            return IndexQuery(page=1 + number // 10)
         case "page":
-            return PageAsked(url=page_url(number))
+            return PageQuery(url=page_url(number))
     is_window = name.startswith("window")
     first = number % (count - CHANGED) if is_window else count - CHANGED
     since = START + timedelta(milliseconds=first * APART)
     until = since + timedelta(milliseconds=(CHANGED - 1) * APART)
     point = SyncPoint(moment=since)
-    return SyncAsked(since=point, until=until if is_window else None)
+    return SyncQuery(since=point, until=until if is_window else None)

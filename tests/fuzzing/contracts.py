@@ -23,9 +23,9 @@ from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document
 from hub.ingest.worker_frames import Task
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.explaining import explain
 from protocols.feeds.feed_links import discover, discover_in_header
-from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.feeds.known_entries import KnownSlice, pack_known
+from protocols.feeds.parse_explanation import explain
 from protocols.html import disarm, sanitize
 from protocols.http import parse_link_header, read_robots
 from protocols.http.headers import header_value, parse_reset
@@ -40,9 +40,9 @@ from protocols.openfeeder.read.site_entries import entry_of, is_of
 from protocols.outlines import read_outlines
 from protocols.protocol_errors import FeedError, InvalidValue
 from protocols.scp.read.collection_entries import entry_of_page
-from protocols.scp.read.collections import CollectionReader
+from protocols.scp.read.collection_reader import CollectionReader
 from protocols.scp.read.heads import HeadRules
-from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
+from protocols.scp.read.sitemap_reader import read_sitemap, sitemaps_of_robots
 from protocols.scp.read.unpacking import SizeLimits
 from protocols.superfeedr.atom_notifications import render_atom
 from protocols.superfeedr.json_notifications import render_json

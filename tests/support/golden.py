@@ -31,9 +31,9 @@ from protocols.openfeeder.read.site_answers import (
 from protocols.openfeeder.read.site_entries import entry_of
 from protocols.outlines import read_outlines
 from protocols.scp.read.collection_entries import entry_of_page
-from protocols.scp.read.collections import CollectionReader
+from protocols.scp.read.collection_reader import CollectionReader
 from protocols.scp.read.heads import HeadRules
-from protocols.scp.read.sitemaps import read_sitemap
+from protocols.scp.read.sitemap_reader import read_sitemap
 
 PREFIXES = {
     "atom": "http://www.w3.org/2005/Atom",

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from protocols.scp.read.collections import CollectionPage, CollectionReader
+from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
 from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.unpacking import SizeLimits
 

@@ -32,7 +32,7 @@ from hub.core.sites.walk_steps import (
 from protocols.feeds import ParseContext, parse
 from protocols.protocol_errors import FeedError
 from protocols.scp.read.collection_entries import entry_of_page
-from protocols.scp.read.collections import CollectionReader
+from protocols.scp.read.collection_reader import CollectionReader
 from storage.records import SiteTally, StoredSitePage
 from tests.support.scp_site import SITEMAP, ScpSite
 

@@ -13,7 +13,7 @@ from itertools import compress
 from typing import Final, NamedTuple
 
 from hub.core.news.seen_set import Sighting, last_sightings, mark_of, shared_marks
-from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from protocols.model import IdSource, Outline, ParsedFeed
 

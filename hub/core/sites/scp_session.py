@@ -20,7 +20,7 @@ from hub.core.sites.walk_steps import (
 )
 from protocols.model import Deletion
 from protocols.scp.read.plans import SectionState
-from protocols.scp.read.sitemaps import SiteFile, head_of_site
+from protocols.scp.read.sitemap_reader import SiteFile, head_of_site
 
 _VERSION = 1
 

@@ -47,7 +47,7 @@ from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.scp.collection import CollectionType
 from protocols.scp.read.heads import HeadRules, SiteHead
 from protocols.scp.read.plans import SectionReadingPlan, plan_section, wanted_sections
-from protocols.scp.read.sitemaps import SiteFile, SiteMap, read_sitemap
+from protocols.scp.read.sitemap_reader import SiteFile, SiteMap, read_sitemap
 from protocols.urls import is_web_url
 
 

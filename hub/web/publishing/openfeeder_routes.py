@@ -34,8 +34,8 @@ from protocols.openfeeder.write.content_queries import (
     LONGEST_URL,
     ErrorCode,
     OpenFeederError,
-    PageAsked,
-    SearchAsked,
+    PageQuery,
+    PageSearchQuery,
     invalid_parameter,
     read_request,
 )
@@ -264,9 +264,9 @@ class OpenFeederRoutes(Routes):
         async def answer(request: Request) -> Served:
             self._check_key(request)
             asked = read_request(request.query_params)
-            if isinstance(asked, SearchAsked):
+            if isinstance(asked, PageSearchQuery):
                 counted.endpoint, counted.query = Endpoint.SEARCH, asked.query
-            elif isinstance(asked, PageAsked):
+            elif isinstance(asked, PageQuery):
                 counted.endpoint, counted.query = Endpoint.FETCH, asked.query
             return await self._openfeeder.answer(asked)
 

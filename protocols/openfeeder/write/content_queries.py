@@ -170,19 +170,19 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ContentQuery:
     """``limit`` is cut to 1 to 50."""
 
     limit: int = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexAsked(Asked):
+class IndexQuery(ContentQuery):
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageAsked(Asked):
+class PageQuery(ContentQuery):
     """``query`` "": all chunks of the page, in their order."""
 
     url: str
@@ -191,21 +191,21 @@ class PageAsked(Asked):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchAsked(Asked):
+class PageSearchQuery(ContentQuery):
     query: str
     min_score: float = 0.0
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncAsked:
+class SyncQuery:
     """At least one of the two is there, ``until`` not before ``since``."""
 
     since: SyncPoint | None = None
     until: datetime | None = None
 
 
-Request: TypeAlias = IndexAsked | PageAsked | SearchAsked | SyncAsked
+Request: TypeAlias = IndexQuery | PageQuery | PageSearchQuery | SyncQuery
 
 
 def read_request(query: Mapping[str, str]) -> Request:
@@ -222,9 +222,9 @@ def read_request(query: Mapping[str, str]) -> Request:
     limit = _limit(query.get("limit"))
     if url:
         score = _score(query.get("min_score")) if words else 0.0
-        return PageAsked(url=url, query=words, min_score=score, limit=limit)
+        return PageQuery(url=url, query=words, min_score=score, limit=limit)
     if words:
-        return SearchAsked(
+        return PageSearchQuery(
             query=words,
             min_score=_score(query.get("min_score")),
             page=_page(query.get("page")),
@@ -232,17 +232,17 @@ def read_request(query: Mapping[str, str]) -> Request:
         )
     if "since" in query or "until" in query:
         return _sync(query)
-    return IndexAsked(page=_page(query.get("page")), limit=limit)
+    return IndexQuery(page=_page(query.get("page")), limit=limit)
 
 
-def _sync(query: Mapping[str, str]) -> SyncAsked:
+def _sync(query: Mapping[str, str]) -> SyncQuery:
     since = parse_since(query["since"].strip()) if "since" in query else None
     until = parse_until(query["until"].strip()) if "until" in query else None
     if since and until and until < since.moment:
         # 3.4: "?until= MUST be >= ?since=. Servers SHOULD return 400 INVALID_PARAM".
         expected = f"a moment that is not before since, {format_moment(since.moment)}"
         raise invalid_parameter("until", expected, format_moment(until))
-    return SyncAsked(since=since, until=until)
+    return SyncQuery(since=since, until=until)
 
 
 def _limit(raw: str | None) -> int:

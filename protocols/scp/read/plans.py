@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from protocols.scp.collection import ALL
-from protocols.scp.read.sitemaps import SiteFile, SiteMap
+from protocols.scp.read.sitemap_reader import SiteFile, SiteMap
 
 _FAR: Final = timedelta(days=1)
 """Ahead of now, for clocks that are not quite right."""

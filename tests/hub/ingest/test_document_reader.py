@@ -10,7 +10,7 @@ from hub.core.news.known_slices import READER_BYTES
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.document_reader import name_of, reader_name
 from protocols.feeds import ParseContext
-from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from tests.support.documents import CONTEXT, rss
 

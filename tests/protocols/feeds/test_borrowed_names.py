@@ -8,7 +8,7 @@ from protocols.dates import parse_date
 from protocols.feeds import parse
 from protocols.feeds.document import DocumentKind, OpenedDocument
 from protocols.feeds.feedparsing import read_with_feedparser
-from protocols.feeds.names import ATOM, ATOM_03
+from protocols.feeds.namespaces import ATOM, ATOM_03
 from protocols.model import Author, Entry, Feed, ParsedFeed, Text
 from tests.support.documents import CONTEXT, atom, rss
 

@@ -15,7 +15,7 @@ import pytest
 
 from protocols.dates import parse_date
 from protocols.feeds import parse
-from protocols.feeds.names import NAMESPACES
+from protocols.feeds.namespaces import NAMESPACES
 from protocols.model import Entry, Text
 from protocols.protocol_errors import InvalidDocument
 from tests.protocols.feeds.carried import leaves, lost_values, values_of

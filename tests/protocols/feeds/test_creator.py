@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.creator import older_url
+from protocols.feeds.known_entries import KnownSlice, pack_known
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import content_hash, fingerprint
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.protocol_errors import (

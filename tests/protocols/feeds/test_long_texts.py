@@ -13,7 +13,7 @@ from msgspec import structs
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.limits import MAX_TEXT_BYTES
-from protocols.feeds.longtexts import LONG, LongTexts, StandInFound, shorten
+from protocols.feeds.long_texts import LONG, LongTexts, StandInFound, shorten
 from protocols.feeds.xml import parse_tree, read_shortened, read_whole_tree
 from protocols.model import ParsedFeed
 

@@ -7,7 +7,7 @@ import pytest
 from protocols.feeds import parse
 from protocols.feeds.document import open_document
 from protocols.feeds.feedparsing import read_with_feedparser
-from protocols.feeds.names import NAMESPACES, usual_uri
+from protocols.feeds.namespaces import NAMESPACES, usual_uri
 from protocols.model import Entry, Feed
 from tests.support.documents import CONTEXT, atom
 

@@ -18,9 +18,9 @@ from protocols.protocol_errors import (
     NotAFeed,
 )
 from protocols.scp.collection import CollectionHead, CollectionType
-from protocols.scp.read import sitemaps
+from protocols.scp.read import sitemap_reader
 from protocols.scp.read.heads import read_moment
-from protocols.scp.read.sitemaps import (
+from protocols.scp.read.sitemap_reader import (
     SiteFile,
     SiteSection,
     read_sitemap,
@@ -229,7 +229,7 @@ def test_a_wrong_section_is_named(element: str, problem: str) -> None:
             LimitExceeded,
         ),
         (gzip.compress(bytes(60_000_000)), LimitExceeded),
-        (b" " * (sitemaps.LARGEST + 1), LimitExceeded),
+        (b" " * (sitemap_reader.LARGEST + 1), LimitExceeded),
     ],
 )
 def test_what_is_no_sitemap_is_refused(body: bytes, error: type[FeedError]) -> None:

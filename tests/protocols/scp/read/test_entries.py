@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.read.collection_entries import entry_of_page, html_of_blocks
-from protocols.scp.read.collections import Warnings
+from protocols.scp.read.collection_reader import Warnings
 from protocols.scp.write.page import PageContext, page_line
 from tests.support.scp_files import collection, head, lines, page, read
 

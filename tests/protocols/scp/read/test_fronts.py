@@ -10,7 +10,7 @@ import pytest
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, Link
 from protocols.protocol_errors import FeedError, NotAFeed
-from protocols.scp.read.sitemaps import LARGEST
+from protocols.scp.read.sitemap_reader import LARGEST
 from tests.support.scp_files import NOW
 
 SITEMAP = (

@@ -15,7 +15,7 @@ from protocols.scp.read.plans import (
     plan_section,
     wanted_sections,
 )
-from protocols.scp.read.sitemaps import SiteFile, SiteMap
+from protocols.scp.read.sitemap_reader import SiteFile, SiteMap
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = DAY + timedelta(days=3)

@@ -24,7 +24,7 @@ from protocols.protocol_errors import (
     UnsupportedVersion,
 )
 from protocols.scp.collection import CollectionType
-from protocols.scp.read.collections import page_url
+from protocols.scp.read.collection_reader import page_url
 from protocols.scp.read.unpacking import ChecksumRule, Checksums, SizeLimits
 from tests.support.scp_files import (
     NOW,

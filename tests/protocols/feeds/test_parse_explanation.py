@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.feeds.explaining import (
+from protocols.feeds.lenient import parse_leniently
+from protocols.feeds.parse_explanation import (
     MOST_DROPPED,
     EntryRule,
     ParseExplanation,
     explain,
     explain_encoding,
 )
-from protocols.feeds.lenient import parse_leniently
 from tests.support.documents import atom, context, rss
 
 SITE = "<title>F</title><link>https://site.example/</link>"
