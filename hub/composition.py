@@ -45,12 +45,12 @@ from hub.limits.token_bucket import Rate, per_minute
 from hub.live.connection_quotas import divide_connections
 from hub.live.live_stream import LiveStream
 from hub.live.live_watch import LiveWatch
-from hub.local_topics import LocalTopics
 from hub.maintenance import Maintenance
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import CollectionPublisher
 from hub.publishing.collection_store import CollectionStore
 from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.page_visibility import PageKeeper
 from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.sites.site_bounds import SiteBounds
-from hub.setting_readers import (
+from hub.runtime.setting_readers import (
     DAY,
     Addresses,
     database,

@@ -15,7 +15,7 @@ import click
 
 from hub.admin_token import TokenUnreadable, read_token, token_file
 from hub.cli.wording import Failure, HubUnreachable
-from hub.setting_readers import origin_url
+from hub.runtime.setting_readers import origin_url
 from hub.settings import PREFIX, SettingError, Settings, load_settings
 
 CONNECT_SECONDS = 5.0

@@ -20,7 +20,7 @@ from hub.delivery.notifications import NotificationBody
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Network
 from hub.http.network_errors import NetworkError
-from hub.local_topics import name_topic
+from hub.publishing.local_topics import name_topic
 from hub.runtime.clock import Clock
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom

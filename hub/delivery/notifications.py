@@ -18,7 +18,7 @@ import structlog
 from msgspec.structs import replace
 
 from hub.core.status.feed_status import track_status
-from hub.local_topics import name_topic
+from hub.publishing.local_topics import name_topic
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.model import Deletion, Entry, Feed, Link, Notification

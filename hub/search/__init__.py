@@ -1,1 +1,1 @@
-"""Finding stored entries by their words: the index, and asking it."""
+"""The index of words, kept by a reader of the log."""

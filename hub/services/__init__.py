@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
-from hub.search.entry_search import SearchService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.entry_retrieval import ReplayService, RetrievalService
+from hub.services.entry_search import SearchService
 from hub.services.feed_lists import ListService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService

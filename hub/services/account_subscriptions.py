@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final, Protocol, Self
 
 from hub.delivery.digests import DAY
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedService
 from hub.services.feed_requests import AddFeed

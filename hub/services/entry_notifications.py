@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import NotificationBody
-from hub.local_topics import name_topic
+from hub.publishing.local_topics import name_topic
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.live.live_messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status

@@ -19,7 +19,7 @@ import structlog
 from hub.core.news.document_bodies import part_body
 from hub.core.status.feed_status import shown_status, track_status
 from hub.delivery.notifications import NotificationBody
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.offloading import run_in_thread
 from hub.services.account_subscriptions import is_null_device
 from hub.services.entry_notifications import CollectedEntries, render

@@ -11,7 +11,7 @@ from typing import Protocol
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import Plan
 from hub.ingest.fetcher import origin
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.feed_requests import (
     LONGEST_WAIT,

@@ -17,7 +17,7 @@ from hub.live.live_connections import (
     UnknownTopic,
 )
 from hub.live.live_stream import LiveStream
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.caching import SingleFlight
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics, read_topic

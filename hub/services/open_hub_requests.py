@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub.ping_queue import PingQueue, Taken

@@ -1,8 +1,8 @@
 """What is before all routes: a guard against requests to itself, and request limits.
 
-`hub.local_topics` resolves the hub's own address inside. Under another name of its
-host, by a redirect from outside or by an address, the hub may still ask itself: its
-requests say who sends them.
+`hub.publishing.local_topics` resolves the hub's own address inside. Under another name
+of its host, by a redirect from outside or by an address, the hub may still ask itself:
+its requests say who sends them.
 """
 
 from __future__ import annotations

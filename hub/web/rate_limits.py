@@ -19,7 +19,7 @@ from starlette.requests import HTTPConnection
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.metrics import Metrics
-from hub.setting_readers import Addresses
+from hub.runtime.setting_readers import Addresses
 from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000

@@ -22,7 +22,7 @@ from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.caching import KeyedLock
 from hub.runtime.clock import Clock
 from protocols.feeds import ParseContext

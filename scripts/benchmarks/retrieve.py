@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import SystemClock
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalRequest, RetrievalService

@@ -18,7 +18,7 @@ from hub.http.network_errors import NetworkError
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.services.open_hub_requests import WebSubService
 from hub.websub.callback_challenge import CallbackChallenges
 from hub.websub.intent_verification import IntentVerification

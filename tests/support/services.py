@@ -21,9 +21,9 @@ from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.live.connection_quotas import divide_connections
 from hub.live.live_stream import LiveStream
 from hub.live.live_watch import LiveWatch
-from hub.local_topics import LocalTopics
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import CollectionStore
+from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.publishing.page_visibility import PageKeeper
 from hub.push.received_pushes import ReceivedPushes

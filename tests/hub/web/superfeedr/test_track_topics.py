@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from hub.http.guard import Guard
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.services import SubscriptionService, TrackTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.topic_addresses import AddressCheck

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.search.entry_search import MOST_BYTES, MOST_WAITING, SearchService
+from hub.services.entry_search import MOST_BYTES, MOST_WAITING, SearchService
 from hub.services.service_errors import TooManyWaiting
 from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry

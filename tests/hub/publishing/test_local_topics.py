@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.local_topics import LocalTopics
+from hub.publishing.local_topics import LocalTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
 from hub.services.open_hub_requests import Ping
