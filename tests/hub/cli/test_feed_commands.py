@@ -118,16 +118,6 @@ def test_edit_needs_to_know_what_is_to_change(
     assert api.requests == []
 
 
-def test_a_known_feed_that_is_otherwise_is_trouble_with_the_reason(
-    fanfare: Fanfare, api: FakeApi
-) -> None:
-    reason = "feed 7 is there already, and adding does not change it"
-    api.answers[ADD] = (409, {"title": "Conflict", "detail": reason})
-    result = fanfare("feeds", "add", URL, "--private")
-    assert result.exit_code == 1
-    assert f"not added  {URL}\n  {reason}" in result.stderr
-
-
 CHOICES = [
     {"url": "https://example.org/news", "title": "News", "type": "application/rss+xml"},
     {"url": "https://example.org/blog", "title": "", "type": ""},

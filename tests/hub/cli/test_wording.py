@@ -8,7 +8,6 @@ import pytest
 
 from hub.cli import visible
 from hub.cli.wording import (
-    duration,
     moment,
     plural,
     print_facts,
@@ -17,21 +16,6 @@ from hub.cli.wording import (
 )
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (45, "45 s"),
-        (60, "1 min"),
-        (900, "15 min"),
-        (5_400, "1.5 h"),
-        (172_800, "2 d"),
-    ],
-)
-def test_durations_are_in_their_largest_unit(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(

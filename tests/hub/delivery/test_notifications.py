@@ -431,15 +431,6 @@ async def test_a_source_that_names_itself_is_subscribed_to_by_that() -> None:
     assert item["source"]["status"]["feed"] == own.href
 
 
-async def test_a_source_without_a_head_is_known_by_its_url_alone() -> None:
-    log = FakeLog(record := a_match())
-    log.sources[SOURCE] = SourceFeed("https://source.example/feed", None)
-
-    [item] = (await told(log, record))["items"]
-
-    assert item["source"]["status"]["feed"] == "https://source.example/feed"
-
-
 async def test_of_a_source_that_became_private_nothing_is_told() -> None:
     log = FakeLog(record := a_match())
 

@@ -426,29 +426,19 @@ async def test_a_rollback_of_the_whole_transaction_fails_the_whole_group(
     assert await pen.write(3) == 3, "the writer goes on"
 
 
-async def test_a_rollback_that_fails_fails_its_group_and_the_writer_goes_on(
-    pen: Pen,
+@pytest.mark.parametrize(("lost_rollbacks", "failing"), [(1, 1), (5, 3)])
+async def test_who_writes_while_no_rollback_works_is_told_and_then_it_goes_on(
+    pen: Pen, lost_rollbacks: int, failing: int
 ) -> None:
-    pen.disk.refusals = pen.disk.lost_rollbacks = 1
-    with pytest.raises(WriteFailed, match="disk I/O error"):
-        await pen.write(1)
-    assert "disk I/O error" in pen.writer.write_error
-
-    assert await pen.write(2) == 2
-
-    assert pen.written() == [2]
-    assert pen.writer.write_error == ""
-
-
-async def test_nobody_waits_while_no_rollback_works(pen: Pen) -> None:
-    pen.disk.refusals, pen.disk.lost_rollbacks = 1, 5
-    for number in range(3):
+    pen.disk.refusals, pen.disk.lost_rollbacks = 1, lost_rollbacks
+    for number in range(failing):
         with pytest.raises(WriteFailed, match="disk I/O error"):
             await pen.write(number)
-        assert pen.writer.write_error
+        assert "disk I/O error" in pen.writer.write_error
 
-    assert await pen.write(3) == 3
-    assert pen.written() == [3]
+    assert await pen.write(failing) == failing
+    assert pen.written() == [failing]
+    assert pen.writer.write_error == ""
 
 
 async def test_the_writer_outlives_whatever_a_unit_raises(pen: Pen) -> None:

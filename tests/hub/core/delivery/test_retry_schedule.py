@@ -27,8 +27,11 @@ def test_the_schedule_is_the_documented_one(failures: int, seconds: float) -> No
     assert retry_delay(failures, jitter=0.5) == pytest.approx(seconds)
 
 
-def test_the_eleventh_failure_is_the_last() -> None:
-    assert retry_delay(11, jitter=0.5) is None
+@pytest.mark.parametrize("retry_after", [None, 60.0])
+def test_the_eleventh_failure_is_the_last_whatever_the_callback_asks_for(
+    retry_after: float | None,
+) -> None:
+    assert retry_delay(11, jitter=0.5, retry_after=retry_after) is None
 
 
 @given(FAILURES, JITTER)
@@ -60,10 +63,6 @@ def test_retry_after_is_honoured_within_bounds(
 ) -> None:
     delay = retry_delay(1, jitter=0.5, retry_after=retry_after)
     assert delay == pytest.approx(seconds)
-
-
-def test_retry_after_does_not_add_tries() -> None:
-    assert retry_delay(FAILURES_ALLOWED + 1, jitter=0.5, retry_after=60.0) is None
 
 
 @pytest.mark.parametrize(

@@ -216,12 +216,6 @@ def test_wishes_make_the_period_longer(polling: Polling, period: float) -> None:
     assert planned(polling).period == pytest.approx(period)
 
 
-def test_a_poll_in_skipped_hours_moves_behind_them() -> None:
-    polling = healthy(24, hints=Hints(skip_hours=(13, 14)))
-
-    assert planned(polling).next_fetch == NOW.replace(hour=15)
-
-
 @pytest.mark.parametrize(
     ("jitter", "seconds"), [(0, 0), (1, 900), (-1, 900), (0.5, 450)]
 )

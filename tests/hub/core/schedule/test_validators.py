@@ -40,10 +40,13 @@ def test_validators_are_kept_byte_for_byte(etag: str) -> None:
     assert known == Validators(url=URL, etag=etag, last_modified="yesterday, or so")
 
 
-def test_a_200_replaces_both_and_what_it_does_not_send_is_gone() -> None:
-    known = next_validators(Polling(validators=KNOWN), answer(200, '"2"'))
+@pytest.mark.parametrize("url", [URL, "https://other.example/"])
+def test_a_200_replaces_all_with_what_it_sends_and_the_url_that_sent_it(
+    url: str,
+) -> None:
+    known = next_validators(Polling(validators=KNOWN), answer(200, '"2"', url=url))
 
-    assert known == Validators(url=URL, etag='"2"')
+    assert known == Validators(url=url, etag='"2"')
 
 
 def test_a_200_without_any_removes_them() -> None:
@@ -70,13 +73,6 @@ def test_a_304_updates_what_it_sends(fetched: Fetched, expected: Validators) -> 
 
 def test_a_304_that_nobody_asked_for_brings_none() -> None:
     assert next_validators(Polling(), answer(304, '"2"')) is None
-
-
-def test_validators_belong_to_the_url_that_sent_them() -> None:
-    other = "https://other.example/"
-    known = next_validators(Polling(validators=KNOWN), answer(200, '"2"', url=other))
-
-    assert known == Validators(url=other, etag='"2"')
 
 
 @pytest.mark.parametrize("status", [0, 200, 404, 500])

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.durations import duration
 from hub.core.schedule.poll_period import PlanningContext, PollingRules, explain
 from hub.core.schedule.posting_profile import with_posts
 from hub.core.status.plan_explanation import PlanExplanation, explain_plan
@@ -142,11 +141,3 @@ def test_it_is_told_how_far_habits_are_believed() -> None:
         "trust, minutes",
     ]
     assert all(0.9 < term.value < 1 for term in terms[2:5])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(45, "45 s"), (720, "12 min"), (12_600, "3.5 h"), (172_800, "2 d")],
-)
-def test_spans_are_told_in_the_largest_unit(seconds: float, words: str) -> None:
-    assert duration(seconds) == words

@@ -252,17 +252,6 @@ async def test_a_feed_that_was_never_fetched_is_fetched_before_the_answer(
     assert hub.poller.fetched == [feed.id]
 
 
-async def test_the_feeds_of_a_callback_are_fetched_before_the_answer_as_well(
-    ask: Ask, library: Library, hub: Hub
-) -> None:
-    feeds = [await library.add_feed(name, fetched=False) for name in ("one", "two")]
-    for name in ("one", "two"):
-        await library.subscribe(name)
-
-    assert (await ask(hub_callback=CALLBACK)).status_code == 200
-    assert sorted(hub.poller.fetched) == [feed.id for feed in feeds]
-
-
 async def test_a_few_are_fetched_at_once_and_one_that_fails_harms_no_other(
     ask: Ask, library: Library, hub: Hub
 ) -> None:
