@@ -76,7 +76,7 @@ class LiveStream:
         self._log = log_store
         self._channels = Channels()
         self._rendering = MessageRendering(
-            Notifications(log_store, hub_url), head.epoch
+            Notifications(log_store, hub_url), head.epoch, clock
         )
         self._reader = LogReader(
             log_store,

@@ -15,6 +15,7 @@ from hub.delivery.notifications import (
 from hub.live.live_connections import ChannelKey
 from hub.live.prepared_message import PreparedMessage
 from hub.runtime.caching import KeyedLock
+from hub.runtime.clock import Clock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.live.live_messages import NotificationMessage
 from storage.records import Cursor, FeedId, Format, Position, Record
@@ -22,6 +23,9 @@ from storage.records import Cursor, FeedId, Format, Position, Record
 KEPT_MESSAGES = 4_096
 """As many as a busy hub has records in half a minute: a crowd that comes back wants
 them all, and not all at the same moment."""
+KEPT_LONG = 256
+KEPT_SECONDS = 60.0
+"""How long more than `KEPT_LONG` are kept: a crowd has come back within that."""
 KEPT_BYTES = 32 * 2**20
 ENCODINGS = 5
 """How often a kept message is in memory at most: its body, as a message, as a frame, as
@@ -41,6 +45,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
     message: PreparedMessage | None
     shows: States
+    at: float  # monotonic, when it was rendered
 
     @property
     def size(self) -> int:
@@ -54,9 +59,10 @@ class MessageRendering:
     been told of that must not be taken back.
     """
 
-    def __init__(self, notifications: Notifications, epoch: str) -> None:
+    def __init__(self, notifications: Notifications, epoch: str, clock: Clock) -> None:
         self._notifications = notifications
         self._epoch = epoch
+        self._clock = clock
         self._locks: KeyedLock[_Rendered] = KeyedLock()
         self._kept: OrderedDict[_Rendered, _Kept] = OrderedDict()
         self._of_feeds: dict[FeedId, dict[_Rendered, None]] = {}
@@ -84,12 +90,12 @@ class MessageRendering:
         except NotRenderable:
             return None
         if document is None:
-            kept = _Kept(None, ())
+            kept = _Kept(None, (), self._clock.monotonic())
         else:
             message = self._message(record, key, rendered.prev, document)
             if len(document.body) > LARGE_BYTES:
                 await run_in_thread(message.encode)
-            kept = _Kept(message, document.shows)
+            kept = _Kept(message, document.shows, self._clock.monotonic())
         self._keep(rendered, kept)
         return kept.message
 
@@ -121,8 +127,17 @@ class MessageRendering:
         self._kept[rendered] = kept
         self._of_feeds.setdefault(rendered.key.feed_id, {})[rendered] = None
         self._kept_bytes += kept.size
-        while len(self._kept) > KEPT_MESSAGES or self._kept_bytes > KEPT_BYTES:
+        while self._has_too_many():
             self._drop(next(iter(self._kept)))
+
+    def _has_too_many(self) -> bool:
+        count = len(self._kept)
+        if count > KEPT_MESSAGES or self._kept_bytes > KEPT_BYTES:
+            return True
+        if count <= KEPT_LONG:
+            return False
+        oldest = next(iter(self._kept.values()))
+        return oldest.at + KEPT_SECONDS <= self._clock.monotonic()
 
     def _drop(self, rendered: _Rendered) -> None:
         self._kept_bytes -= self._kept.pop(rendered).size

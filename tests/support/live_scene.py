@@ -195,7 +195,7 @@ class LiveScene:
         self.writer = RecordingWriter()
         self.channels = Channels()
         rendering = MessageRendering(
-            Notifications(self.log, "http://hub.example/hub"), "e"
+            Notifications(self.log, "http://hub.example/hub"), "e", ManualClock()
         )
         last = records[-1].position if records else Position(0)
         self.metrics = Metrics()

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from hub.delivery.notifications import Notifications
 from hub.live.live_connections import ChannelKey
-from hub.live.message_rendering import MessageRendering
+from hub.live.message_rendering import KEPT_LONG, KEPT_SECONDS, MessageRendering
 from protocols.live.live_messages import NotificationMessage
 from storage.contract import LogStore
 from storage.records import (
@@ -23,6 +23,7 @@ from storage.records import (
     StoredEntry,
     Updates,
 )
+from tests.support.clock import ManualClock
 from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record
 
@@ -49,9 +50,9 @@ class HeldLog(FakeLog):
         return found
 
 
-def rendering_of(log: FakeLog) -> MessageRendering:
-    store = cast("LogStore", log)
-    return MessageRendering(Notifications(store, "https://hub.example/hub"), "e")
+def rendering_of(log: FakeLog, clock: ManualClock | None = None) -> MessageRendering:
+    notifications = Notifications(cast("LogStore", log), "https://hub.example/hub")
+    return MessageRendering(notifications, "e", clock or ManualClock())
 
 
 async def titles(rendering: MessageRendering, record: Record) -> list[str]:
@@ -76,6 +77,23 @@ async def test_a_message_is_kept_for_those_who_resume(
     first = await rendering.message(records[0], KEY, NEVER)
     log.states.clear()
     assert await rendering.message(records[0], KEY, NEVER) is first
+
+
+async def test_many_messages_are_kept_for_a_minute_and_the_last_ones_for_longer() -> (
+    None
+):
+    records = [a_record(number) for number in range(1, KEPT_LONG + 102)]
+    clock = ManualClock()
+    rendering = rendering_of(log := FakeLog(*records), clock)
+    kept = [await rendering.message(each, KEY, NEVER) for each in records[:-1]]
+    assert await rendering.message(records[0], KEY, NEVER) is kept[0]
+
+    clock.advance(KEPT_SECONDS)
+    await rendering.message(records[-1], KEY, NEVER)
+    log.states.clear()
+    last = [await rendering.message(each, KEY, NEVER) for each in records[102:-1]]
+    assert last == kept[102:]
+    assert await rendering.message(records[1], KEY, NEVER) is None, "it is forgotten"
 
 
 async def test_a_large_message_has_its_encodings_before_it_is_written() -> None:
