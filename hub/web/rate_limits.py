@@ -23,7 +23,7 @@ from hub.runtime.setting_readers import Addresses
 from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000
-_OF_PROXIES = ("x-forwarded-for", "forwarded")
+_OF_PROXIES = frozenset((b"x-forwarded-for", b"forwarded"))
 
 log = structlog.get_logger()
 
@@ -80,7 +80,7 @@ class RateLimits:
     def _look_for_proxy(self, connection: HTTPConnection) -> None:
         """Warn once if all who ask are probably counted as one. Anybody can send these
         headers: it is a hint, and nothing is done about it."""
-        if any(name in connection.headers for name in _OF_PROXIES):
+        if any(name in _OF_PROXIES for name, _ in connection.scope["headers"]):
             self._has_warned = True
             log.warning(
                 "proxy_not_trusted",
@@ -96,30 +96,12 @@ class RateLimits:
 
     def count_address(self, connection: HTTPConnection) -> RequestAllowance | None:
         """Count a request without a token, and tell what is left; None: no limit."""
-        address = self.client(connection)
-        return self._take("address", address, self._limits.of_address)
-
-    def _count(self, limit: str, key: str, rate: Rate | None, requests: int) -> None:
-        found = self._take(limit, key, rate, requests)
-        if found is not None and found.wait:
-            seconds = math.ceil(found.wait)
-            raise Problem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                f"too many requests with this {limit}; try again in {seconds} s",
-                headers={"Retry-After": str(seconds)},
-            )
-
-    def _take(
-        self, limit: str, key: str, rate: Rate | None, requests: int = 1
-    ) -> RequestAllowance | None:
+        address, rate = self.client(connection), self._limits.of_address
         if rate is None:
             return None
+        wait = self._take("address", address, rate)
         now = self._clock.monotonic()
-        bucket = self._buckets.of(key, rate, now)
-        wait = bucket.take(now, requests)
-        if wait:
-            self._metrics.limited.add(limit)
-        left = bucket.left(now)
+        left = self._buckets.of(address, rate, now).left(now)
         reset = wait or (rate.burst - left) / rate.per_second
         return RequestAllowance(
             limit=int(rate.burst),
@@ -128,13 +110,33 @@ class RateLimits:
             wait=wait,
         )
 
+    def _count(self, limit: str, key: str, rate: Rate | None, requests: int) -> None:
+        if rate is None:
+            return
+        if wait := self._take(limit, key, rate, requests):
+            seconds = math.ceil(wait)
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"too many requests with this {limit}; try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+    def _take(self, limit: str, key: str, rate: Rate, requests: int = 1) -> float:
+        """0.0: it is allowed; else the seconds until it will be."""
+        now = self._clock.monotonic()
+        wait = self._buckets.of(key, rate, now).take(now, requests)
+        if wait:
+            self._metrics.limited.add(limit)
+        return wait
+
 
 def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -> str:
     """Who asks: the peer, or the last one that trusted proxies say they ask for.
 
     A network of IPv6 that one customer commonly has, a /64, is one client.
     """
-    address = connection.client.host if connection.client else ""
+    peer = connection.client
+    address = peer.host if peer else ""
     if not _is_within(address, trusted):
         return _as_client(address)
     forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))

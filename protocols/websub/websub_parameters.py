@@ -94,6 +94,8 @@ def read_form(body: bytes, query: str = "") -> Form:
 
 def _pairs(text: str, field: str) -> list[tuple[str, str]]:
     """As `urllib.parse.parse_qsl`, in a third of its time."""
+    if not text:
+        return []
     if text.count("&") >= MOST_PARAMETERS:
         raise InvalidValue(field, f"at most {MOST_PARAMETERS} parameters")
     written = (each.partition("=") for each in text.replace("+", " ").split("&"))

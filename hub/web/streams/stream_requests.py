@@ -79,7 +79,7 @@ async def find_principal(
     to any site's request, so with a foreign ``Origin`` the header is refused; the
     administrator's token is, in the parameter. Raises `Problem` and `StorageError`.
     """
-    offered = connection.query_params.get("authorization")
+    offered = _parameter(connection, "authorization")
     if offered and not offered.isascii():
         raise Problem(
             HTTPStatus.UNAUTHORIZED, "authorization: expected base64 of user:token"
@@ -90,8 +90,16 @@ async def find_principal(
         if principal is not None:
             refuse_in_query(principal)
         return principal
-    if "authorization" in connection.headers and is_foreign(connection):
+    if "authorization" not in connection.headers:
+        return None
+    if is_foreign(connection):
         raise Problem(
             HTTPStatus.FORBIDDEN, "another site's requests take no Authorization header"
         )
     return await authenticator.identify(connection.headers)
+
+
+def _parameter(connection: HTTPConnection, name: str) -> str | None:
+    """Of the query, which most requests that are counted do not have."""
+    has_query = bool(connection.scope["query_string"])
+    return connection.query_params.get(name) if has_query else None
