@@ -25,6 +25,7 @@ from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.redelivery import Redeliveries
+from hub.feed_maintenance import Maintenance
 from hub.housekeeping import Housekeeping
 from hub.http import HttpNetwork, Network, Purpose, ResponseLimits
 from hub.http.exchange import MEBIBYTE
@@ -40,18 +41,17 @@ from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import draw_jitter
 from hub.limits.host_limiter import HostLimiter, RequestKind
-from hub.limits.hub_limiter import HubLimiter
+from hub.limits.push_hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
 from hub.live.connection_quotas import divide_connections
 from hub.live.live_stream import LiveStream
 from hub.live.live_watch import LiveWatch
-from hub.maintenance import Maintenance
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import CollectionPublisher
 from hub.publishing.collection_store import CollectionStore
-from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.publishing.page_visibility import PageKeeper
 from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber
 from hub.push.received_pushes import ReceivedPushes
@@ -62,11 +62,11 @@ from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
     CollectionService,
+    FeedListService,
     FeedReportService,
     FeedService,
     FrontPageService,
     HintService,
-    ListService,
     LiveService,
     MetricsService,
     OpenFeederService,
@@ -99,7 +99,7 @@ from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
 from protocols.http import user_agent
 from protocols.openfeeder.write.content_queries import AuthorDisplay
-from protocols.outlines import MOST_BYTES
+from protocols.opml import MOST_BYTES
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
@@ -362,7 +362,7 @@ async def build_hub(
         clock=clock,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock),
-        lists=ListService(list_fetcher, addresses, publisher_identity.of_hub),
+        lists=FeedListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
         superfeedr=superfeedr,
         websub=websub,

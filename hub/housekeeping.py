@@ -15,7 +15,7 @@ from functools import partial
 import structlog
 
 from hub.runtime.clock import Clock
-from hub.runtime.scheduling import ScheduledJob, scheduled
+from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
@@ -88,7 +88,7 @@ class Housekeeping:
                 self._purge_subscriptions,
             ),
             Job("wal_watched", "watching the write-ahead log", 60, self._watch_wal),
-            Job("leases_expired", "ending leases", 5, self._expire_leases),
+            Job("leases_expired", "ending leases", 5, self._end_expired_subscriptions),
             Job(
                 "former_secrets_forgotten",
                 "forgetting former secrets",
@@ -192,5 +192,5 @@ class Housekeeping:
         now = self._clock.now()
         return await self._storage.subscriptions.forget_secrets(now, PAGE)
 
-    async def _expire_leases(self) -> int:
+    async def _end_expired_subscriptions(self) -> int:
         return await self._storage.subscriptions.expire(self._clock.now(), PAGE)

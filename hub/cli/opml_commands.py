@@ -129,7 +129,7 @@ def _read_lists(hub: Hub, wanted: Document) -> Document:
 
 def _read_file(hub: Hub, path: Path) -> Document:
     """Read the file here; the hub fetches the lists that it includes."""
-    from protocols.outlines import MOST_BYTES, MOST_LISTS, OutlineWalk, read_outlines
+    from protocols.opml import MOST_BYTES, MOST_LISTS, OutlineWalk, read_outlines
     from protocols.protocol_errors import FeedError
 
     try:

@@ -23,7 +23,7 @@ from storage.records import (
     ChunkOutcome,
     DeliveryFlush,
     Flushed,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryMoved,
     RetryOpened,
@@ -45,7 +45,7 @@ class _Batch:
     outcomes: list[ChunkOutcome] = field(default_factory=list)
     opened: list[RetryOpened] = field(default_factory=list)
     moved: list[RetryMoved] = field(default_factory=list)
-    given_up: list[GivenUp] = field(default_factory=list)
+    given_up: list[NewDeadLetter] = field(default_factory=list)
     ended: list[tuple[SubscriptionId, str]] = field(default_factory=list)
     recovered: list[SubscriptionId] = field(default_factory=list)
     advanced: list[tuple[SubscriptionId, Position]] = field(default_factory=list)

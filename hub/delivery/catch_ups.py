@@ -17,7 +17,7 @@ from random import Random
 import msgspec
 import structlog
 
-from hub.core.delivery.catch_up import (
+from hub.core.delivery.catch_up_outcomes import (
     NOT_KEPT,
     NOT_RENDERABLE,
     CatchUpProgress,
@@ -35,7 +35,6 @@ from hub.core.delivery.delivery_outcome import (
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.ended_subscriptions import RecentlyEnded
-from hub.delivery.leases import Leases
 from hub.delivery.notifications import (
     NotificationBody,
     Notifications,
@@ -43,7 +42,8 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from hub.delivery.webhook import Poster
-from hub.limits.origin_limiter import origin_of
+from hub.delivery.work_leases import WorkLeases
+from hub.limits.callback_origin_limiter import origin_of
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from protocols.urls import selector_of
@@ -221,7 +221,7 @@ class CatchUps:
         poster: Poster,
         requests: CatchUpRequests,
         acknowledgements: Acknowledgements,
-        leases: Leases,
+        leases: WorkLeases,
         random: Random,
         endings: RecentlyEnded,
     ) -> None:
@@ -404,7 +404,7 @@ class RetryingSubscriptions:
         clock: Clock,
         catch_ups: CatchUps,
         acknowledgements: Acknowledgements,
-        leases: Leases,
+        leases: WorkLeases,
         *,
         crew: DrainingTaskGroup,
         limit: int,

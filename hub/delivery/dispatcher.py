@@ -20,12 +20,12 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries
-from hub.delivery.leases import Leases
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster, Sender, SlowRequests
+from hub.delivery.work_leases import WorkLeases
 from hub.http import Network, Purpose
-from hub.limits.origin_limiter import OriginLimiter
+from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
@@ -133,7 +133,7 @@ class _Run:
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         origins = OriginLimiter(lambda host: network.is_exempt(host, Purpose.CALLBACK))
         poster = Poster(self._slow_requests, origins, clock, sender, credits)
-        leases = Leases(clock, random)
+        leases = WorkLeases(clock, random)
         notifications = Notifications(storage.log, sender.hub_url)
         self._catch_ups = CatchUps(
             storage.log,

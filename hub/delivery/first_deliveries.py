@@ -20,13 +20,13 @@ from random import Random
 import msgspec
 import structlog
 
-from hub.core.delivery.catch_up import CatchUpProgress
+from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.core.delivery.delivery_outcome import (
     CallbackResponse,
     DeliveryOutcome,
     Verdict,
 )
-from hub.core.delivery.first_delivery import (
+from hub.core.delivery.first_delivery_outcomes import (
     FirstDelivery,
     delivered,
     demoted,
@@ -37,7 +37,6 @@ from hub.core.delivery.first_delivery import (
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.ended_subscriptions import RecentlyEnded
-from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
 from hub.delivery.notifications import (
     NotificationBody,
     Notifications,
@@ -45,8 +44,9 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from hub.delivery.webhook import SLOW_SECONDS, Poster
+from hub.delivery.work_leases import LEASE_SECONDS, RENEWAL_SECONDS, WorkLeases
+from hub.limits.callback_origin_limiter import origin_of
 from hub.limits.fair_queue import FairQueue
-from hub.limits.origin_limiter import origin_of
 from hub.runtime.background import DrainingTaskGroup, wait_for
 from hub.runtime.clock import Clock
 from storage.contract import DeliveryStore
@@ -89,7 +89,7 @@ class FirstDeliveries:
         poster: Poster,
         catch_ups: CatchUps,
         acknowledgements: Acknowledgements,
-        leases: Leases,
+        leases: WorkLeases,
         random: Random,
         endings: RecentlyEnded,
         *,
@@ -278,7 +278,7 @@ class Chunks:
         notifications: Notifications,
         first_deliveries: FirstDeliveries,
         acknowledgements: Acknowledgements,
-        leases: Leases,
+        leases: WorkLeases,
         *,
         limit: int,
     ) -> None:

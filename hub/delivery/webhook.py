@@ -28,7 +28,7 @@ from hub.delivery.notification_counter import NotificationCounter, lease_end
 from hub.delivery.notifications import NotificationBody
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError, TimedOut
-from hub.limits.origin_limiter import OriginLimiter
+from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread

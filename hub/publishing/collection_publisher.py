@@ -10,7 +10,7 @@ import structlog
 from hub.publishing.collection_builder import CollectionBuilder
 from hub.runtime.clock import Clock
 from hub.runtime.log_follower import GrowingLog, LogFollower
-from hub.runtime.scheduling import ScheduledJob, scheduled
+from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.errors import StorageError
 from storage.records import Cursor, Position
 

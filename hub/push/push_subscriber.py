@@ -40,7 +40,7 @@ from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError, OptedOut
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
-from hub.limits.hub_limiter import HubLimiter
+from hub.limits.push_hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from protocols.http import parse_retry_after

@@ -2,7 +2,7 @@
 
 Counting is an addition in memory, so it may be done for every delivery. Whatever can
 be asked of the database (backlog, due feeds) is not counted but asked when somebody
-looks: see `hub.services.hub_health`.
+looks: see `hub.services.hub_operations`.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.entry_retrieval import ReplayService, RetrievalService
 from hub.services.entry_search import SearchService
-from hub.services.feed_lists import ListService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
-from hub.services.hub_health import MetricsService, OperationsService
+from hub.services.hub_operations import MetricsService, OperationsService
 from hub.services.live_access import LiveService
 from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
+from hub.services.opml_lists import FeedListService
 from hub.services.public_pages import FrontPageService, PublicService
 from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
@@ -32,11 +32,11 @@ from storage.contract import Storage
 
 __all__ = [
     "CollectionService",
+    "FeedListService",
     "FeedReportService",
     "FeedService",
     "FrontPageService",
     "HintService",
-    "ListService",
     "LiveService",
     "MetricsService",
     "OpenFeederService",
@@ -64,7 +64,7 @@ class Services:
     clock: Clock
     feeds: FeedService
     feed_reports: FeedReportService
-    lists: ListService
+    lists: FeedListService
     subscriptions: SubscriptionService
     operations: OperationsService
     tokens: TokenService

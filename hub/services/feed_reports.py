@@ -19,7 +19,7 @@ from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.records import FeedId, Standing, StoredBody, StoredFeed
+from storage.records import FeedId, FeedStatistics, StoredBody, StoredFeed
 
 SHOWN_RELATED = 10
 
@@ -31,7 +31,7 @@ class FeedReport:
     feed: StoredFeed
     subscribers: int
     plan: Plan
-    standing: Standing | None = None  # None before the first maintenance
+    standing: FeedStatistics | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
     site: SiteFacts | None = None  # of one that is read by many requests
     push: PushFacts | None = None  # of one that names a hub

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_sync import PageChanges
 from hub.publishing.page_cache import MadePage, PageCache
-from hub.publishing.page_changes import PageChanges
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.content_queries import (

@@ -18,7 +18,7 @@ import hub
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
-from protocols.outlines import FeedOutline, render_opml
+from protocols.opml import FeedOutline, render_opml
 from protocols.protocol_errors import InvalidValue
 from protocols.safe_urls import safe_entry, safe_feed
 from protocols.topic_pages import PagePlace, TopicFormat, TopicPage, render_topic_page

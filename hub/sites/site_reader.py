@@ -42,7 +42,7 @@ from hub.ingest.fetcher import FetchRequest
 from hub.ingest.visit_slots import SiteSlots
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from hub.sites.spool import Spool, Spools, spooling_request, unroll, verify
+from hub.sites.collection_spool import Spool, Spools, spooling_request, unroll, verify
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
 from protocols.protocol_errors import FeedError

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services import OperationsService
-from hub.services.hub_health import MetricsService
+from hub.services.hub_operations import MetricsService
 from hub.web.json_output import JsonObject, json_response
 from hub.web.operation import JSON, TEXT, Operation, Routes
 from protocols.prometheus import CONTENT_TYPE, render

@@ -237,7 +237,7 @@ class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
             return LimitExceeded(error.what, error.limit, line)
         return MalformedDocument(error.cause, line, error.column)
 
-    def sign(
+    def note_reading(
         self, parsed: ParsedFeed, path: str = "", outline: Outline | None = None
     ) -> ParsedFeed:
         """The same feed with this document's way of being read written on it."""

@@ -81,13 +81,13 @@ def _read(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
 def _read_json(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
     """As it is, or mended; the error is that of the first that is UTF-8."""
     try:
-        return document.sign(read_json(document.body, context))
+        return document.note_reading(read_json(document.body, context))
     except MalformedDocument:
         encoded = repair_encoding(document)
         mended = repair_json(encoded)
         if mended is document:
             raise
     try:
-        return mended.sign(read_json(mended.body, context))
+        return mended.note_reading(read_json(mended.body, context))
     except MalformedDocument:
-        return encoded.sign(read_json(encoded.body, context))
+        return encoded.note_reading(read_json(encoded.body, context))

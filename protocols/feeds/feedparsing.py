@@ -269,7 +269,7 @@ def read_with_feedparser(
             draft.id = first or draft.id
             _complete_item(draft, entry)
     parsed = assemble(format, head, drafts, written=written)
-    return document.sign(parsed, "feedparser")
+    return document.note_reading(parsed, "feedparser")
 
 
 def _without_declaration(body: bytes) -> bytes:

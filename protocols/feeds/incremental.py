@@ -96,10 +96,10 @@ def _read_with_place(
         ),
     )
     if found is not None:
-        return found[0], document.sign(found[1])
+        return found[0], document.note_reading(found[1])
     opened, root = build_tree(document)
     place = find_place(root) if opened is document else None
-    return place, opened.sign(read_tree(root, opened.body, context))
+    return place, opened.note_reading(read_tree(root, opened.body, context))
 
 
 def _read_around(
@@ -163,7 +163,7 @@ def _read_parts(
         keys=passed.keys,
         region=known.region,
     )
-    return document.sign(parsed, PATH, outline)
+    return document.note_reading(parsed, PATH, outline)
 
 
 def _read_with_stand_ins(

@@ -102,7 +102,9 @@ def _recover(
     try:
         if begun != _count_entries(root):
             return None
-        return document.sign(read_whole_tree(root, document.body, context), "recovered")
+        return document.note_reading(
+            read_whole_tree(root, document.body, context), "recovered"
+        )
     except ValueError:
         # Recovery lets through what lxml itself refuses: names such as "a:", and
         # half characters.

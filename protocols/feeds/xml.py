@@ -61,9 +61,9 @@ def parse_xml(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
         lambda root, body, texts: read_whole_tree(root, body, context, texts),
     )
     if parsed is not None:
-        return document.sign(parsed)
+        return document.note_reading(parsed)
     document, root = build_tree(document)
-    return document.sign(read_whole_tree(root, document.body, context))
+    return document.note_reading(read_whole_tree(root, document.body, context))
 
 
 def read_shortened(body: bytes, read: TreeReader[Result]) -> Result | None:

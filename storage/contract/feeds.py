@@ -13,6 +13,8 @@ from storage.records import (
     FeedId,
     FeedPush,
     FeedState,
+    FeedStatistics,
+    FeedStatisticsWrite,
     FetchTarget,
     HiddenFeeds,
     NewFeed,
@@ -23,8 +25,6 @@ from storage.records import (
     PushCount,
     PushHub,
     SiteTally,
-    Standing,
-    StandingWrite,
     StoredFeed,
     StoredSitePage,
 )
@@ -187,11 +187,11 @@ class StandingStore(Protocol):
         """Feeds that are not removed, the longest due first."""
         ...
 
-    async def save(self, standings: Sequence[StandingWrite]) -> None:
+    async def save(self, standings: Sequence[FeedStatisticsWrite]) -> None:
         """Those of feeds that were purged meanwhile are left out."""
         ...
 
-    async def get(self, feed_id: FeedId) -> Standing | None:
+    async def get(self, feed_id: FeedId) -> FeedStatistics | None:
         """None before the first maintenance."""
         ...
 

@@ -142,7 +142,7 @@ class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
     due: datetime | None = None
 
 
-class GivenUp(msgspec.Struct, frozen=True, kw_only=True):
+class NewDeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """Records up to ``last`` are given up: they become a dead letter.
 
     It extends an adjoining one. The retry, if any, is closed with ``from_position`` =
@@ -168,7 +168,7 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: tuple[ChunkOutcome, ...] = ()
     opened: tuple[RetryOpened, ...] = ()
     moved: tuple[RetryMoved, ...] = ()
-    given_up: tuple[GivenUp, ...] = ()
+    given_up: tuple[NewDeadLetter, ...] = ()
     ended: tuple[tuple[SubscriptionId, str], ...] = ()  # 410: not told, it knows
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
     advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there

@@ -51,7 +51,7 @@ def lateness(due: datetime, pace: Pace, now: datetime) -> float:
 # --- maintenance ---
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Of one feed, as docs/status.md defines it."""
 
     maintained_at: datetime
@@ -60,12 +60,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     is_stale: bool = False
 
 
-class StandingWrite(msgspec.Struct, frozen=True, kw_only=True):
+class FeedStatisticsWrite(msgspec.Struct, frozen=True, kw_only=True):
     """A standing with what it is made of: the feed's ``site`` (host and path of its
     page, "" if it names none), and the ``places`` (the same) its entries link to."""
 
     feed_id: FeedId
-    standing: Standing
+    standing: FeedStatistics
     site: str
     places: frozenset[str]
     due: datetime  # when the next maintenance is
@@ -324,7 +324,7 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     keeps_body: bool  # some active subscription is sent it
     subscribers: int
     is_error_awaited: bool = False  # by who came when the log had it no more
-    standing: Standing | None = None  # None before the first maintenance
+    standing: FeedStatistics | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it

@@ -11,10 +11,10 @@ import msgspec
 from protocols.model import Deletion, Entry, Feed, Status
 from storage.records.feeds import (
     FeedState,
+    FeedStatistics,
     Polling,
     PushWrite,
     SiteWrite,
-    Standing,
     StoredFeed,
 )
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
@@ -206,7 +206,7 @@ class EntrySource(msgspec.Struct, frozen=True, kw_only=True):
 
     feed: StoredFeed
     head: bytes | None
-    standing: Standing | None = None  # None before the first maintenance
+    standing: FeedStatistics | None = None  # None before the first maintenance
 
 
 # --- search ---

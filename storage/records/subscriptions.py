@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from storage.records.feeds import Standing, StoredFeed
+from storage.records.feeds import FeedStatistics, StoredFeed
 from storage.records.identities import (
     AccountId,
     FeedId,
@@ -122,7 +122,7 @@ class ListedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
     subscription: Subscription
     feed: StoredFeed
-    standing: Standing | None = None  # None before the first maintenance
+    standing: FeedStatistics | None = None  # None before the first maintenance
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from protocols.urls import normal_url
 from storage.records import AccountId, Bound, ListedSubscription, Listing, ListingSearch
 from storage.secrets import SecretBox
+from storage.sqlite.feed_statistics import read_standing
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key, read_feed, read_subscription
-from storage.sqlite.standings import read_standing
 
 Condition = tuple[str, tuple[object, ...]]
 

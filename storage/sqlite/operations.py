@@ -18,6 +18,7 @@ from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milli
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
+from storage.sqlite.feed_statistics import SqliteStandings
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
 from storage.sqlite.listings import SqliteListings
@@ -28,7 +29,6 @@ from storage.sqlite.readers import Readers
 from storage.sqlite.schema import latest_version
 from storage.sqlite.search import SqliteSearch
 from storage.sqlite.sites import SqliteSites
-from storage.sqlite.standings import SqliteStandings
 from storage.sqlite.stored_entries import SqliteEntries
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens

@@ -9,7 +9,7 @@ import sqlite3
 from enum import Enum, auto
 
 from storage.errors import NotFound, StorageBusy
-from storage.records import GivenUp, RetryMoved, RetryOpened
+from storage.records import NewDeadLetter, RetryMoved, RetryOpened
 from storage.sqlite.columns import to_milliseconds
 
 END = 2**63 - 1
@@ -314,7 +314,7 @@ def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> N
 
 
 def give_up(
-    given_up: GivenUp, closed: set[Lease], connection: sqlite3.Connection
+    given_up: NewDeadLetter, closed: set[Lease], connection: sqlite3.Connection
 ) -> RetryFate:
     """Make a dead letter of what it did not get, and close the retry.
 
@@ -346,7 +346,7 @@ def give_up(
 
 
 def _keep_undelivered(
-    given_up: GivenUp,
+    given_up: NewDeadLetter,
     standing: int,
     skipped: Skipped,
     connection: sqlite3.Connection,

@@ -49,8 +49,8 @@ from storage.sqlite.columns import (
     from_milliseconds_or_none,
     to_milliseconds_or_none,
 )
+from storage.sqlite.feed_statistics import read_standing
 from storage.sqlite.readers import Row
-from storage.sqlite.standings import read_standing
 
 _status_decoder = msgspec.json.Decoder(Status)
 

@@ -18,9 +18,9 @@ from storage.sqlite.columns import (
     to_milliseconds,
 )
 from storage.sqlite.connection_threads import read_only
+from storage.sqlite.feed_statistics import read_standing
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import ENTRY, hash_key, read_entry, read_feed
-from storage.sqlite.standings import read_standing
 
 NEWEST = (
     f"SELECT {ENTRY}"

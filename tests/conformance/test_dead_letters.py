@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from storage.errors import NotFound, StorageBusy
 from storage.records import (
     DeadLetter,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RecordKind,
     Retention,
@@ -27,8 +27,8 @@ REASON = "answered 500 (after 11 tries)"
 
 def given_up(
     subscription: Subscription, first: int, last: int, lease_id: int = 0
-) -> GivenUp:
-    return GivenUp(
+) -> NewDeadLetter:
+    return NewDeadLetter(
         subscription_id=subscription.id,
         lease_id=lease_id,
         first=Position(first),

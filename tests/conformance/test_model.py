@@ -30,7 +30,7 @@ from storage.records import (
     FeedChange,
     FeedState,
     Format,
-    GivenUp,
+    NewDeadLetter,
     NewFeed,
     NewSubscription,
     Polling,
@@ -375,8 +375,8 @@ class Comparison(RuleBasedStateMachine):
         flush = DeliveryFlush(at=self._now, given_up=(lost,))
         self._do(lambda storage: storage.deliveries.flush(flush))
 
-    def _given_up(self, of: int, lease: int, first: int, last: int) -> GivenUp:
-        return GivenUp(
+    def _given_up(self, of: int, lease: int, first: int, last: int) -> NewDeadLetter:
+        return NewDeadLetter(
             subscription_id=of,
             lease_id=lease,
             first=Position(first),

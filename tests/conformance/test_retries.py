@@ -9,7 +9,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records import (
     Attempt,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RecordKind,
     RetryingSubscription,
@@ -290,7 +290,7 @@ async def test_nothing_is_opened_or_given_up_of_a_chunk_that_somebody_else_deliv
     await scene.publish(feed, "k")
     (stale,) = await scene.claim(lease_id=1)
     (ours,) = await scene.claim(at(65), lease_id=2)
-    lost = GivenUp(
+    lost = NewDeadLetter(
         subscription_id=given_up.id,
         lease_id=0,
         chunk=(stale.id, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from protocols.outlines import read_outlines
+from protocols.opml import read_outlines
 from tests.support.command import fanfare, knowing
 from tests.support.hub_process import HubProcess
 from tests.support.site import Site

@@ -37,7 +37,7 @@ from protocols.openfeeder.read.places import discovery_places, places_in_llms
 from protocols.openfeeder.read.site_answers import read_front, read_listing, read_page
 from protocols.openfeeder.read.site_entries import content_of as openfeeder_content
 from protocols.openfeeder.read.site_entries import entry_of, is_of
-from protocols.outlines import read_outlines
+from protocols.opml import read_outlines
 from protocols.protocol_errors import FeedError, InvalidValue
 from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collection_reader import CollectionReader

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem
 from protocols.websub.signatures import sign, sign_webhook, verify, verify_webhook

@@ -40,7 +40,7 @@ ASKING = {
     "hub.sites.feed_finder": {"a page that is looked at", "a feed that a page names"},
     "hub.ingest.polite_fetchers": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
     "hub.websub.topic_admission": {"a topic of the open hub"},
-    "hub.services.feed_lists": {"a list of feeds", "a list that another includes"},
+    "hub.services.opml_lists": {"a list of feeds", "a list that another includes"},
     "hub.core.sites.": {
         "a site that a page names",
         "the endpoint of an openfeeder site",

@@ -19,7 +19,7 @@ import aiohttp
 NOTHING_STORED = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-class Standing(StrEnum):
+class FeedStatistics(StrEnum):
     IN = "in"
     OUT = "out"
     UNKNOWN = "unknown"
@@ -32,15 +32,15 @@ class Member:
 
     callback: str
     id: int = 0
-    standing: Standing = Standing.OUT
+    standing: FeedStatistics = FeedStatistics.OUT
     since: float = 0.0
     refused: int = 0
 
     @contextmanager
-    def becoming(self, standing: Standing) -> Iterator[None]:
+    def becoming(self, standing: FeedStatistics) -> Iterator[None]:
         """While the hub is asked for it; an answer of 503 leaves all as it was."""
         before = self.standing
-        self._settle(Standing.UNKNOWN)
+        self._settle(FeedStatistics.UNKNOWN)
         try:
             yield
         except aiohttp.ClientResponseError as error:
@@ -52,18 +52,18 @@ class Member:
 
     def look(self, listed: Mapping[str, int]) -> str:
         """What is wrong with what the hub lists; "" for what was not known."""
-        found = Standing.IN if self.callback in listed else Standing.OUT
+        found = FeedStatistics.IN if self.callback in listed else FeedStatistics.OUT
         expected, self.id = self.standing, listed.get(self.callback, self.id)
         if found is not expected:
             self._settle(found)
-        if expected in (found, Standing.UNKNOWN):
+        if expected in (found, FeedStatistics.UNKNOWN):
             return ""
         return (
             f"{self.callback} is {found} the hub's list, but was {expected} by its last"
             f" answer ({self.refused} were 503)"
         )
 
-    def _settle(self, standing: Standing) -> None:
+    def _settle(self, standing: FeedStatistics) -> None:
         self.standing, self.since = standing, monotonic()
 
 
@@ -82,14 +82,14 @@ class Members:
     def subscribed(self) -> int:
         """How many; raises `AssertionError` while that is not known."""
         standings = [each.standing for each in self.all.values()]
-        assert Standing.UNKNOWN not in standings
-        return standings.count(Standing.IN)
+        assert FeedStatistics.UNKNOWN not in standings
+        return standings.count(FeedStatistics.IN)
 
     def look(self, listed: Mapping[str, int]) -> Iterator[str]:
         """What is wrong with the hub's list: callbacks and ids of its subscriptions."""
         for callback in listed.keys() - self.all.keys():
             yield f"{callback} is subscribed, and nobody asked for it"
         for member in self.all.values():
-            self.looked_up += member.standing is Standing.UNKNOWN
+            self.looked_up += member.standing is FeedStatistics.UNKNOWN
             if complaint := member.look(listed):
                 yield complaint

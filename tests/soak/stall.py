@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from hub.delivery.leases import LEASE_SECONDS
+from hub.delivery.work_leases import LEASE_SECONDS
 from tests.support.stage import Stage, open_stage
 from tests.support.subscribers import Reply, Subscriber
 from tests.support.waiting import eventually

@@ -22,8 +22,8 @@ from time import monotonic
 import httptools
 import uvloop
 
+from hub.limits.callback_origin_limiter import HIGHEST_LIMIT
 from hub.limits.host_limiter import INTERVAL
-from hub.limits.origin_limiter import HIGHEST_LIMIT
 from tests.soak.odd_process import odd_hub
 from tests.soak.overdue_hub import Overdue, write_overdue
 from tests.support.waiting import eventually

@@ -7,9 +7,9 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from tests.soak.members import Member, Members, Standing
+from tests.soak.members import FeedStatistics, Member, Members
 
-IN, OUT, UNKNOWN = Standing.IN, Standing.OUT, Standing.UNKNOWN
+IN, OUT, UNKNOWN = FeedStatistics.IN, FeedStatistics.OUT, FeedStatistics.UNKNOWN
 LISTED = {"a": 7}
 
 
@@ -19,7 +19,9 @@ def answered(status: int) -> aiohttp.ClientResponseError:
     return aiohttp.ClientResponseError(asked, (), status=status)
 
 
-def ask(member: Member, wanted: Standing, error: BaseException | None = None) -> None:
+def ask(
+    member: Member, wanted: FeedStatistics, error: BaseException | None = None
+) -> None:
     with member.becoming(wanted):
         if error is not None:
             raise error
@@ -27,7 +29,7 @@ def ask(member: Member, wanted: Standing, error: BaseException | None = None) ->
 
 @pytest.mark.parametrize(("before", "wanted"), [(OUT, IN), (IN, OUT)])
 def test_what_the_hub_acknowledged_or_refused_is_known(
-    before: Standing, wanted: Standing
+    before: FeedStatistics, wanted: FeedStatistics
 ) -> None:
     member = Member("a", standing=before)
     with pytest.raises(aiohttp.ClientResponseError):
@@ -66,7 +68,7 @@ def test_what_it_did_not_answer_is_looked_up_once_and_holds_from_then_on(
     ("standing", "listed"), [(OUT, LISTED), (IN, {}), (OUT, {"b": 1})]
 )
 def test_a_list_that_is_not_what_was_answered_is_a_broken_promise(
-    standing: Standing, listed: dict[str, int]
+    standing: FeedStatistics, listed: dict[str, int]
 ) -> None:
     members = Members({"a": Member("a", standing=standing)})
     assert len(list(members.look(listed))) == 1

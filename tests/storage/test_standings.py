@@ -10,9 +10,9 @@ from storage.contract import Storage
 from storage.records import (
     FeedId,
     FeedState,
+    FeedStatistics,
+    FeedStatisticsWrite,
     Polling,
-    Standing,
-    StandingWrite,
 )
 from tests.support.new_database import open_new
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
@@ -30,8 +30,8 @@ async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
 
 
 async def stand(storage: Storage, feed_id: int, site: str = "", *places: str) -> None:
-    standing = Standing(maintained_at=START, popularity=1.5, porn_rank=0.2)
-    write = StandingWrite(
+    standing = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
+    write = FeedStatisticsWrite(
         feed_id=FeedId(feed_id),
         standing=standing,
         site=site,
@@ -66,7 +66,7 @@ async def test_a_standing_goes_with_what_a_fetch_starts_from(storage: Storage) -
     await stand(storage, feed.id)
 
     [after] = await storage.feeds.targets([feed.id])
-    expected = Standing(maintained_at=START, popularity=1.5, porn_rank=0.2)
+    expected = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
     assert after.standing == await storage.standings.get(feed.id) == expected
 
 

@@ -29,7 +29,7 @@ from protocols.openfeeder.read.site_answers import (
     read_page,
 )
 from protocols.openfeeder.read.site_entries import entry_of
-from protocols.outlines import read_outlines
+from protocols.opml import read_outlines
 from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collection_reader import CollectionReader
 from protocols.scp.read.heads import HeadRules

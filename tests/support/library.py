@@ -17,6 +17,8 @@ from storage.records import (
     DocumentWrite,
     FeedChange,
     FeedId,
+    FeedStatistics,
+    FeedStatisticsWrite,
     FetchCommit,
     Format,
     Matched,
@@ -26,8 +28,6 @@ from storage.records import (
     Polling,
     RecordKind,
     RecordWrite,
-    Standing,
-    StandingWrite,
     StoredFeed,
     Subscription,
     TokenScope,
@@ -123,8 +123,8 @@ class Library:
         login = FeedChange(credentials=Credentials(username="u"))
         await self.hub.storage.feeds.edit(self.feeds[name], login, "", START)
 
-    async def maintain(self, name: str, standing: Standing) -> None:
-        write = StandingWrite(
+    async def maintain(self, name: str, standing: FeedStatistics) -> None:
+        write = FeedStatisticsWrite(
             feed_id=self.feeds[name],
             standing=standing,
             site="",

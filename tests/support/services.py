@@ -30,11 +30,11 @@ from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
+    FeedListService,
     FeedReportService,
     FeedService,
     FrontPageService,
     HintService,
-    ListService,
     LiveService,
     MetricsService,
     OpenFeederService,
@@ -372,7 +372,7 @@ async def open_hub(
             ),
             feeds=feeds,
             feed_reports=FeedReportService(storage, poller, clock),
-            lists=ListService(OneList(), addresses, "Fanfare"),
+            lists=FeedListService(OneList(), addresses, "Fanfare"),
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(
                 storage,

@@ -10,7 +10,7 @@ import msgspec
 from storage.records import (
     Attempt,
     ChunkOutcome,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryMoved,
     RetryOpened,
@@ -59,7 +59,7 @@ class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     outcome: ChunkOutcome | None = None
     opened: RetryOpened | None = None
     moved: RetryMoved | None = None
-    given_up: GivenUp | None = None
+    given_up: NewDeadLetter | None = None
     ended: tuple[SubscriptionId, str] | None = None
     recovered: SubscriptionId | None = None
     advanced: tuple[SubscriptionId, Position] | None = None

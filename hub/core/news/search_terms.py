@@ -27,10 +27,10 @@ from storage.records import (
     Both,
     Either,
     EntryId,
+    FeedStatistics,
     Phrase,
     PlaceTerm,
     SearchDocument,
-    Standing,
     StoredFeed,
     Term,
 )
@@ -40,7 +40,7 @@ EVERYWHERE = PlaceTerm("any")
 
 
 def searched_subject(
-    entry: Entry, head: Feed, feed: StoredFeed, standing: Standing | None = None
+    entry: Entry, head: Feed, feed: StoredFeed, standing: FeedStatistics | None = None
 ) -> Subject:
     """As track queries see it, and its authors' names as well; ``standing`` is the
     feed's, None before its first maintenance."""

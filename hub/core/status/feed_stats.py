@@ -47,7 +47,7 @@ class WordList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """As `storage.records.StandingWrite` has them."""
+    """As `storage.records.FeedStatisticsWrite` has them."""
 
     site: str
     places: frozenset[str]

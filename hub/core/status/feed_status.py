@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status
-from storage.records import FeedState, Polling, Standing, StoredFeed
+from storage.records import FeedState, FeedStatistics, Polling, StoredFeed
 
 TRACK_PERIOD = 900
 """Seconds; what Superfeedr told of every track feed."""
@@ -56,7 +56,7 @@ def status_of(
     polling: Polling,
     next_fetch: datetime,
     title: str,
-    standing: Standing | None = None,
+    standing: FeedStatistics | None = None,
 ) -> Status:
     """The status after a fetch, as it is logged: docs/status.md."""
     return Status(
@@ -77,7 +77,7 @@ def status_of(
     )
 
 
-def shown_status(feed: StoredFeed, standing: Standing | None) -> Status:
+def shown_status(feed: StoredFeed, standing: FeedStatistics | None) -> Status:
     """As of the last fetch; ``standing`` None: it was not maintained yet.
 
     Clients break where a time is missing: of what has not happened it is that when

@@ -12,7 +12,7 @@ from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
 from hub.web.json_output import JsonObject, Time, named_schema
 from protocols.model import Hints
-from protocols.outlines import ListedFeed, OutlineWalk, WalkedList
+from protocols.opml import ListedFeed, OutlineWalk, WalkedList
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedState,

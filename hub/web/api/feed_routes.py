@@ -12,8 +12,8 @@ from starlette.responses import Response
 from hub.core.status.findings import FindingKind
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
-from hub.services.feed_lists import ListService
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
+from hub.services.opml_lists import FeedListService
 from hub.services.service_errors import SeveralFeeds
 from hub.sites.feed_finder import LookupKind
 from hub.web.api.feed_json import (
@@ -48,7 +48,7 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
-from protocols.outlines import DEEPEST, MOST_LISTS
+from protocols.opml import DEEPEST, MOST_LISTS
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
@@ -154,7 +154,7 @@ class FeedRoutes(Routes):
         self,
         feeds: FeedService,
         reports: FeedReportService,
-        lists: ListService,
+        lists: FeedListService,
         storage: Storage,
     ) -> None:
         self._storage = storage

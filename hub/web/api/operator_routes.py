@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services import OperationsService
-from hub.services.hub_health import Health
+from hub.services.hub_operations import Health
 from hub.services.served_collections import CollectionService
 from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import ApiOperation, Routes

@@ -16,7 +16,7 @@ from hub.services.public_pages import (
 from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.request_input import path_id, query_whole
-from protocols.outlines import OPML_TYPE
+from protocols.opml import OPML_TYPE
 from protocols.topic_pages import TopicFormat
 from storage.records import EntryId, FeedId
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from hub.core.delivery.catch_up import NOT_KEPT, CatchUpProgress
+from hub.core.delivery.catch_up_outcomes import NOT_KEPT, CatchUpProgress
 from hub.delivery.catch_ups import (
     BATCH_BYTES,
     PAGE,

@@ -9,11 +9,11 @@ from typing import cast
 
 import pytest
 
-from hub.core.delivery.first_delivery import FirstDelivery
+from hub.core.delivery.first_delivery_outcomes import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries, Member, OpenChunk
-from hub.delivery.leases import LEASE_SECONDS, Leases
 from hub.delivery.notifications import Notifications
+from hub.delivery.work_leases import LEASE_SECONDS, WorkLeases
 from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageFull
 from storage.records import ClaimedChunk, ClaimTerms, Record, SubscriptionId
@@ -120,7 +120,7 @@ class Scene:
             Notifications(cast("LogStore", self.log), "https://hub.example/hub"),
             cast("FirstDeliveries", self.taken),
             Acknowledgements(deliveries, self.clock),
-            Leases(self.clock, Random(1)),
+            WorkLeases(self.clock, Random(1)),
             limit=limit,
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from hub.limits.origin_limiter import HIGHEST_LIMIT
+from hub.limits.callback_origin_limiter import HIGHEST_LIMIT
 from storage.errors import NotFound
 from storage.records import SubscriptionId
 from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene

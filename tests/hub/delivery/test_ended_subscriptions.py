@@ -7,14 +7,14 @@ from typing import cast
 
 import orjson
 
-from hub.core.delivery.catch_up import CatchUpProgress
+from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps
 from hub.delivery.ended_subscriptions import RecentlyEnded
-from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster
+from hub.delivery.work_leases import WorkLeases
 from storage.contract import DeliveryStore, LogStore, Storage
 from storage.records import (
     ClaimedChunk,
@@ -160,7 +160,7 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
         cast("Poster", poster),
         CatchUpRequests(log, Notifications(log, "https://hub.example/hub")),
         Acknowledgements(cast("DeliveryStore", None), clock),
-        Leases(clock, Random(1)),
+        WorkLeases(clock, Random(1)),
         Random(1),
         endings,
     )

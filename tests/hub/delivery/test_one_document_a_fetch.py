@@ -12,9 +12,14 @@ from typing import cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hub.core.delivery.catch_up import CatchUpProgress, finished, held_up, progressed
+from hub.core.delivery.catch_up_outcomes import (
+    CatchUpProgress,
+    finished,
+    held_up,
+    progressed,
+)
 from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
-from hub.core.delivery.first_delivery import (
+from hub.core.delivery.first_delivery_outcomes import (
     FirstDelivery,
     delivered,
     nothing_to_send,

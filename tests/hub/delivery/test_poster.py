@@ -14,7 +14,7 @@ from hub.delivery.notifications import NotificationBody
 from hub.delivery.webhook import Poster, Sender, SlowRequests
 from hub.http import Answer, Purpose, Request
 from hub.http.network_errors import BadAnswer, TimedOut
-from hub.limits.origin_limiter import OriginLimiter
+from hub.limits.callback_origin_limiter import OriginLimiter
 from protocols.websub.signatures import verify
 from protocols.websub.websub_parameters import ENDLESS_LEASE
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position

@@ -7,10 +7,10 @@ from datetime import datetime
 from random import Random
 from typing import cast
 
-from hub.core.delivery.catch_up import CatchUpProgress
+from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps, RetryingSubscriptions
-from hub.delivery.leases import Leases
+from hub.delivery.work_leases import WorkLeases
 from hub.runtime.background import DrainingTaskGroup
 from storage.contract import DeliveryStore
 from storage.errors import StorageError, StorageFull
@@ -78,7 +78,7 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
             clock,
             cast("CatchUps", catch_ups),
             Acknowledgements(deliveries, clock),
-            Leases(clock, Random(1)),
+            WorkLeases(clock, Random(1)),
             crew=crew,
             limit=2,
         )

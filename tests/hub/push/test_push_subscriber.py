@@ -23,7 +23,7 @@ from hub.http import Answer, Purpose, Request
 from hub.http.network_errors import NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
-from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
+from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
 from hub.push.push_subscriber import NOT_CONFIRMED, HubRequests, Polls, PushSubscriber
 from hub.push.received_pushes import BodyReservation, ReceivedPush
 from hub.services.push_callbacks import PushCallbackService

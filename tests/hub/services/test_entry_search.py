@@ -14,7 +14,7 @@ from hub.services.service_errors import TooManyWaiting
 from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
-from storage.records import FeedId, Standing, StandingWrite, TokenScope
+from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, TokenScope
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
 
@@ -72,10 +72,10 @@ async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> 
     me = await principal_of(hub, "me")
     [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
     at = hub.clock.now()
-    standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.9)
+    standing = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.9)
     await hub.storage.standings.save(
         [
-            StandingWrite(
+            FeedStatisticsWrite(
                 feed_id=feed.id,
                 standing=standing,
                 site="",

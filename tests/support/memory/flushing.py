@@ -11,7 +11,7 @@ from storage.records import (
     ChunkOutcome,
     DeliveryFlush,
     Flushed,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryingSubscription,
     RetryMoved,
@@ -152,7 +152,7 @@ class Flushing:
             tried_to=moved.tried_to,
         )
 
-    def _give_up(self, given_up: GivenUp) -> None:
+    def _give_up(self, given_up: NewDeadLetter) -> None:
         if given_up.chunk in self._lost_chunks:
             return
         state, subscription_id = self._state, given_up.subscription_id
@@ -172,7 +172,9 @@ class Flushing:
         if not given_up.was_untried:
             self._change(subscription_id, exhausted=True)
 
-    def _bury(self, given_up: GivenUp, known: RetryingSubscription | None) -> None:
+    def _bury(
+        self, given_up: NewDeadLetter, known: RetryingSubscription | None
+    ) -> None:
         """All it did not get, as far as fan-out has passed it, without what it got
         before it was set back."""
         state, subscription_id = self._state, given_up.subscription_id

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.delivery.catch_up import CatchUpProgress, held_up, released
+from hub.core.delivery.catch_up_outcomes import CatchUpProgress, held_up, released
 from hub.core.delivery.delivery_outcome import CallbackResponse
-from hub.core.delivery.first_delivery import (
+from hub.core.delivery.first_delivery_outcomes import (
     FirstDelivery,
     demoted,
     not_started,
@@ -23,7 +23,7 @@ from hub.core.delivery.retry_schedule import (
     retry_delay,
 )
 from storage.records import (
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryingSubscription,
     RetryMoved,
@@ -108,7 +108,7 @@ def test_eleven_tries_are_made_at_their_times_whatever_the_hub_holds_back(
     at, tries, waits = START, 0, []
     before, failure = history[0]
     row: RetryOpened | RetryMoved = opened_by(failure, at, before)
-    given_up: GivenUp | None = None
+    given_up: NewDeadLetter | None = None
     steps = iter(history)
     if row.attempts:
         next(steps)

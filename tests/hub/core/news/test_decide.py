@@ -17,11 +17,11 @@ from protocols.model import Deletion, Entry, FeedFormat, IdSource, ParsedFeed
 from protocols.protocol_errors import EmptyDocument, FeedError, MalformedDocument
 from storage.records import (
     FeedState,
+    FeedStatistics,
     FetchCommit,
     FetchTarget,
     Polling,
     RecordKind,
-    Standing,
     Validators,
 )
 from tests.support.documents import a_document, an_entry, entries_named
@@ -519,7 +519,9 @@ def test_entries_are_counted_from_one_maintenance_to_the_next() -> None:
     assert poll.polling.last_maintenance_at == first == START + HOUR
 
     maintained_at = poll.at + HOUR / 2
-    poll.target = replace(poll.target, standing=Standing(maintained_at=maintained_at))
+    poll.target = replace(
+        poll.target, standing=FeedStatistics(maintained_at=maintained_at)
+    )
     poll.read(*entries_named("a", "b", "c", "d"))
     poll.read(*entries_named("a", "b", "c", "d", "e"))
     assert poll.polling.entries_since_maintenance == 2
@@ -528,7 +530,7 @@ def test_entries_are_counted_from_one_maintenance_to_the_next() -> None:
 
 def test_what_maintenance_found_is_in_the_status() -> None:
     poll = a_poll_of("a")
-    standing = Standing(maintained_at=START, popularity=1.5, porn_rank=0.25)
+    standing = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.25)
     poll.target = replace(poll.target, standing=standing)
 
     [record] = poll.read(*entries_named("b", "a")).records

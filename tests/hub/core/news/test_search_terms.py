@@ -20,11 +20,11 @@ from storage.records import (
     Both,
     Either,
     FeedState,
+    FeedStatistics,
     Phrase,
     PlaceTerm,
     Polling,
     SearchDocument,
-    Standing,
     StoredFeed,
     Term,
 )
@@ -130,7 +130,9 @@ def test_what_matches_a_query_is_found_by_what_is_asked_for_it(query: str) -> No
 def test_popularity_and_porn_rank_are_those_that_the_feed_has(
     query: str, popularity: float, porn_rank: float | None, *, matches: bool
 ) -> None:
-    standing = Standing(maintained_at=NOW, popularity=popularity, porn_rank=porn_rank)
+    standing = FeedStatistics(
+        maintained_at=NOW, popularity=popularity, porn_rank=porn_rank
+    )
     subject = searched_subject(entry("A title"), Feed(), FEED, standing)
     assert parse_query(query).matches(subject) is matches
 

@@ -19,7 +19,7 @@ from hub.web.application import create_application
 from hub.web.operation import ApiOperation
 from protocols.model import Hints
 from storage.records import (
-    GivenUp,
+    NewDeadLetter,
     Polling,
     Position,
     RecordKind,
@@ -307,7 +307,7 @@ async def test_late_and_dead_deliveries_are_as_described(
     first = Position(claimed.position + 1)
     await scene.flush(
         given_up=(
-            GivenUp(
+            NewDeadLetter(
                 subscription_id=dead.id,
                 lease_id=claimed.lease_id,
                 first=first,

@@ -6,7 +6,7 @@ from typing import cast
 import httpx2
 import pytest
 
-from hub.services.hub_health import CHECK_SECONDS, OperationsService
+from hub.services.hub_operations import CHECK_SECONDS, OperationsService
 from storage.contract import Storage
 from storage.errors import WriteFailed
 from storage.sqlite import open_database

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.limits.token_bucket import Rate
-from hub.publishing.gatekeeper import Gatekeeper
-from hub.publishing.page_changes import MOST_CHANGES
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_sync import MOST_CHANGES
 from hub.publishing.page_visibility import PageKeeper
 from hub.search.index_follower import SearchIndex
 from hub.services.openfeeder_documents import OpenFeederOptions, OpenFeederService

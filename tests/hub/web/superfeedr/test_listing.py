@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from storage.records import Standing, StandingWrite
+from storage.records import FeedStatistics, FeedStatisticsWrite
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.services import Hub
 
@@ -161,8 +161,8 @@ async def test_what_maintenance_found_out_is_found_and_shown(
     feed = await hub.services.feeds.find(TOPICS[1])
     assert feed is not None
     at = hub.clock.now()
-    standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.4)
-    write = StandingWrite(
+    standing = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.4)
+    write = FeedStatisticsWrite(
         feed_id=feed.id, standing=standing, site="", places=frozenset(), due=at
     )
     await hub.storage.standings.save([write])

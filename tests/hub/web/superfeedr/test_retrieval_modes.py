@@ -12,7 +12,7 @@ import pytest
 from hub.delivery.notifications import NotificationBody
 from hub.services.entry_retrieval import FETCHED_AT_ONCE
 from hub.services.token_authentication import CreateToken
-from storage.records import Format, Standing, TokenScope
+from storage.records import FeedStatistics, Format, TokenScope
 from tests.hub.web.conftest import TOKEN
 from tests.support.golden import read_xml
 from tests.support.library import CALLBACK, START, Library, id_of, topic_of
@@ -171,7 +171,7 @@ async def test_jsonp_takes_json(ask: Ask, news: str) -> None:
 async def test_statuses_have_what_maintenance_found_out(
     ask: Ask, library: Library, news: str
 ) -> None:
-    standing = Standing(maintained_at=START, popularity=1.1, porn_rank=0.2)
+    standing = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.2)
     await library.maintain("news", standing)
     await library.index()
 

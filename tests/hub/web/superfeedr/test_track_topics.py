@@ -12,7 +12,7 @@ from hub.publishing.local_topics import LocalTopics
 from hub.services import SubscriptionService, TrackTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.topic_addresses import AddressCheck
-from storage.records import AccountId, FeedId, Standing, StoredFeed
+from storage.records import AccountId, FeedId, FeedStatistics, StoredFeed
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.library import START, Library, id_of, topic_of
 from tests.support.services import Hub
@@ -20,7 +20,7 @@ from tests.support.services import Hub
 QUERY = "laurel -hardy"
 TOPIC = "http://track.superfeedr.com/?query=laurel+-hardy"
 CALLBACK = "https://you.example/hook"
-STANDING = Standing(maintained_at=START, popularity=1.1, porn_rank=0.1)
+STANDING = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.1)
 
 
 def wanted(mode: str, **more: str) -> dict[str, str]:

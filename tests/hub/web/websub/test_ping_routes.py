@@ -10,7 +10,7 @@ import pytest
 from hub.services.publisher_notices import MOST_FEEDS_OF_SITE
 from hub.websub import ping_queue as pings_module
 from protocols.legacy_pings import MOST_BYTES
-from storage.records import NewFeed, Standing, StandingWrite, StoredFeed
+from storage.records import FeedStatistics, FeedStatisticsWrite, NewFeed, StoredFeed
 from tests.support.services import Hub
 
 XML = {"Content-Type": "text/xml; charset=utf-8"}
@@ -27,10 +27,10 @@ async def add(hub: Hub, url: str = FEED, **options: bool) -> StoredFeed:
 async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") -> None:
     """As maintenance does when it has read the feeds' heads."""
     now = hub.clock.now()
-    standing = Standing(maintained_at=now, popularity=0.0, porn_rank=None)
+    standing = FeedStatistics(maintained_at=now, popularity=0.0, porn_rank=None)
     await hub.storage.standings.save(
         [
-            StandingWrite(
+            FeedStatisticsWrite(
                 feed_id=each.id,
                 standing=standing,
                 site=site,

@@ -22,7 +22,7 @@ from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry
 from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryOpened,
     Subscription,
@@ -109,7 +109,7 @@ def refused(
     failures = FAILURES_ALLOWED if subscription.exhausted else 0
     delay = retry_delay(failures + 1, jitter=jitter, retry_after=reply.retry_after)
     if delay is None:
-        lost = GivenUp(
+        lost = NewDeadLetter(
             subscription_id=subscription.id,
             lease_id=0,
             chunk=first.chunk,

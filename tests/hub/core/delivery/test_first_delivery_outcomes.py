@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
-from hub.core.delivery.first_delivery import (
+from hub.core.delivery.first_delivery_outcomes import (
     FirstDelivery,
     delivered,
     demoted,
@@ -13,7 +13,7 @@ from hub.core.delivery.first_delivery import (
     nothing_to_send,
     refused,
 )
-from storage.records import Attempt, ChunkOutcome, ClaimedChunk, GivenUp, Position
+from storage.records import Attempt, ChunkOutcome, ClaimedChunk, NewDeadLetter, Position
 from tests.support.subscriptions import START, a_record, a_subscription
 
 
@@ -110,7 +110,7 @@ def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
     reply = CallbackResponse(status=status, milliseconds=1, error="no answer")
     settlement = refused(a_first(exhausted=True), reply, at=START, jitter=0.5)
     assert settlement.opened is None
-    assert settlement.given_up == GivenUp(
+    assert settlement.given_up == NewDeadLetter(
         subscription_id=a_subscription().id,
         lease_id=0,
         chunk=a_first().chunk,

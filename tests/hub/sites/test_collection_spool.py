@@ -11,7 +11,15 @@ import pytest
 from hub.core.sites.site_bounds import SiteBounds, Spent
 from hub.core.sites.walk_steps import CollectionPages, Downloaded
 from hub.http.network_errors import BadAnswer
-from hub.sites.spool import MOST_PAGES, SLICE, OutOfTime, Spool, Spools, unroll, verify
+from hub.sites.collection_spool import (
+    MOST_PAGES,
+    SLICE,
+    OutOfTime,
+    Spool,
+    Spools,
+    unroll,
+    verify,
+)
 from protocols.protocol_errors import EmptyDocument, InvalidDocument
 from tests.support.fetch_targets import an_answer
 from tests.support.scp_files import RULES, collection, page

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
 from hub.services.topic_addresses import AddressCheck, read_topic
-from protocols.outlines import OutlineWalk, read_outlines
+from protocols.opml import OutlineWalk, read_outlines
 from protocols.protocol_errors import FeedError
 
 SECONDS: Final = 50.0
@@ -29,7 +29,7 @@ _Reading: TypeAlias = tuple[tuple[str, ...], int]
 """What was asked for: lists, and how deep they are."""
 
 
-class ListService:
+class FeedListService:
     """Reads lists through a fetcher that bounds their size and keeps their hosts'
     pace; stores nothing."""
 

@@ -224,7 +224,7 @@ class FeedOutline:
     """One feed of the list; ``html_url`` is its site's, "" if that is not known.
 
     ``section`` is its folders' names with slashes between them, "" for none; a slash
-    in a name is `protocols.outlines.SLASH_IN_NAME` there.
+    in a name is `protocols.opml.SLASH_IN_NAME` there.
     """
 
     title: str

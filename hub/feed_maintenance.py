@@ -25,7 +25,7 @@ from protocols.model import Entry, Feed
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.packing import unpack
-from storage.records import FeedId, Standing, StandingWrite, StoredFeed
+from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, StoredFeed
 
 FEEDS_A_ROUND = 500
 PAGE = 20
@@ -62,7 +62,7 @@ class Maintenance:
                 break
         return done
 
-    async def _try(self, feed_id: FeedId) -> StandingWrite | None:
+    async def _try(self, feed_id: FeedId) -> FeedStatisticsWrite | None:
         """One that fails keeps its standing, though not its links, for another day.
 
         Raises `StorageError`.
@@ -75,27 +75,27 @@ class Maintenance:
             log.exception("maintenance_failed", feed=feed_id)
             return await self._put_off(feed_id)
 
-    async def _put_off(self, feed_id: FeedId) -> StandingWrite:
+    async def _put_off(self, feed_id: FeedId) -> FeedStatisticsWrite:
         now = self._clock.now()
         known = await self._storage.standings.get(feed_id)
-        return StandingWrite(
+        return FeedStatisticsWrite(
             feed_id=feed_id,
-            standing=known or Standing(maintained_at=now),
+            standing=known or FeedStatistics(maintained_at=now),
             site="",
             places=frozenset(),
             due=now + EVERY,
         )
 
-    async def _maintain(self, feed_id: FeedId) -> StandingWrite | None:
+    async def _maintain(self, feed_id: FeedId) -> FeedStatisticsWrite | None:
         """None if it was purged meanwhile."""
         feed = await self._storage.feeds.get(feed_id)
         if feed is None:
             return None
         found = await self._examine(feed)
         now = self._clock.now()
-        return StandingWrite(
+        return FeedStatisticsWrite(
             feed_id=feed_id,
-            standing=Standing(
+            standing=FeedStatistics(
                 maintained_at=now,
                 popularity=await self._popularity(feed, found.site),
                 porn_rank=found.porn_rank,

@@ -15,10 +15,10 @@ from hub.core.delivery.delivery_outcome import (
     attempt_of,
     reason_of,
 )
-from hub.core.delivery.first_delivery import FirstDelivery
+from hub.core.delivery.first_delivery_outcomes import FirstDelivery
 from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry_delay
 from storage.records import (
-    GivenUp,
+    NewDeadLetter,
     Position,
     RetryingSubscription,
     RetryMoved,
@@ -150,7 +150,7 @@ def unsendable(
     catch_up: CatchUpProgress, last: Position, *, at: datetime, reason: str = NOT_KEPT
 ) -> DeliveryOutcome:
     """The records up to ``last`` have no document (any more) that tells of them."""
-    lost = GivenUp(
+    lost = NewDeadLetter(
         subscription_id=catch_up.subscription.id,
         lease_id=catch_up.lease_id,
         first=Position(catch_up.position + 1),
@@ -188,7 +188,7 @@ def held_up(
         return DeliveryOutcome(ended=(subscription_id, GONE), attempt=attempt)
     failures, next_try = _next_try(catch_up, reply, at, jitter)
     if next_try is None:
-        lost = GivenUp(
+        lost = NewDeadLetter(
             subscription_id=subscription_id,
             lease_id=catch_up.lease_id,
             first=Position(catch_up.position + 1),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.publishing.page_cache import PageCache
 from hub.runtime.clock import Clock
 from protocols.openfeeder.write.content_queries import SyncPoint, SyncQuery

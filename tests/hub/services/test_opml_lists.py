@@ -7,7 +7,7 @@ import asyncio
 from hub.core.fetched import Fetched
 from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest
-from hub.services.feed_lists import KEPT_SECONDS, MOST_KEPT, ListService
+from hub.services.opml_lists import KEPT_SECONDS, MOST_KEPT, FeedListService
 from hub.services.topic_addresses import AddressCheck
 from tests.support.fetch_targets import an_answer
 
@@ -32,9 +32,9 @@ class Lists:
             return an_answer(404, url=request.url)
         return an_answer(200, str(page).encode(), url=request.url)
 
-    def service(self, seconds: float = 50.0) -> ListService:
+    def service(self, seconds: float = 50.0) -> FeedListService:
         check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-        return ListService(self, check, "Fanfare", seconds)
+        return FeedListService(self, check, "Fanfare", seconds)
 
 
 def opml(*outlines: str) -> str:
@@ -75,7 +75,7 @@ async def test_what_was_read_in_time_counts() -> None:
 async def test_the_parts_of_a_list_are_of_one_reading_for_a_while() -> None:
     lists, now = Lists(a=opml(FEED)), [0.0]
     check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-    service = ListService(lists, check, "Fanfare", monotonic=lambda: now[0])
+    service = FeedListService(lists, check, "Fanfare", monotonic=lambda: now[0])
     first = await service.part([f"{SITE}/a"])
     lists.pages["a"] = opml(FEED, FEED.replace("a.example", "b.example"))
 

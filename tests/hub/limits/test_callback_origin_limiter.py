@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from hub.limits.origin_limiter import (
+from hub.limits.callback_origin_limiter import (
     LONGEST_ON_SLOW_LANE,
     LONGEST_POSTPONEMENT,
     LONGEST_PROBE_PAUSE,

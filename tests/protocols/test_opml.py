@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from protocols.outlines import (
+from protocols.opml import (
     DEEPEST,
     LONGEST_SECTION,
     MOST_FEEDS,

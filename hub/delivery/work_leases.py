@@ -14,7 +14,7 @@ LEASE_SECONDS = 60.0
 RENEWAL_SECONDS = LEASE_SECONDS / 3
 
 
-class Leases:
+class WorkLeases:
     def __init__(self, clock: Clock, random: Random) -> None:
         self._clock = clock
         self._random = random

@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from storage.records import FeedId, Standing, StandingWrite
+from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
@@ -28,11 +28,11 @@ class SqliteStandings:
         )
         return [FeedId(feed_id) for (feed_id,) in rows]
 
-    async def save(self, standings: Sequence[StandingWrite]) -> None:
+    async def save(self, standings: Sequence[FeedStatisticsWrite]) -> None:
         encoded = [_encode(each) for each in standings]
         await self._writer.submit(partial(_save, encoded))
 
-    async def get(self, feed_id: FeedId) -> Standing | None:
+    async def get(self, feed_id: FeedId) -> FeedStatistics | None:
         row = await self._readers.first(
             "SELECT maintained_at, popularity, porn_rank, is_stale FROM standings"
             " WHERE feed_id = ?",
@@ -75,12 +75,12 @@ class SqliteStandings:
         return [FeedId(feed_id) for (feed_id,) in rows]
 
 
-def read_standing(row: Row) -> Standing | None:
+def read_standing(row: Row) -> FeedStatistics | None:
     """From when it was maintained, popularity, porn rank and staleness."""
     maintained_at, popularity, porn_rank, is_stale = row
     if maintained_at is None:
         return None
-    return Standing(
+    return FeedStatistics(
         maintained_at=from_milliseconds(maintained_at),
         popularity=popularity,
         porn_rank=porn_rank,
@@ -88,7 +88,7 @@ def read_standing(row: Row) -> Standing | None:
     )
 
 
-def _encode(write: StandingWrite) -> dict[str, object]:
+def _encode(write: FeedStatisticsWrite) -> dict[str, object]:
     return {
         "feed_id": write.feed_id,
         "due": to_milliseconds(write.due),

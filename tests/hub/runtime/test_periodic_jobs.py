@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.runtime.logs import configure_logs
-from hub.runtime.scheduling import ScheduledJob, scheduled
+from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from tests.support.waiting import eventually
 
 HOUR = 3_600.0

@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.status.feed_stats import WordList
-from hub.maintenance import PAGE, Maintenance
+from hub.feed_maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import FeedId, NewFeed, Standing
+from storage.records import FeedId, FeedStatistics, NewFeed
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, fetch
@@ -100,7 +100,7 @@ async def test_a_feed_without_document_has_a_standing_all_the_same(
 
     await Maintenance(storage, clock, WORDS).round()
 
-    assert await storage.standings.get(feed.id) == Standing(
+    assert await storage.standings.get(feed.id) == FeedStatistics(
         maintained_at=clock.now(), is_stale=True
     )
 

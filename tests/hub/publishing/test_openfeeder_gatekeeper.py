@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.delivery.catch_up import (
+from hub.core.delivery.catch_up_outcomes import (
     CatchUpProgress,
     announced,
     finished,
@@ -14,7 +14,7 @@ from hub.core.delivery.catch_up import (
     released,
 )
 from hub.core.delivery.delivery_outcome import CallbackResponse
-from hub.core.delivery.first_delivery import FirstDelivery
+from hub.core.delivery.first_delivery_outcomes import FirstDelivery
 from storage.records import Position, RetryingSubscription, RetryMoved
 from tests.support.subscriptions import START, a_subscription
 
