@@ -10,9 +10,9 @@ from typing import NamedTuple
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.http_server import WebServer
-from tests.support.hub_process import HubProcess
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Site
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 FEED = "/feed.json"

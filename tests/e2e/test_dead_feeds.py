@@ -7,9 +7,8 @@ from pathlib import Path
 
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 

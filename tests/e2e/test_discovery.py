@@ -8,7 +8,7 @@ from protocols.openfeeder.read.places import LLMS, WELL_KNOWN
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed
 from tests.support.hub_process import HubProcess
-from tests.support.site import Site
+from tests.support.publisher import Site
 
 LINK = '<link rel="alternate" type="application/atom+xml" title="{}" href="{}">'
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'

@@ -18,12 +18,12 @@ from websockets.asyncio.client import connect
 
 from tests.support.event_stream import EventParser
 from tests.support.http_server import WebServer
-from tests.support.hub_process import TOKEN, HubProcess
+from tests.support.hub_process import TOKEN, HubApi, HubProcess
 from tests.support.one_blog import FORMATS
 from tests.support.openfeeder import FeederServer
+from tests.support.publisher import Site
 from tests.support.scp_site import ScpSite
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 NAMESPACES = {

@@ -13,9 +13,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.support.command import Outcome, fanfare, knowing
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import Publisher
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.support.http_server import ServerAnswer, ServerRequest
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi
 from tests.support.waiting import eventually
 from tests.support.websub import atom, confirm, websub_scene
 

@@ -9,10 +9,10 @@ import httpx2
 
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.http_server import WebServer
-from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
+from tests.support.hub_process import LOOPBACK, TOKEN, HubApi, HubProcess
 from tests.support.openfeeder_client import OpenFeederClient, faults
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.publisher import Site
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 FEED = "/feed.json"

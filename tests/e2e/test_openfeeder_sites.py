@@ -18,10 +18,9 @@ from websockets.asyncio.client import connect
 from hub.runtime.clock import SystemClock
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.openfeeder import FeederServer, Ways
-from tests.support.site import Told
-from tests.support.stage import HubApi
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from protocols.opml import read_outlines
 from tests.support.command import fanfare, knowing
-from tests.support.hub_process import HubProcess
-from tests.support.site import Site
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Site
 
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'
 

@@ -20,9 +20,8 @@ from lxml import html
 
 from tests.support.browser import Browser, Tab, find_browser
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 PROGRAM = find_browser()

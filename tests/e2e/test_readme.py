@@ -23,10 +23,9 @@ import pytest
 
 from protocols.websub.signatures import sign
 from tests.support.command import Outcome, environment, knowing
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.receiver import Receiver, Script
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]

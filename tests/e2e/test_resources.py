@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.http_server import WebServer
-from tests.support.hub_process import HubProcess
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Site
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 

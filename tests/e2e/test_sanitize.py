@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
-from tests.support.stage import HubApi
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.waiting import eventually
 
 MARKUP = '<p onclick="x()">Hi<script>alert(1)</script></p>'

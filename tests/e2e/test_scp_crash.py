@@ -11,11 +11,10 @@ import aiohttp
 import httpx2
 
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Site
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
-from tests.support.site import Site
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 PAGES = 200

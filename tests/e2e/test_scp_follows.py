@@ -9,10 +9,10 @@ from pathlib import Path
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.http_server import WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
+from tests.support.publisher import Site
 from tests.support.scp_site import ScpSite
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from tests.support.certificates import server_context
 from tests.support.http_server import WebServer
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Site
 from tests.support.scp_site import SITEMAP, ScpSite
-from tests.support.site import Site, Told
-from tests.support.stage import HubApi
+from tests.support.subscribers import Told
 from tests.support.waiting import eventually
 
 NEWS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi
 from tests.support.waiting import eventually
 from tests.support.websub import Callback, Topic, WebSubScene, atom, websub_scene
 

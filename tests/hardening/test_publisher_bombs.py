@@ -20,8 +20,7 @@ from backports import zstd
 
 from tests.support.documents import rss
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import HubProcess
-from tests.support.stage import HubApi
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.waiting import eventually
 
 MOST_MEMORY = 700_000_000  # bytes, at any moment; a hub at rest has 80 MB

@@ -29,9 +29,8 @@ from storage.sqlite import open_database
 from tests.soak.callbacks import Callbacks, numbered, published_now, running_callbacks
 from tests.soak.crowd import until_settled
 from tests.soak.latencies import Lateness
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import Publisher
-from tests.support.stage import HubApi
 
 RECORDS, OTHERS = 100_000, 200
 MEASURED, PAUSE = 30.0, 1.0

@@ -16,9 +16,8 @@ from time import monotonic
 
 from tests.soak.callbacks import Callbacks, published_now, running_callbacks
 from tests.soak.latencies import Lateness
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 
 SUBSCRIBERS, RECORDS = 100_000, 3
 PATIENCE, SILENCE = 1_800.0, 60.0

@@ -20,9 +20,8 @@ from time import monotonic
 from tests.soak.callbacks import Callbacks, published_now, running_callbacks
 from tests.soak.latencies import Lateness
 from tests.support.broken_networks import black_hole
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 
 CALLBACKS = 1_000
 WARMING, MEASURED, PAUSE = 30.0, 30.0, 3.0

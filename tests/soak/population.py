@@ -15,9 +15,9 @@ from tests.soak.members import FeedStatistics, Member, Members
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import moody
 from tests.support.http_server import ServerAnswer, ServerRequest
+from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.receiver import Receiver
-from tests.support.stage import HubApi
 from tests.support.subscribers import Subscriber, Subscribers
 
 FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3

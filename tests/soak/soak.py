@@ -27,7 +27,7 @@ from tests.soak.outcome import Outcome
 from tests.soak.population import Population, ShortMemories
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import FAILPOINTS
-from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubDied, HubProcess
 from tests.support.oracle import (
     Evidence,
     Kill,
@@ -38,7 +38,6 @@ from tests.support.oracle import (
 )
 from tests.support.publisher import Publisher
 from tests.support.receiver import Receiver
-from tests.support.stage import HubApi
 from tests.support.waiting import LoopLag
 
 WINDOW, IN_FLIGHT, READING, LAG_SECONDS = 0.5, 320, 2.0, 2.0

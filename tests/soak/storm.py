@@ -28,9 +28,8 @@ import aiohttp
 from hub.main import raise_limit
 from protocols.live.live_messages import SHUTDOWN
 from tests.soak.storm_clients import Client, SlowClient
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 from tests.support.waiting import eventually
 
 BACK_WITHIN = 60.0

@@ -18,10 +18,9 @@ from time import monotonic
 
 import aiohttp
 
-from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubDied, HubProcess
 from tests.support.oracle import Evidence, Kill, age_at_kill, duplicates, judge, missing
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.stage import HubApi
 from tests.support.subscribers import Reply, Subscriber, Subscribers
 from tests.support.waiting import LoopLag
 

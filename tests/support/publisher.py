@@ -1,6 +1,7 @@
-"""A publisher of numbered entries: whatever a subscriber gets can be told apart.
+"""Publishers: one of numbered entries, and a web site of documents that change.
 
-Entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document lists
+Whatever a subscriber gets of numbered entries can be told apart:
+entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document lists
 all entries of its feed, newest first, so that no poll can miss one (unless the feed has
 a limit); it has an ETag and the publisher answers 304 when it is asked with it.
 """
@@ -8,11 +9,14 @@ a limit); it has an ETag and the publisher answers 304 when it is asked with it.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 from tests.support.http_server import Served, ServerAnswer, ServerRequest
 
@@ -106,6 +110,42 @@ class Publisher(Served):
             "ETag": etag,
             "Date": format_datetime(_FIRST_DAY, usegmt=True),
         }
+        if request.headers.get("if-none-match") == etag:
+            return ServerAnswer(status=304, headers=headers)
+        return ServerAnswer(headers=headers, body=body)
+
+
+class Site(Served):
+    """Serves ``pages`` (type and body by path), with ETags; everything else is a 404.
+
+    ``asked`` are the paths of all requests.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[str, tuple[str, bytes]] = {}
+        self.headers: dict[str, Mapping[str, str]] = {}
+        self.asked: list[str] = []
+        super().__init__()
+
+    def url(self, path: str = "/") -> str:
+        return f"{self._server.url}{path}"
+
+    def put(self, path: str, content: Any, type: str = "application/json") -> None:
+        """Text and bytes as they are, anything else as JSON."""
+        if isinstance(content, str):
+            content = content.encode()
+        is_written = isinstance(content, bytes)
+        body = content if is_written else json.dumps(content).encode()
+        self.pages[path] = (type, body)
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+        self.asked.append(request.path)
+        if request.path not in self.pages:
+            return ServerAnswer(status=404)
+        type, body = self.pages[request.path]
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        more = self.headers.get(request.path, {})
+        headers = {"Content-Type": type, "ETag": etag, **more}
         if request.headers.get("if-none-match") == etag:
             return ServerAnswer(status=304, headers=headers)
         return ServerAnswer(headers=headers, body=body)

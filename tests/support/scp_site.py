@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.support.site import Site
+from tests.support.publisher import Site
 
 SITEMAP = "/sitemap.xml"
 _OPENING = (

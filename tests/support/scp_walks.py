@@ -42,7 +42,7 @@ BATCH = 3
 
 @dataclass
 class PagesAtHand:
-    """Stands for `tests.support.site.Site`; ``answers`` replace what there is."""
+    """Stands for `tests.support.publisher.Site`; ``answers`` replace what there is."""
 
     base: str = "http://site.test"
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -139,3 +140,35 @@ class Subscribers(Served):
         )
         subscriber.receipts.append(receipt)
         return ServerAnswer(status=reply.status, headers=reply.headers)
+
+
+@dataclass
+class Told:
+    """A callback, and all that it was told."""
+
+    requests: list[ServerRequest] = field(default_factory=list)
+
+    async def __call__(self, request: ServerRequest) -> ServerAnswer:
+        if request.method == "POST":
+            self.requests.append(request)
+        return ServerAnswer()
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [each.body for each in self.requests]
+
+    @property
+    def items(self) -> list[tuple[str, str]]:
+        """Of JSON notifications: each item's title, or its id if it was deleted."""
+        return [
+            ("deleted", item["id"])
+            if item.get("verb") == "delete"
+            else (
+                "updated"
+                if item.get("extensions", {}).get("fanfare", {}).get("updated")
+                else "new",
+                item["title"],
+            )
+            for body in self.bodies
+            for item in json.loads(body).get("items", [])
+        ]
