@@ -103,16 +103,11 @@ class Publisher(Served):
         self.requests[number].append(request)
         if feed.instead is not None:
             return feed.instead
-        body = feed.document()
-        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         headers = {
             "Content-Type": "application/atom+xml",
-            "ETag": etag,
             "Date": format_datetime(_FIRST_DAY, usegmt=True),
         }
-        if request.headers.get("if-none-match") == etag:
-            return ServerAnswer(status=304, headers=headers)
-        return ServerAnswer(headers=headers, body=body)
+        return _unless_known(request, feed.document(), headers)
 
 
 class Site(Served):
@@ -143,9 +138,16 @@ class Site(Served):
         if request.path not in self.pages:
             return ServerAnswer(status=404)
         type, body = self.pages[request.path]
-        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         more = self.headers.get(request.path, {})
-        headers = {"Content-Type": type, "ETag": etag, **more}
-        if request.headers.get("if-none-match") == etag:
-            return ServerAnswer(status=304, headers=headers)
-        return ServerAnswer(headers=headers, body=body)
+        return _unless_known(request, body, {"Content-Type": type, **more})
+
+
+def _unless_known(
+    request: ServerRequest, body: bytes, headers: Mapping[str, str]
+) -> ServerAnswer:
+    """The body with its ETag, or 304 to who names that."""
+    etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+    headers = {"ETag": etag, **headers}
+    if request.headers.get("if-none-match") == etag:
+        return ServerAnswer(status=304, headers=headers)
+    return ServerAnswer(headers=headers, body=body)
