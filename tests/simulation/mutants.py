@@ -6,6 +6,7 @@ judge sees what arrives and what is answered, and nothing else.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -126,7 +127,7 @@ class Believing:
         if request.method == "POST" and secret:
             signature = signed_with(secret, request.body)
             headers = {**request.headers, "X-Hub-Signature": signature}
-            request = replace(request, headers=headers)
+            request = dataclasses.replace(request, headers=headers)
         return await host(request)
 
 
