@@ -157,7 +157,7 @@ def mend_mojibake(body: bytes, sound: tuple[int, int] = (0, 0)) -> tuple[bytes, 
 
 def _without_controls(text: bytes) -> bytes:
     mended = _C1.sub(_windows_bytes, text) if b"\xc2" in text else text
-    if not _HAS_C1_REFERENCE.search(mended):
+    if b"#" not in mended or not _HAS_C1_REFERENCE.search(mended):
         return mended
     return _C1_REFERENCE.sub(_windows_reference, mended)
 
