@@ -34,7 +34,7 @@ from storage.sqlite import open_database
 from tests.etiquette.guest_sites import DAY, END, SITES, START, Site
 from tests.support.clock import ManualClock
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.site_visits import DocumentParser
+from tests.support.open_hub import InlineParser
 
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0
@@ -415,7 +415,7 @@ class Month:
             poller = Poller(
                 storage,
                 fetcher,
-                DocumentParser(),
+                InlineParser(),
                 limiter,
                 self._clock,
                 PollingRules(),

@@ -28,8 +28,8 @@ from tests.simulation.disk import Disk
 from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import PlayedClock, PlayedTime
+from tests.support.open_hub import InlineParser
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
-from tests.support.site_visits import DocumentParser
 
 PUBLISHER = "https://publisher.example"
 HUB = "https://hub.example/0"
@@ -171,7 +171,7 @@ async def serving(directory: Path) -> AsyncIterator[Scene]:
             random=Random(0),
             jitter=lambda: 0.0,
             network=publisher,
-            parser=DocumentParser(),
+            parser=InlineParser(),
             lookup=_look_up,
         )
         running = [

@@ -167,7 +167,7 @@ async def test_nobody_can_end_the_subscription_of_another(hub: OpenHubScene) -> 
     await hub.add_feed()
     await hub.subscribe()
     for status, body in ((404, b""), (200, b""), (200, b"another challenge")):
-        hub.callbacks.status, hub.callbacks.body = status, body
+        hub.callbacks.answer, hub.callbacks.body = status, body
         token = await hub.request(UnsubscribeRequest(topic=TOPIC, callback=CALLBACK))
         assert (await hub.settle(token)).state is VerificationState.FAILED
     kept = await hub.storage.subscriptions.find(ANONYMOUS, TOPIC, CALLBACK)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,10 +13,8 @@ from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.http import Answer, Purpose, Request
-from hub.http.network_errors import NetworkError
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
-from hub.limits.host_limiter import HostLimiter
 from hub.publishing.local_topics import LocalTopics
 from hub.services.open_hub_requests import WebSubService
 from hub.websub.callback_challenge import CallbackChallenges
@@ -26,7 +23,7 @@ from hub.websub.ping_queue import PingQueue
 from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
 from protocols.feeds import ParseContext
-from protocols.feeds import parse as parse_feed
+from protocols.feeds.lenient import parse_leniently
 from protocols.model import ParsedFeed
 from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequest
 from storage.contract import Storage
@@ -34,6 +31,7 @@ from storage.records import NewFeed, StoredFeed, Verification
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
 from tests.support.new_database import open_new
+from tests.support.polled import a_limiter
 from tests.support.services import FakePoller
 
 HUB_URL = "https://hub.example/hub"
@@ -45,12 +43,14 @@ NAMES_HUB = f'<{HUB_URL}>; rel="hub"'
 
 @dataclass
 class ScriptedCallbacks:
-    """Confirms every question, unless told otherwise. ``.exempt`` is not paced."""
+    """Confirms every question, unless told otherwise. ``.exempt`` is not paced.
 
-    status: int = 200
+    ``answer``: a status, or what is raised.
+    """
+
+    answer: int | Exception = 200
     body: bytes = CHALLENGE.encode()
     complete: bool = True
-    failure: NetworkError | None = None
     hangs_at: str = ""  # in whose URL that is gets no answer
     requests: list[Request] = field(default_factory=list)
     meanwhile: Callable[[], Awaitable[object]] | None = None  # once, before it answers
@@ -62,11 +62,11 @@ class ScriptedCallbacks:
             await meanwhile()
         if self.hangs_at and self.hangs_at in request.url:
             await asyncio.Event().wait()
-        if self.failure is not None:
-            raise self.failure
+        if isinstance(self.answer, Exception):
+            raise self.answer
         return Answer(
             url=request.url,
-            status=self.status,
+            status=self.answer,
             headers={},
             body=self.body,
             complete=self.complete,
@@ -107,7 +107,7 @@ class ScriptedTopics:
 
 class InlineParser:
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return parse_feed(body, context)
+        return parse_leniently(body, context)
 
 
 def named_by(link: str, body: bytes = b"plain text") -> Fetched:
@@ -174,12 +174,6 @@ def a_subscription_request(**changes: object) -> SubscribeRequest:
     return SubscribeRequest(**values)  # type: ignore[arg-type]
 
 
-def _limiter(
-    clock: ManualClock, network: ScriptedCallbacks, purpose: Purpose
-) -> HostLimiter:
-    return HostLimiter(clock, partial(network.is_exempt, purpose=purpose))
-
-
 @asynccontextmanager
 async def open_hub_scene(
     directory: Path, policy: OpenHub = OpenHub.KNOWN
@@ -193,13 +187,13 @@ async def open_hub_scene(
             poller,
             PrefetchedResponses(fetches),
             NamedHubs(InlineParser(), HUB_URL),
-            _limiter(clock, callbacks, Purpose.TOPIC),
+            a_limiter(clock),
             clock,
             policy,
             "Fanfare",
             LocalTopics(HUB_URL.removesuffix("/hub")),
         )
-        limiter = _limiter(clock, callbacks, Purpose.CALLBACK)
+        limiter = a_limiter(clock)
         questions = CallbackChallenges(
             callbacks, clock, "Fanfare", limiter, challenge=lambda: CHALLENGE
         )

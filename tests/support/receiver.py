@@ -23,8 +23,6 @@ from types import TracebackType
 from typing import Self, cast
 from urllib.parse import parse_qs, urlsplit
 
-from hub.http import Answer, Purpose, Request
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
@@ -273,27 +271,3 @@ def _encode(script: Script) -> bytes:
     lines = [f"HTTP/1.1 {script.status} Scripted"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + script.body
-
-
-@dataclass
-class Callbacks:
-    """``answer``: a status, or what is raised. Only 127.0.0.1 is not paced."""
-
-    answer: int | Exception = 200
-    requests: list[Request] = field(default_factory=list)
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return Answer(
-            url=request.url,
-            status=self.answer,
-            headers={},
-            body=b"",
-            complete=True,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return host == "127.0.0.1"

@@ -29,8 +29,7 @@ from hub.ingest.poller import Poller
 from hub.ingest.visit_slots import SiteSlots
 from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.lenient import parse_leniently
-from protocols.model import Entry, ParsedFeed
+from protocols.model import Entry
 from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import (
@@ -199,11 +198,6 @@ Page = bytes | int | str | Callable[[], "Page"]
 """A document, a status, the URL of a permanent redirect, or what decides on one."""
 
 
-class DocumentParser:
-    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return parse_leniently(body, context)
-
-
 @dataclass
 class Sites:
     """What each URL answers. While ``gate`` is closed all requests hang."""
@@ -285,7 +279,7 @@ async def polled_hub(database: Path, clock: ManualClock) -> AsyncIterator[Polled
     storage = await open_database(database)
     sites = Sites(clock)
     poller = Poller(
-        storage, sites, DocumentParser(), a_limiter(clock), clock, PollingRules()
+        storage, sites, InlineParser(), a_limiter(clock), clock, PollingRules()
     )
     polling = asyncio.create_task(poller.run())
     try:

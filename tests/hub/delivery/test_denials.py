@@ -16,7 +16,7 @@ from storage.contract import Storage
 from storage.errors import StorageError, StorageFull
 from storage.records import Subscription, SubscriptionId, SubscriptionState
 from tests.support.clock import ManualClock
-from tests.support.receiver import Callbacks
+from tests.support.open_hub import ScriptedCallbacks
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
 
@@ -54,7 +54,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.store = EndingSubscriptions()
-        self.callbacks = Callbacks()
+        self.callbacks = ScriptedCallbacks()
         storage = type("OnlySubscriptions", (), {"subscriptions": self.store})()
         self.waits: list[float] = []
         self.limiter = HostLimiter(

@@ -34,7 +34,7 @@ from storage.records import (
 from storage.sqlite.operations import SqliteStorage
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
-from tests.support.receiver import Callbacks
+from tests.support.open_hub import ScriptedCallbacks
 from tests.support.waiting import eventually
 
 DAY = timedelta(days=1)
@@ -44,7 +44,7 @@ DAY = timedelta(days=1)
 class Scene:
     storage: SqliteStorage
     clock: ManualClock
-    callback: Callbacks
+    callback: ScriptedCallbacks
     digests: Digests
     subscription: Subscription
 
@@ -74,7 +74,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    clock, callback = ManualClock(), Callbacks()
+    clock, callback = ManualClock(), ScriptedCallbacks()
     storage = await open_new(tmp_path / "hub.db")
     try:
         new_feed = NewFeed(url="https://a.example/feed")

@@ -15,7 +15,7 @@ from hub.http import Purpose
 from hub.http.network_errors import NetworkError, Unreachable
 from protocols.websub.signatures import sign
 from tests.support.clock import ManualClock
-from tests.support.receiver import Callbacks
+from tests.support.open_hub import ScriptedCallbacks
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
 
@@ -24,12 +24,12 @@ LARGE = NotificationBody("application/atom+xml", b"x" * 300_000)
 
 
 @pytest.fixture
-def callbacks() -> Callbacks:
-    return Callbacks(204)
+def callbacks() -> ScriptedCallbacks:
+    return ScriptedCallbacks(204)
 
 
 @pytest.fixture
-def redeliveries(callbacks: Callbacks) -> Redeliveries:
+def redeliveries(callbacks: ScriptedCallbacks) -> Redeliveries:
     return Redeliveries(
         callbacks, ManualClock(), "http://hub.example/hub", NotificationCounter()
     )
@@ -37,7 +37,7 @@ def redeliveries(callbacks: Callbacks) -> Redeliveries:
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
 async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_own(
-    callbacks: Callbacks, redeliveries: Redeliveries, document: NotificationBody
+    callbacks: ScriptedCallbacks, redeliveries: Redeliveries, document: NotificationBody
 ) -> None:
     subscription = a_subscription(secret="s3cret", algorithm="sha1")
 
@@ -73,7 +73,7 @@ async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_ow
     ],
 )
 async def test_whoever_waits_is_told_why_a_callback_did_not_take_it(
-    callbacks: Callbacks,
+    callbacks: ScriptedCallbacks,
     redeliveries: Redeliveries,
     answer: int | NetworkError,
     reason: str,
@@ -84,7 +84,7 @@ async def test_whoever_waits_is_told_why_a_callback_did_not_take_it(
 
 
 async def test_what_nobody_waits_for_is_sent_in_the_background(
-    callbacks: Callbacks, redeliveries: Redeliveries
+    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
 ) -> None:
     for _ in range(20):
         assert redeliveries.send_later(a_subscription(), DOCUMENT)
@@ -102,7 +102,7 @@ async def test_what_nobody_waits_for_is_sent_in_the_background(
 
 
 async def test_a_fault_of_one_is_logged_and_harms_no_other(
-    callbacks: Callbacks, redeliveries: Redeliveries
+    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
 ) -> None:
     callbacks.answer = ValueError("odd")
     for _ in range(redelivery.AT_ONCE):
@@ -128,7 +128,7 @@ async def test_only_so_many_wait(redeliveries: Redeliveries) -> None:
 
 
 async def test_only_so_much_waits(
-    callbacks: Callbacks, redeliveries: Redeliveries
+    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
 ) -> None:
     most = NotificationBody("text/plain", bytes(redelivery.MOST_BYTES))
     assert redeliveries.send_later(a_subscription(), most)

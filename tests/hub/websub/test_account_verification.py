@@ -74,7 +74,7 @@ async def test_no_topic_is_looked_at_as_for_strangers(scene: OpenHubScene) -> No
 async def test_a_callback_that_refuses_is_heard_and_nobody_is_told(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.status = 404
+    scene.callbacks.answer = 404
     done = await scene.settle(await put_off(scene))
     assert done.state is VerificationState.FAILED
     assert scene.accounts.granted == []
@@ -93,11 +93,11 @@ async def test_what_cannot_be_had_is_noted_and_nobody_is_told(
 
 
 async def test_silence_is_asked_again(scene: OpenHubScene) -> None:
-    scene.callbacks.failure = Unreachable("nobody there")
+    scene.callbacks.answer = Unreachable("nobody there")
     waiting = await scene.settle(await put_off(scene))
     assert waiting.state is VerificationState.PENDING
 
-    scene.callbacks.failure = None
+    scene.callbacks.answer = 200
     scene.clock.advance(10)
     done = await scene.settle("t")
     assert done.state is VerificationState.VERIFIED
@@ -112,7 +112,7 @@ async def test_an_end_takes_the_word_of_the_callback_too(
     scene: OpenHubScene, status: int, expected: SubscriptionState
 ) -> None:
     await subscribe(scene)
-    scene.callbacks.status = status
+    scene.callbacks.answer = status
     await scene.settle(await put_off(scene, VerificationMode.UNSUBSCRIBE))
 
     found = await scene.storage.subscriptions.find(OPERATOR, TOPIC, CALLBACK)

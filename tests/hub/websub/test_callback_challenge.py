@@ -28,7 +28,7 @@ def test_challenges_are_of_the_allowed_characters_and_all_different() -> None:
 async def test_a_question_reads_little_and_follows_no_redirect(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.status = 302
+    scene.callbacks.answer = 302
     reply = await scene.questions.ask(await pending(scene))
     (request,) = scene.callbacks.requests
     assert (request.method, request.purpose) == ("GET", Purpose.CALLBACK)

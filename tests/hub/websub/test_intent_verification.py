@@ -67,11 +67,11 @@ async def test_a_renewal_takes_over_only_once_it_is_verified(
     await scene.subscribe(secret="old")
     before = await subscribed(scene)
     scene.clock.advance(60)
-    scene.callbacks.status = 404
+    scene.callbacks.answer = 404
     failed = await scene.subscribe(secret="new")
     assert failed.state is VerificationState.FAILED
     assert await subscribed(scene) == before
-    scene.callbacks.status = 200
+    scene.callbacks.answer = 200
     await scene.subscribe()
     assert await subscribed(scene) == ("", scene.clock.now() + SOON)
 
@@ -80,7 +80,7 @@ async def test_a_renewal_takes_over_only_once_it_is_verified(
 async def test_an_answer_that_is_no_yes_is_final(
     scene: OpenHubScene, status: int
 ) -> None:
-    scene.callbacks.status = status
+    scene.callbacks.answer = status
     done = await scene.subscribe()
     assert (done.state, done.attempts) == (VerificationState.FAILED, 1)
     assert done.last is not None
@@ -92,7 +92,7 @@ async def test_an_answer_that_is_no_yes_is_final(
 async def test_a_callback_that_does_not_answer_is_asked_three_times(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.failure = TimedOut("no answer in time")
+    scene.callbacks.answer = TimedOut("no answer in time")
     done = await scene.subscribe()
     for seconds, asked in ((9, 1), (1, 2), (59, 2), (1, 3)):
         assert done.state is VerificationState.PENDING
@@ -108,7 +108,7 @@ async def test_a_callback_that_does_not_answer_is_asked_three_times(
 
 
 async def test_a_private_address_is_not_tried_again(scene: OpenHubScene) -> None:
-    scene.callbacks.failure = Blocked()
+    scene.callbacks.answer = Blocked()
     done = await scene.subscribe()
     assert done.state is VerificationState.FAILED
 
@@ -176,7 +176,7 @@ async def test_a_refused_topic_is_denied_to_the_callback(scene: OpenHubScene) ->
 
 async def test_a_denial_that_nobody_hears_is_a_denial(scene: OpenHubScene) -> None:
     scene.fetches.answer = an_answer(404)
-    scene.callbacks.failure = TimedOut("no answer in time")
+    scene.callbacks.answer = TimedOut("no answer in time")
     done = await scene.subscribe()
     assert done.state is VerificationState.DENIED
     assert done.last is not None

@@ -151,7 +151,7 @@ async def test_a_retry_comes_when_it_is_due(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    scene.callbacks.failure = Unreachable("cannot connect")
+    scene.callbacks.answer = Unreachable("cannot connect")
     await request(scene, 1)
     async with running(scene):
         await eventually(lambda: len(scene.callbacks.requests) == 1)
