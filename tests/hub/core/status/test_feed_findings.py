@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.posting_profile import with_posts
