@@ -26,10 +26,14 @@ _ALMOST_AN_END: Final = re.compile(r"\]{1,2}>?\s{0,4}\Z")
 _MOST_ENDED: Final = 20
 _ENTRY_TAG: Final = re.compile(r"</?(?:item|entry)[\s>]|</(?:channel|rss|feed)\s*>")
 
+# Unclosed ones reach to the end, so that each is looked for only once.
+_AFTER_BRACKET: Final = (
+    r"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)"
+    r"|!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
+)
 _XML_TOKEN: Final = re.compile(
-    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
-    r"|<(?P<end>/?)(?P<name>(?:[A-Za-z][\w-]+:)?[A-Za-z][\w-]*)(?:\s[^<>]*?)?(?P<empty>/?)>",
-    re.DOTALL,
+    rf"<(?:{_AFTER_BRACKET}"
+    r"|(?P<end>/?)(?P<name>(?:[A-Za-z][\w-]+:)?[A-Za-z][\w-]*)(?:\s[^<>]*?)?(?P<empty>/?)>)"
 )
 _LAST_END: Final = re.compile(r"</([\w:.-]{1,40})\s*>\s{0,40}\Z")
 _CONTAINERS: Final = frozenset({"channel", "entry", "feed", "image", "item", "rss"})
@@ -182,11 +186,9 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# Unclosed ones reach to the end, so that each is looked for only once.
-_AFTER_BRACKET: Final = (
-    r"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)"
-    r"|!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
-)
+_HAS_NO_CONTROLS: Final = re.compile(  # in half the time
+    "[ -\ufffd\t\n\r\U00010000-\U0010ffff]*+"
+).fullmatch
 _OPAQUE: Final = re.compile(rf"(<(?:{_AFTER_BRACKET}))")
 _AMPERSANDS: Final = re.compile(
     r"&(?!(?:amp|lt|gt|quot|apos);)(?:#[xX](?P<hex>[0-9a-fA-F]{1,8});|#(?P<number>[0-9]{1,8});"
@@ -302,7 +304,7 @@ def _line_of_difference(text: str, mended: str) -> int:
 
 
 def _without_controls(text: str) -> str:
-    return _CONTROLS.sub("", text)
+    return text if _HAS_NO_CONTROLS(text) else _CONTROLS.sub("", text)
 
 
 def _with_numeric_entities(text: str) -> str:

@@ -24,6 +24,7 @@ from protocols.feeds.limits import (
     MAX_JSON_DEPTH,
     MAX_MARKUP,
     MAX_TEXT_BYTES,
+    check_xml,
 )
 from protocols.protocol_errors import (
     EmptyDocument,
@@ -175,6 +176,15 @@ def test_a_document_beyond_a_limit_is_refused_at_once(
         read(body, CONTEXT)
     assert caught.value.limit == limit
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("blanks", [1, 1_000, MAX_MARKUP // 4, MAX_MARKUP])
+def test_tags_are_counted_to_the_last_wherever_they_stand(blanks: int) -> None:
+    tags, between = b"<" * MAX_MARKUP, b" " * blanks
+    for body in (tags + between, between + tags):
+        check_xml(body)
+        with pytest.raises(LimitExceeded):
+            check_xml(body + b"<")
 
 
 @pytest.mark.parametrize("read", [parse, parse_leniently])
