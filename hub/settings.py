@@ -296,7 +296,7 @@ class Settings:
 
     # Deliveries, and what is stored and told.
     delivery_concurrency: int = setting(
-        256, whole(1, 5_000), "deliveries under way at the same time"
+        512, whole(1, 5_000), "deliveries under way at the same time"
     )
     secret_overlap: int = setting(
         SECRET_OVERLAP,

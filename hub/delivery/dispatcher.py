@@ -42,7 +42,7 @@ log = structlog.get_logger()
 class DeliveryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is under way at once."""
 
-    requests: int = 256  # first deliveries, those not counted that hang
+    requests: int = 512  # first deliveries, those not counted that hang
     hanging: int = 256  # unanswered for more than a second; one more is cut short
     catch_ups: int = 64
     chunks: int = 8  # of up to 500 deliveries each, in memory
