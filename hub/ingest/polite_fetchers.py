@@ -102,6 +102,10 @@ class RobotsFetcher:
         if known is None or known.until <= self._clock.monotonic():
             known = await self._ask(site, user_agent)
             self._keep(site, known)
+            # The turn that the caller has waited for is used up. The next is taken
+            # even of a host that wants no requests for a while: the caller has come
+            # to terms with that before.
+            await self._limiter.wait(host_of(site), RequestKind.LOOK)
         else:
             self._known.move_to_end(site)
         return known
@@ -119,8 +123,6 @@ class RobotsFetcher:
     async def _ask(self, site: str, user_agent: str) -> _Known:
         request = FetchRequest(url=urljoin(site, "robots.txt"), user_agent=user_agent)
         fetched = await self._files.fetch(request)
-        # the turn that the caller has waited for is used up
-        await self._limiter.wait(host_of(site), RequestKind.FETCH)
         now = self._clock.monotonic()
         if _is_unreachable(fetched):
             return _Known(None, now + KEPT_UNREACHABLE)

@@ -29,6 +29,10 @@ ZONE_INTERVAL: Final = 0.1
 """Seconds between two requests that strangers cause to hosts of one zone: who owns one
 can give somebody else's address any number of names."""
 MOST_HOSTS: Final = 100_000
+MOST_PUT_OFF: Final = 3
+"""Intervals by which redirects from elsewhere, which nobody can pace, put off a turn
+that somebody waits for. Without a bound they could keep a host from ever being asked.
+"""
 
 
 class RequestKind(StrEnum):
@@ -64,6 +68,7 @@ class _Line:
     """Who waits for one host, and when the next of them may start."""
 
     next_start: float = 0.0
+    next_due: float = 0.0  # as it would be without the redirects since the last turn
     held_until: float = 0.0
     waiting: list[tuple[float, int, asyncio.Future[None]]] = field(default_factory=list)
     serving: asyncio.Task[None] | None = None
@@ -113,6 +118,8 @@ class _Lines:
         if not line.waiting and line.next_start <= now:
             line.next_start = now + self._interval
             return
+        if not line.waiting:
+            line.next_due = line.next_start
         turn = asyncio.get_running_loop().create_future()
         heapq.heappush(line.waiting, (now + patience, next(self._numbers), turn))
         if line.serving is None:
@@ -122,6 +129,8 @@ class _Lines:
     def count(self, name: str) -> None:
         line = self.use(name)
         soonest = self._clock.monotonic() + self._interval
+        if line.waiting:
+            soonest = min(soonest, line.next_due + MOST_PUT_OFF * self._interval)
         line.next_start = max(line.next_start, soonest)
 
     async def _serve(self, line: _Line) -> None:
@@ -134,6 +143,7 @@ class _Lines:
                 if line.waiting and line.next_start == start:  # or a redirect came
                     now = self._clock.monotonic()
                     line.next_start = max(start, now) + self._interval
+                    line.next_due = line.next_start
                     heapq.heappop(line.waiting)[2].set_result(None)
         finally:
             line.serving = None

@@ -302,16 +302,17 @@ def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
     return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
 
 
-def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
     """Claim chunks that earlier commits of the same transaction brought, if any.
 
     After most commits there is nothing to split, which one statement tells.
     """
     if connection.execute(_ANY_FANOUT).fetchone() is None:
-        return []
+        return Claimed(rows=[], is_partial=False)
     split = Split(connection, lease_id=claim.lease_id, until=claim.until)
-    split.run(claim.limit, claim.now)
-    return _read_chunks(split.chunks, connection)
+    has_looked_at_all = split.run(claim.limit, claim.now)
+    rows = _read_chunks(split.chunks, connection)
+    return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
 
 
 _ANY_FANOUT = "SELECT 1 FROM fanouts WHERE is_next = 1 LIMIT 1"
@@ -411,18 +412,25 @@ class CommitClaims:
         if (terms := ask()) is None:
             return
         try:
-            rows = self._writer.submit(partial(claim_new_chunks, Claim.of(terms)))
+            claimed = self._writer.submit(partial(claim_new_chunks, Claim.of(terms)))
         except StorageError:
             give(None)
         else:
-            rows.add_done_callback(self._give)
+            claimed.add_done_callback(self._give)
 
-    def _give(self, rows: asyncio.Future[list[Row]]) -> None:
-        has_failed = rows.cancelled() or rows.exception() is not None
+    def _give(self, claimed: asyncio.Future[Claimed]) -> None:
         if self._claimer is not None:
             _ask, give = self._claimer
-            give(
-                None
-                if has_failed
-                else [read_chunk(r, self._box) for r in rows.result()]
-            )
+            give(self._chunks_of(claimed))
+
+    def _chunks_of(self, claimed: asyncio.Future[Claimed]) -> list[ClaimedChunk] | None:
+        """None if the claimer is to look for itself: the commit failed, there is more
+        to look through, or a chunk cannot be read, which its own claim then says."""
+        if claimed.cancelled() or claimed.exception() is not None:
+            return None
+        if claimed.result().is_partial:
+            return None
+        try:
+            return [read_chunk(row, self._box) for row in claimed.result().rows]
+        except Exception:  # the claim that comes once the lease is over raises it
+            return None

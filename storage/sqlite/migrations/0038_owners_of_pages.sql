@@ -1,4 +1,4 @@
--- Who has a right to a page (hub.collections.judging.owner_of): a section shows an entry only
+-- Who has a right to a page (hub.publishing.page_visibility.owner_of): a section shows an entry only
 -- where none of a smaller owner has its URL, in whatever section.
 ALTER TABLE page_entries ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;
 

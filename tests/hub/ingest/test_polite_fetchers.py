@@ -203,3 +203,20 @@ async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
     rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
     guest = Guest(Site(an_answer(200, rules)))
     await assert_remembered(guest, MOST_RULES // MOST_RULES_OF_ONE)
+
+
+async def test_a_look_at_a_host_that_wants_no_requests_waits_for_no_file() -> None:
+    """Once, and its robots.txt is kept: the next look asks for it no more."""
+    time = PlayedTime()
+    site = Site(an_answer(200, b"", url="https://site.example/robots.txt"))
+    limiter = HostLimiter(time.clock, sleep=time.sleep)
+    robots = RobotsFetcher(site, site, limiter, time.clock)
+    looking = RateLimitedFetcher(robots, limiter, RequestKind.LOOK)
+    limiter.hold("site.example", 3_600)
+
+    for _ in range(2):
+        request = FetchRequest(url=FEED, user_agent="Fanfare/1")
+        look = asyncio.create_task(looking.fetch(request))
+        await time.pass_by(5)
+        assert look.done()
+    assert site.urls == ["https://site.example/robots.txt", FEED, FEED]

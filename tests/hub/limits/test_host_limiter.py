@@ -162,6 +162,21 @@ async def test_and_so_do_those_that_were_waiting_already() -> None:
     assert scene.starts == [0, 1.5]
 
 
+async def test_redirects_that_never_cease_put_a_turn_off_by_a_few_seconds_only() -> (
+    None
+):
+    scene = Scene()
+    scene.limiter.count("a.example")
+    waiting = [scene.ask() for _ in range(3)]
+    for _ in range(40):
+        await scene.pass_by(0.5)
+        scene.limiter.count("a.example")
+    await asyncio.gather(*waiting)
+    assert all(
+        later - earlier <= 5 for earlier, later in pairwise([0.0, *scene.starts])
+    )
+
+
 async def test_names_of_one_zone_are_asked_ten_times_a_second_for_strangers() -> None:
     scene = Scene()
     for number in range(30):

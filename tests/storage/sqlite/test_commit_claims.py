@@ -11,9 +11,10 @@ from typing import cast
 import pytest
 
 from storage.contract import Storage
-from storage.records import ClaimedChunk, ClaimTerms
+from storage.records import ClaimedChunk, ClaimTerms, RecordKind, Updates
 from storage.sqlite import open_database
 from storage.sqlite.connection_threads import ConnectionThreads, open_for_writing
+from storage.sqlite.delivery_chunks import PAGE_SIZE, PAGES
 from tests.support.storage_scene import START, Scene, at
 from tests.support.waiting import eventually
 
@@ -84,6 +85,38 @@ async def test_a_claim_that_fails_takes_no_commit_with_it(
     assert given == [None]
     assert (await scene.storage.log.end()).position == position
     assert (await scene.storage.backlog()).fanouts == 1
+
+
+async def test_where_more_is_to_be_looked_through_the_claimer_looks_itself(
+    scene: Scene, tmp_path: Path
+) -> None:
+    """Of more subscribers than one claim looks at, only the last wants updates."""
+    feed = await scene.add_feed()
+    some = await scene.subscribe(feed, "some", updates=Updates.NONE)
+    with sqlite3.connect(tmp_path / "hub.db") as connection:
+        copy_subscription(connection, some.id, PAGES * PAGE_SIZE)
+    connection.close()
+    last = await scene.subscribe(feed, "last", updates=Updates.ALL)
+    given: list[list[ClaimedChunk] | None] = []
+    with scene.storage.deliveries.claim_with_commits(lambda: TERMS, given.append):
+        await scene.publish(feed, kind=RecordKind.UPDATED)
+        await eventually(lambda: bool(given))
+    (chunk,) = await scene.storage.deliveries.claim_chunks(TERMS)
+
+    assert given == [None]
+    assert [subscription.id for _, subscription in chunk.pending] == [last.id]
+
+
+def copy_subscription(connection: sqlite3.Connection, id: int, times: int) -> None:
+    """The same subscription at so many other callbacks."""
+    columns = connection.execute("PRAGMA table_info(subscriptions)").fetchall()
+    names = ", ".join({name for _, name, *_ in columns} - {"id", "callback_hash"})
+    copied = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+        " INSERT INTO subscriptions (callback_hash, NAMES)"
+        " SELECT randomblob(32), NAMES FROM subscriptions, n WHERE id = ?"
+    )
+    connection.execute(copied.replace("NAMES", names), (times, id))
 
 
 async def test_what_is_claimed_after_the_claimer_has_gone_is_given_to_nobody(
