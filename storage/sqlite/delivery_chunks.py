@@ -419,18 +419,19 @@ class CommitClaims:
             claimed.add_done_callback(self._give)
 
     def _give(self, claimed: asyncio.Future[Claimed]) -> None:
-        if self._claimer is not None:
-            _ask, give = self._claimer
-            give(self._chunks_of(claimed))
+        if self._claimer is None:
+            return
+        _ask, give = self._claimer
+        chunks = None
+        try:
+            chunks = self._chunks_of(claimed)
+        finally:  # a chunk that cannot be read takes no place for ever
+            give(chunks)
 
     def _chunks_of(self, claimed: asyncio.Future[Claimed]) -> list[ClaimedChunk] | None:
-        """None if the claimer is to look for itself: the commit failed, there is more
-        to look through, or a chunk cannot be read, which its own claim then says."""
-        if claimed.cancelled() or claimed.exception() is not None:
+        """None if the claimer is to look for itself: the commit failed, or there is
+        more to look through."""
+        has_failed = claimed.cancelled() or claimed.exception() is not None
+        if has_failed or claimed.result().is_partial:
             return None
-        if claimed.result().is_partial:
-            return None
-        try:
-            return [read_chunk(row, self._box) for row in claimed.result().rows]
-        except Exception:  # the claim that comes once the lease is over raises it
-            return None
+        return [read_chunk(row, self._box) for row in claimed.result().rows]

@@ -171,7 +171,7 @@ async def test_redirects_that_never_cease_put_a_turn_off_by_a_few_seconds_only()
     for _ in range(40):
         await scene.pass_by(0.5)
         scene.limiter.count("a.example")
-    await asyncio.gather(*waiting)
+    assert all(each.done() for each in waiting)
     assert all(
         later - earlier <= 5 for earlier, later in pairwise([0.0, *scene.starts])
     )

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from storage.contract import Storage
+from storage.errors import StorageError
 from storage.records import ClaimedChunk, ClaimTerms, RecordKind, Updates
 from storage.sqlite import open_database
 from storage.sqlite.connection_threads import ConnectionThreads, open_for_writing
@@ -117,6 +118,26 @@ def copy_subscription(connection: sqlite3.Connection, id: int, times: int) -> No
         " SELECT randomblob(32), NAMES FROM subscriptions, n WHERE id = ?"
     )
     connection.execute(copied.replace("NAMES", names), (times, id))
+
+
+async def test_a_claim_that_cannot_be_read_is_answered_and_its_error_is_heard(
+    scene: Scene, tmp_path: Path
+) -> None:
+    errors: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: errors.append(context["exception"]))
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    with sqlite3.connect(tmp_path / "hub.db") as connection:
+        connection.execute("UPDATE subscriptions SET secret = 'of another key'")
+    connection.close()
+    given: list[list[ClaimedChunk] | None] = []
+    with scene.storage.deliveries.claim_with_commits(lambda: TERMS, given.append):
+        await scene.publish(feed)
+        await eventually(lambda: bool(given))
+
+    assert given == [None]
+    assert [type(error) for error in errors] == [StorageError]
 
 
 async def test_what_is_claimed_after_the_claimer_has_gone_is_given_to_nobody(
