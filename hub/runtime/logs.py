@@ -129,12 +129,12 @@ def configure_logs(level: str, format: str, stream: TextIO | None = None) -> Non
     ]
     structlog.configure(
         processors=[
-            structlog.stdlib.filter_by_level,
+            structlog.stdlib.filter_by_level,  # that of one logger, as below
             *shared,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
     handler = _handler(out, waits=stream is not None)

@@ -228,6 +228,11 @@ class HttpProtocol(HttpToolsProtocol):
             return
         super().handle_websocket_upgrade()
 
+    @property
+    def has_body(self) -> bool:
+        """Whether the bodies of all requests that came have come to their end."""
+        return not self.cycle.more_body
+
     def hold(self) -> None:
         """Its answer may be long in coming; who asks for more meanwhile is cut off.
 
