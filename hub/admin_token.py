@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import tempfile
 from pathlib import Path
+
+from hub.private_files import write_private
 
 FILE_NAME = "admin-token"
 
@@ -46,20 +46,9 @@ def ensure_token(path: Path) -> str:
     if token is None:
         token = secrets.token_urlsafe(24)
         try:
-            _write_private(path, token)
+            write_private(path, token)
         except OSError as error:
             raise TokenUnreadable(path, str(error)) from error
     elif path.stat().st_mode & 0o077:
         path.chmod(0o600)
     return token
-
-
-def _write_private(path: Path, token: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # mkstemp makes the file 0600 from the start.
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(f"{token}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    Path(temporary).replace(path)

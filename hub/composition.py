@@ -135,12 +135,13 @@ async def build_hub(
     network: Network | None = None,
     parser: Parser | None = None,
     lookup: Lookup | None = None,
+    identity_key: str = "",
 ) -> BuiltHub:
     """Make all parts; what must be closed goes on the stack.
 
-    ``token`` is the administrator's. The arguments behind the stack replace the world
-    around a hub, in simulations. ``jitter`` is that of polls, from -1 to 1. Without a
-    ``parser`` worker processes are started.
+    ``token`` is the administrator's, ``identity_key`` that of `hub.hub_address`. The
+    others behind the stack replace the world around a hub, in simulations. ``jitter``
+    is that of polls, from -1 to 1. Without a ``parser`` worker processes are started.
     """
     clock = clock or SystemClock()
     random = random or SystemRandom()
@@ -419,6 +420,7 @@ async def build_hub(
         RateLimits(_request_limits(settings), clock, metrics),
         settings.lengths,
         public_url,
+        identity_key,
     )
     housekeeping = Housekeeping(
         storage,

@@ -13,8 +13,8 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,13 @@ import structlog
 import hub
 from hub.admin_token import TokenUnreadable, ensure_token, token_file
 from hub.composition import BuiltHub, build_hub
+from hub.hub_address import (
+    HubAddress,
+    address_file,
+    create_address,
+    remove_address,
+    write_address,
+)
 from hub.ingest.visit_slots import slow_slots
 from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
@@ -91,12 +98,16 @@ async def run(
             token = _admin_token(settings)
             port = listener.getsockname()[1]
             public_url = settings.public_url or f"http://localhost:{port}"
-            built = await build_hub(settings, storage, token, public_url, stack)
+            address = create_address(settings.host, port, public_url)
+            built = await build_hub(
+                settings, storage, token, public_url, stack, identity_key=address.key
+            )
         except _UNUSABLE as error:
             raise CannotStart(str(error)) from error
         garbage_collection.freeze_startup()
         take_short_turns()
         _warn_about(settings)
+        stack.enter_context(_found_by_commands(settings, address))
         announce(_greeting(settings, public_url, command))
         log.info("hub_started", url=public_url, version=hub.__version__)
         built.background["sweep"] = garbage_collection.collect_periodically
@@ -106,6 +117,26 @@ async def run(
 
 def _admin_token(settings: Settings) -> str:
     return settings.admin_token or ensure_token(token_file(settings.database_path))
+
+
+@contextmanager
+def _found_by_commands(settings: Settings, address: HubAddress) -> Iterator[None]:
+    """Within the block commands find the hub by the file beside its database."""
+    path = address_file(settings.database_path)
+    try:
+        write_address(path, address)
+    except OSError as error:
+        log.warning(
+            "address_not_written",
+            file=str(path),
+            error=str(error),
+            hint="commands do not find this hub by themselves; name it by --url",
+        )
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            remove_address(path, address)
 
 
 async def run_until_stopped(
@@ -212,11 +243,12 @@ def _warn_about(settings: Settings) -> None:
 
 def _greeting(settings: Settings, public_url: str, command: str) -> str:
     token = "the one that was set"  # noqa: S105 - a description
+    database = settings.database_path.absolute()
     if not settings.admin_token:
-        token = str(token_file(settings.database_path))
+        token = str(token_file(database))
     return (
         f"Fanfare {hub.__version__} is running at {public_url}\n"
-        f"  database     {settings.database_path}\n"
+        f"  database     {database}\n"
         f"  admin token  {token}\n"
         "Next, in another terminal:\n"
         f"  {command} feeds add URL      poll a feed\n"

@@ -109,9 +109,11 @@ class Settings:
     """All settings of a hub, grouped as the reference lists them."""
 
     database: str = setting(
-        "sqlite:data/fanfare.db",
+        "",
         database,
         "where everything is kept; keys and the admin token lie beside the file",
+        shown="sqlite:~/.local/state/fanfare/fanfare.db, or sqlite:data/fanfare.db"
+        " where there is one",
     )
     host: str = setting("127.0.0.1", line, "the address to listen on")
     port: int = setting(8080, whole(0, 65_535), "the port to listen on; 0 picks one")
@@ -555,6 +557,28 @@ class SettingError(Exception):
         super().__init__(f"{name}: {reason}")
 
 
+DATABASE_HERE: Final = Path("data", "fanfare.db")
+"""Where there is one, it is the default: that of this directory."""
+
+
+def default_database(environ: Mapping[str, str]) -> Path:
+    """The database where none is named: the same from every directory, unless there is
+    one in ``data/`` here.
+
+    XDG Base Directory Specification: state is kept in $XDG_STATE_HOME, an absolute
+    path, else in ~/.local/state.
+    """
+    if DATABASE_HERE.exists():
+        return DATABASE_HERE
+    state = Path(environ.get("XDG_STATE_HOME", ""))
+    if not state.is_absolute():
+        try:
+            state = Path.home() / ".local" / "state"
+        except RuntimeError:  # nobody's home: a service without a user
+            return DATABASE_HERE
+    return state / "fanfare" / "fanfare.db"
+
+
 def load_settings(
     environ: Mapping[str, str], options: Mapping[str, str | None] | None = None
 ) -> Settings:
@@ -573,6 +597,7 @@ def load_settings(
             shown = "" if each.is_secret else f", not {raw!r}"
             reason = _without_passwords(f"{error}{shown}")
             raise SettingError(source, reason[:_LONGEST_REASON]) from None
+    values.setdefault("database", f"sqlite:{default_database(environ)}")
     settings = Settings(**values)  # type: ignore[arg-type]  # each came from its reader
     _check_together(settings)
     return settings

@@ -6,6 +6,7 @@ import functools
 import http.client
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
@@ -15,6 +16,14 @@ import click
 
 from hub.admin_token import TokenUnreadable, read_token, token_file
 from hub.cli.wording import Failure, HubUnreachable
+from hub.hub_address import (
+    IDENTITY_PATH,
+    AddressUnreadable,
+    HubAddress,
+    address_file,
+    is_proof,
+    read_address,
+)
 from hub.runtime.setting_readers import origin_url
 from hub.settings import PREFIX, SettingError, Settings, load_settings
 
@@ -51,7 +60,7 @@ class Hub:
 
     def read(self, path: str) -> bytes:
         """A document that is not JSON."""
-        status, answer = self._reach("GET", path)
+        status, answer = self.reach("GET", path)
         if status != 200:
             raise HubRefused(status, _object(answer) or {})
         return answer
@@ -78,7 +87,7 @@ class Hub:
     def _request(
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> Document:
-        status, answer = self._reach(method, path, body)
+        status, answer = self.reach(method, path, body)
         document = _object(answer)
         if document is None:
             raise HubRefused(status, {"detail": f"{self.url} is not a hub"})
@@ -86,18 +95,19 @@ class Hub:
             raise HubRefused(status, document)
         return document
 
-    def _reach(
+    def reach(
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> tuple[int, bytes]:
+        """Status and body of any answer. Raises `HubUnreachable`."""
         try:
-            return self._exchange(method, path, body)
+            return self._ask(method, path, body)
         except (OSError, http.client.HTTPException) as error:
             raise HubUnreachable(
                 f"no hub answers at {self.url} ({error or type(error).__name__});"
                 " start one with `fanfare serve`, or name it with --url"
             ) from error
 
-    def _exchange(
+    def _ask(
         self, method: str, path: str, body: Mapping[str, object] | None
     ) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
@@ -107,7 +117,7 @@ class Hub:
         try:
             connection.connect()
             connection.sock.settimeout(ANSWER_SECONDS)
-            headers = {"Authorization": f"Bearer {self.token}"}
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             if body is not None:
                 headers["Content-Type"] = "application/json"
             payload = None if body is None else json.dumps(body).encode()
@@ -135,31 +145,45 @@ def read_settings(options: Mapping[str, str | None] | None = None) -> Settings:
 
 
 def find_hub(url: str | None) -> Hub:
-    """Where the hub is and what opens it, from the option and the environment."""
+    """The hub that ``url`` or FANFARE_PUBLIC_URL names, else the one that runs on this
+    environment's database; and what opens it.
+
+    FANFARE_ADMIN_TOKEN goes to a hub that is named; else a token goes only to who
+    proves to be the hub on this database. Raises `Failure`.
+    """
     settings = read_settings()
-    return Hub(
-        url=_hub_url(url, settings),
-        token=settings.admin_token or _token_beside(settings),
-    )
+    named = _named_url(url, settings)
+    if named is not None and settings.admin_token:
+        return Hub(url=named, token=settings.admin_token)
+    proven = _proven_url(named, settings)
+    token = settings.admin_token or _stored_token(settings)
+    if token is None:
+        path = token_file(settings.database_path)
+        raise Failure(
+            f"there is no {path}: the hub was given its token; set {PREFIX}ADMIN_TOKEN"
+        )
+    return Hub(url=proven, token=token)
 
 
 def find_stream(url: str | None) -> Hub:
-    """As `find_hub`, where no token is needed: public topics take none.
-
-    A token that lies beside this environment's database is not sent to a hub that
-    ``url`` names.
-    """
+    """As `find_hub`, where no token is needed: public topics take none."""
     settings = read_settings()
-    token = settings.admin_token
-    if not token and url is None:
-        token = _stored_token(settings) or ""
-    return Hub(url=_hub_url(url, settings), token=token)
+    named = _named_url(url, settings)
+    if named is not None and settings.admin_token:
+        return Hub(url=named, token=settings.admin_token)
+    try:
+        proven = _proven_url(named, settings)
+    except HubUnreachable:
+        if named is None:
+            raise
+        return Hub(url=named, token="")
+    return Hub(url=proven, token=settings.admin_token or _stored_token(settings) or "")
 
 
-def _hub_url(given: str | None, settings: Settings) -> str:
+def _named_url(given: str | None, settings: Settings) -> str | None:
     """Without a slash at the end. A bad one is wrong usage."""
     if not given:
-        return settings.public_url or _own_url(settings)
+        return settings.public_url or None
     try:
         url = origin_url(given)
     except ValueError as error:
@@ -169,24 +193,48 @@ def _hub_url(given: str | None, settings: Settings) -> str:
     return url
 
 
-def _own_url(settings: Settings) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - replaces it
-    return (
-        f"http://[{host}]:{settings.port}"
-        if ":" in host
-        else (f"http://{host}:{settings.port}")
+def _proven_url(named: str | None, settings: Settings) -> str:
+    """Where the hub on this database answers, which has just proved to be it."""
+    address = _running(settings)
+    if address is None:
+        raise _nothing_runs(named, settings)
+    is_local = named in (None, address.url, address.public_url)
+    url = address.url if named is None or is_local else named
+    challenge = secrets.token_hex(24)
+    asked = f"{IDENTITY_PATH}?challenge={challenge}"
+    status, answer = Hub(url=url, token="").reach("GET", asked)
+    proof = (_object(answer) or {}).get("proof") if status == 200 else None
+    if not is_proof(address, challenge, proof):
+        raise _is_another(url, settings)
+    return url
+
+
+def _running(settings: Settings) -> HubAddress | None:
+    try:
+        return read_address(address_file(settings.database_path))
+    except AddressUnreadable as error:
+        raise Failure(str(error)) from error
+
+
+def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
+    database = settings.database_path.absolute()
+    if named is not None:
+        return HubUnreachable(
+            f"no hub runs on {database}, and no other is sent its token;"
+            f" set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
+        )
+    return HubUnreachable(
+        f"no hub runs on {database}; start one with `fanfare serve`, or name another"
+        f" database by {PREFIX}DATABASE, or a hub by --url and {PREFIX}ADMIN_TOKEN"
     )
 
 
-def _token_beside(settings: Settings) -> str:
-    token = _stored_token(settings)
-    if token is None:
-        path = token_file(settings.database_path)
-        raise HubUnreachable(
-            f"no hub has run here yet: there is no {path}; start one with"
-            f" `fanfare serve`, or set {PREFIX}DATABASE or {PREFIX}ADMIN_TOKEN"
-        )
-    return token
+def _is_another(url: str, settings: Settings) -> HubUnreachable:
+    return HubUnreachable(
+        f"what answers at {url} is not the hub on {settings.database_path.absolute()},"
+        f" and was sent no token; for another hub set {PREFIX}ADMIN_TOKEN and name it"
+        " by --url"
+    )
 
 
 def _stored_token(settings: Settings) -> str | None:
@@ -196,12 +244,19 @@ def _stored_token(settings: Settings) -> str | None:
         raise Failure(str(error)) from error
 
 
+url_option = click.option(
+    "--url",
+    help="Where the hub is.  [FANFARE_PUBLIC_URL; default: where the hub on"
+    " FANFARE_DATABASE runs]",
+)
+
+
 def speaks_to_hub(
     command: Callable[Concatenate[Hub, Arguments], None],
 ) -> Callable[..., None]:
     """Give a command ``--url``, and the hub it leads to as first argument."""
 
-    @click.option("--url", help="Where the hub is.  [FANFARE_PUBLIC_URL]")
+    @url_option
     @functools.wraps(command)
     def call(
         url: str | None, *args: Arguments.args, **kwargs: Arguments.kwargs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hub.cli import say
-from hub.cli.hub_client import find_stream
+from hub.cli.hub_client import find_stream, url_option
 from hub.cli.receiver import describe
 from hub.cli.wording import HubUnreachable, plural, printable
 from hub.runtime.clock import SystemClock
@@ -35,7 +35,7 @@ LONGEST_WAIT = 30.0
     help="atom: print the documents themselves.",
 )
 @click.option("--count", type=click.IntRange(1), help="End after so many messages.")
-@click.option("--url", help="Where the hub is.  [FANFARE_PUBLIC_URL]")
+@url_option
 def tail(
     topics: tuple[str, ...],
     cursor: str,

@@ -110,7 +110,16 @@ def database(value: str) -> str:
         raise ValueError("expected sqlite:PATH")
     if path.lstrip("/").startswith((":", "file:")):
         raise ValueError("expected sqlite:PATH, the path of a file")
+    if path.startswith("~/"):  # which no shell expands behind "sqlite:"
+        return f"{scheme}:{_at_home(path)}"
     return value
+
+
+def _at_home(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"expected sqlite:PATH without ~ ({error})") from None
 
 
 def text_file(value: str) -> str:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route, Router
 
+from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.api.delivery_routes import DeliveryRoutes
@@ -82,7 +83,7 @@ def _has_path(route: Route, request: Request) -> bool:
     return route.matches(request.scope)[0] is not Match.NONE
 
 
-UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
+UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
 """Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too;
 
 and OpenFeeder does, which tells how many requests are left."""
@@ -97,11 +98,13 @@ def create_application(
     limits: RateLimits | None = None,
     lengths: Lengths | None = None,
     public_url: str = "",
+    identity_key: str = "",
 ) -> Starlette:
     """``token`` is the administrator's; ``limits`` None: there are none.
 
     ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
     ``public_url``: by which the hub's own requests are known, and refused.
+    ``identity_key``: by which a command knows that it is the hub it looks for.
     """
     limits = limits or RateLimits()
     authenticator = Authenticator(services.tokens, token)
@@ -137,7 +140,7 @@ def create_application(
     )
     top = [
         *FrontPageRoutes(services.front).routes(),
-        *MonitoringRoutes(services.operations, services.metrics).routes(),
+        *MonitoringRoutes(services.operations, services.metrics, identity_key).routes(),
         *StreamRoutes(services.live, authenticator, limits=limits).routes(),
         *websub.routes(),
         *PingRoutes(services.hints).routes(),

@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``: for machines, without a token."""
+"""``/healthz``, ``/readyz``, ``/metrics`` and ``/identity``: for machines, no token."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.hub_address import (
+    IDENTITY_PATH,
+    LONGEST_CHALLENGE,
+    SHORTEST_CHALLENGE,
+    prove_identity,
+)
 from hub.services import OperationsService
 from hub.services.hub_operations import MetricsService
 from hub.web.json_output import JsonObject, json_response
-from hub.web.operation import JSON, TEXT, Operation, Routes
+from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
+from hub.web.problems import Problem
 from protocols.prometheus import CONTENT_TYPE, render
+from protocols.protocol_errors import InvalidValue
 
 
 class AliveJson(JsonObject):
@@ -27,12 +35,25 @@ class ReadinessJson(JsonObject):
     warnings: Sequence[str]
 
 
+class IdentityJson(JsonObject):
+    """``proof``: the HMAC-SHA256 of the challenge, in hexadecimal digits."""
+
+    proof: str
+
+
 class MonitoringRoutes(Routes):
     tag = "monitoring"
 
-    def __init__(self, operations: OperationsService, metrics: MetricsService) -> None:
+    def __init__(
+        self,
+        operations: OperationsService,
+        metrics: MetricsService,
+        identity_key: str = "",
+    ) -> None:
+        """``identity_key`` "": the hub has no file beside its database."""
         self._operations = operations
         self._metrics = metrics
+        self._identity_key = identity_key
 
     @Operation(
         method="GET",
@@ -74,4 +95,31 @@ class MonitoringRoutes(Routes):
         return Response(
             render(await self._metrics.families()),
             headers={"Content-Type": CONTENT_TYPE},
+        )
+
+    @Operation(
+        method="GET",
+        path=IDENTITY_PATH,
+        id="prove_identity",
+        summary="Prove to a command on this machine that this is the hub it looks for",
+        query=(
+            Parameter(
+                name="challenge",
+                help=f"at least {SHORTEST_CHALLENGE} random characters",
+                longest=LONGEST_CHALLENGE,
+                is_required=True,
+            ),
+        ),
+        answers={200: {JSON: IdentityJson}},
+        problems=(404, 422),
+    )
+    async def identity(self, request: Request) -> Response:
+        if not self._identity_key:
+            raise Problem(HTTPStatus.NOT_FOUND, "this hub has no file for commands")
+        challenge = request.query_params.get("challenge", "")
+        if not SHORTEST_CHALLENGE <= len(challenge) <= LONGEST_CHALLENGE:
+            length = f"{SHORTEST_CHALLENGE} to {LONGEST_CHALLENGE} characters"
+            raise InvalidValue("challenge", length)
+        return json_response(
+            IdentityJson(proof=prove_identity(self._identity_key, challenge))
         )

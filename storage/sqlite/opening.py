@@ -129,7 +129,7 @@ def _adopt_key(name: Path, path: Path) -> None:
 
 def _take_lock(path: Path) -> FileLock:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return FileLock.take(path)
     except OSError as error:
         reason = f"cannot be opened: {error.strerror or error}"

@@ -14,7 +14,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from hub.hub_address import read_address
 from tests.support.command import ROOT, environment, fanfare, knowing, start_fanfare
+from tests.support.fake_api import FakeApi, serving
 from tests.support.hub_process import HubProcess
 from tests.support.waiting import eventually
 
@@ -29,10 +31,10 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def served(
-    variables: Mapping[str, str], lines: int = 6
+    variables: Mapping[str, str], lines: int = 6, directory: Path = ROOT
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """A running hub and the first lines it printed."""
-    process = await start_fanfare("serve", variables=variables)
+    process = await start_fanfare("serve", variables=variables, directory=directory)
     assert process.stdout is not None
     try:
         async with asyncio.timeout(60):
@@ -57,6 +59,31 @@ async def test_it_says_where_it_is_where_the_token_lies_and_what_is_next(
         assert "fanfare listen URL" in greeting
         listed = await fanfare("feeds", "list", "--url", found[1], variables=variables)
         assert (listed.code, listed.err) == (0, "")
+
+
+async def test_commands_find_it_from_every_directory(tmp_path: Path) -> None:
+    state = {"XDG_STATE_HOME": str(tmp_path), "FANFARE_PORT": "0"}
+    variables = {**state, "PYTHONPATH": str(ROOT)}
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    async with served(variables, directory=tmp_path / "here") as (process, greeting):
+        assert f"database     {tmp_path}/fanfare/fanfare.db" in greeting
+        assert (tmp_path / "fanfare").stat().st_mode & 0o777 == 0o700
+        listing = await start_fanfare(
+            "feeds", "list", variables=variables, directory=tmp_path / "there"
+        )
+        printed, errors = await listing.communicate()
+        assert (listing.returncode, errors) == (0, b"")
+        assert b"no feeds yet" in printed
+        process.kill()
+        await process.wait()
+        address = read_address(tmp_path / "fanfare" / "fanfare.db.hub")
+    assert address is not None
+    port = int(address.url.rpartition(":")[2])
+    with serving(FakeApi(), port) as another:
+        outcome = await fanfare("feeds", "list", variables=state)
+    assert (outcome.code, another.tokens) == (3, [""])
+    assert "was sent no token" in outcome.err
 
 
 async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:

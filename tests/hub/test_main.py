@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
 from hub.composition import BuiltHub
+from hub.hub_address import is_proof, read_address
 from hub.main import (
     MOST_FILES,
     CannotStart,
@@ -184,9 +185,31 @@ async def test_a_whole_hub_starts_serves_and_ends(tmp_path: Path) -> None:
         answer = await client.get(f"{url}/readyz")
         assert answer.json() == {"ready": True, "troubles": [], "warnings": []}
         assert (await client.get(f"{url}/api/feeds")).status_code == 401
+        address = read_address(tmp_path / "hub.db.hub")
+        assert address is not None
+        assert address.public_url == url
+        question = {"challenge": "0123456789abcdef"}
+        proof = await client.get(f"{address.url}/identity", params=question)
+        assert is_proof(address, "0123456789abcdef", proof.json()["proof"])
         os.kill(os.getpid(), signal.SIGTERM)
         await running
     assert str(tmp_path / "admin-token") in greeting
+    assert "hub.db.hub" not in names_in(tmp_path)
+
+
+async def test_a_hub_that_commands_cannot_find_runs_nevertheless(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hub.db.hub").mkdir()
+    said: asyncio.Queue[str] = asyncio.Queue()
+    settings = Settings(database=f"sqlite:{tmp_path / 'hub.db'}", port=0)
+    with capture_logs() as logs:
+        running = asyncio.create_task(run(settings, announce=said.put_nowait))
+        async with asyncio.timeout(60):
+            await said.get()
+            os.kill(os.getpid(), signal.SIGTERM)
+            await running
+    assert "address_not_written" in [each["event"] for each in logs]
 
 
 async def test_a_token_that_was_set_is_not_written_or_said(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -16,7 +17,45 @@ from hub.settings import (
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    assert load_settings({}) == Settings()
+    settings = load_settings({})
+    assert replace(settings, database="") == Settings()
+
+
+@pytest.fixture
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, of which nothing is known."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/ann")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("state", "path"),
+    [
+        ("", "/home/ann/.local/state/fanfare/fanfare.db"),
+        ("state", "/home/ann/.local/state/fanfare/fanfare.db"),
+        ("/var/state", "/var/state/fanfare/fanfare.db"),
+    ],
+)
+@pytest.mark.usefixtures("somewhere")
+def test_the_default_database_is_the_same_from_every_directory(
+    state: str, path: str
+) -> None:
+    settings = load_settings({"XDG_STATE_HOME": state})
+    assert settings.database == f"sqlite:{path}"
+
+
+@pytest.mark.usefixtures("somewhere")
+def test_a_path_may_begin_at_home() -> None:
+    settings = load_settings({"FANFARE_DATABASE": "sqlite:~/fanfare.db"})
+    assert settings.database == "sqlite:/home/ann/fanfare.db"
+
+
+def test_but_in_a_directory_that_has_one_it_is_that(somewhere: Path) -> None:
+    (somewhere / "data").mkdir()
+    assert not load_settings({}).database.startswith("sqlite:data")
+    (somewhere / "data" / "fanfare.db").touch()
+    assert load_settings({}).database == "sqlite:data/fanfare.db"
 
 
 def test_the_defaults_of_polling_are_those_of_the_rules() -> None:
@@ -24,7 +63,13 @@ def test_the_defaults_of_polling_are_those_of_the_rules() -> None:
 
 
 def test_every_default_is_one_its_own_reader_takes() -> None:
-    computed = {"public_url", "admin_token", "contact", "openfeeder_name"}
+    computed = {
+        "database",
+        "public_url",
+        "admin_token",
+        "contact",
+        "openfeeder_name",
+    }
     for each in SETTINGS:
         if each.shown_default != "none" and each.field not in computed:
             assert each.read(each.shown_default) == getattr(Settings(), each.field)

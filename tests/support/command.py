@@ -40,12 +40,12 @@ def knowing(hub: HubProcess) -> dict[str, str]:
 
 
 async def start_fanfare(
-    *arguments: str, variables: Mapping[str, str]
+    *arguments: str, variables: Mapping[str, str], directory: Path = ROOT
 ) -> asyncio.subprocess.Process:
     """Begin a command as it begins at a terminal."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-u", "-m", "hub.cli", *arguments),
-        cwd=ROOT,
+        cwd=directory,
         env=environment(variables),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

@@ -12,24 +12,32 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs
+
+from hub.hub_address import IDENTITY_PATH, prove_identity
 
 
 @dataclass
 class FakeApi:
     """Set ``answers["GET /api/feeds"]``; the query is not part of the key. A document
-    may be a function of the request's."""
+    may be a function of the request's. With a ``key`` it proves to be a hub."""
 
     url: str = ""
+    key: str = ""
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
 
     def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
         self.requests.append((f"{method} {target}", json.loads(body or b"null")))
+        path, _, query = target.partition("?")
+        if path == IDENTITY_PATH and self.key:
+            challenge = parse_qs(query)["challenge"][0]
+            return 200, json.dumps(
+                {"proof": prove_identity(self.key, challenge)}
+            ).encode()
         missing = (404, {"title": "Not Found", "detail": f"no {target}"})
-        status, document = self.answers.get(
-            f"{method} {target.partition('?')[0]}", missing
-        )
+        status, document = self.answers.get(f"{method} {path}", missing)
         if callable(document):
             document = document(json.loads(body or b"null"))
         raw = document if isinstance(document, bytes) else json.dumps(document).encode()
@@ -37,7 +45,7 @@ class FakeApi:
 
 
 @contextmanager
-def serving(api: FakeApi) -> Iterator[FakeApi]:
+def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
     """Serve on a loopback port until the end of the block."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,7 +62,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         api.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -109,9 +109,9 @@ def test_a_database_in_use_by_no_hub_is_not_copied(
 ) -> None:
     """As while another backup, or a migration, has it."""
     (tmp_path / "data" / "admin-token").write_text("token")
-    result = alone("db", "backup", str(tmp_path / "copy.db"), FANFARE_PORT="1")
+    result = alone("db", "backup", str(tmp_path / "copy.db"))
     assert result.exit_code == 3
-    assert "is using this database, but no hub answers at" in result.stderr
+    assert "is using this database, but no hub runs on" in result.stderr
     assert not (tmp_path / "copy.db").exists()
 
 

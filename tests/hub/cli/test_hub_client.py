@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from hub.cli.hub_client import find_hub
+from hub.hub_address import HubAddress, write_address
 from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
@@ -60,50 +60,121 @@ def test_something_else_than_a_hub_is_noticed(
     assert "is not a hub" in result.stderr
 
 
-def test_the_token_is_read_from_the_file_beside_the_database(
+@pytest.fixture
+def running(api: FakeApi, tmp_path: Path) -> HubAddress:
+    """The fake hub has written where it is, beside the database of `alone`."""
+    address = HubAddress(url=api.url, public_url="https://hub.example", key="the key")
+    write_address(tmp_path / "data" / "hub.db.hub", address)
+    (tmp_path / "data" / "admin-token").write_text("from the file\n")
+    api.key = "the key"
+    api.answers["GET /api/feeds"] = NO_FEEDS
+    return address
+
+
+TOKEN_OF_FILE = ["", "Bearer from the file"]
+"""None is sent before the proof."""
+TOKEN_SET = ["", "Bearer set"]
+
+
+@pytest.mark.parametrize(
+    ("named", "variables", "tokens"),
+    [
+        ([], {}, TOKEN_OF_FILE),
+        (["--url", "https://hub.example"], {}, TOKEN_OF_FILE),
+        ([], {"FANFARE_PUBLIC_URL": "https://hub.example"}, TOKEN_OF_FILE),
+        ([], {"FANFARE_ADMIN_TOKEN": "set"}, TOKEN_SET),
+        ([], {"FANFARE_PORT": "1", "FANFARE_HOST": "192.0.2.1"}, TOKEN_OF_FILE),
+    ],
+)
+@pytest.mark.usefixtures("running")
+def test_the_hub_on_the_database_is_found_and_its_token_sent(
+    alone: Fanfare,
+    api: FakeApi,
+    named: list[str],
+    variables: dict[str, str],
+    tokens: list[str],
+) -> None:
+    assert alone("feeds", "list", *named, **variables).exit_code == 0
+    assert api.tokens == tokens
+
+
+@pytest.mark.usefixtures("running")
+def test_it_may_be_named_as_somebody_else_reaches_it(
+    alone: Fanfare, api: FakeApi
+) -> None:
+    url = api.url.replace("127.0.0.1", "localhost")
+    assert alone("feeds", "list", "--url", url).exit_code == 0
+    assert api.tokens == TOKEN_OF_FILE
+
+
+@pytest.mark.parametrize("key", ["", "of another start"])
+@pytest.mark.parametrize("variables", [{}, {"FANFARE_ADMIN_TOKEN": "set"}])
+@pytest.mark.usefixtures("running")
+def test_what_took_the_port_of_a_killed_hub_is_sent_no_token(
+    alone: Fanfare, api: FakeApi, variables: dict[str, str], key: str
+) -> None:
+    api.key = key
+    result = alone("feeds", "list", **variables)
+    assert result.exit_code == 3
+    assert f"what answers at {api.url} is not the hub on" in result.stderr
+    assert api.tokens == [""]
+
+
+@pytest.mark.usefixtures("running")
+def test_a_token_that_is_set_goes_to_the_hub_that_is_named(
+    alone: Fanfare, api: FakeApi
+) -> None:
+    api.key = "of another hub"
+    variables = {"FANFARE_ADMIN_TOKEN": "set"}
+    assert alone("feeds", "list", "--url", api.url, **variables).exit_code == 0
+    assert api.tokens == ["Bearer set"]
+
+
+@pytest.mark.parametrize("variables", [{}, {"FANFARE_ADMIN_TOKEN": "set"}])
+def test_without_a_running_hub_it_is_said_how_to_start_one(
+    alone: Fanfare, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    result = alone("feeds", "list", **variables)
+    assert result.exit_code == 3
+    database = tmp_path / "data" / "hub.db"
+    assert f"no hub runs on {database}; start one with" in result.stderr
+
+
+def test_the_token_of_a_database_is_for_no_other_hub(
     alone: Fanfare, api: FakeApi, tmp_path: Path
 ) -> None:
-    api.answers["GET /api/feeds"] = NO_FEEDS
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "admin-token").write_text("from the file\n")
-    assert alone("feeds", "list", "--url", api.url).exit_code == 0
-    assert api.tokens == ["Bearer from the file"]
-
-
-def test_without_a_token_no_hub_has_run_here(alone: Fanfare, api: FakeApi) -> None:
     result = alone("feeds", "list", "--url", api.url)
     assert result.exit_code == 3
-    assert "no hub has run here yet" in result.stderr
+    assert f"set FANFARE_ADMIN_TOKEN or FANFARE_ADMIN_TOKEN_FILE for {api.url}" in (
+        result.stderr
+    )
+    assert api.tokens == []
 
 
-def test_a_token_file_that_cannot_be_read_is_a_failure(
+@pytest.mark.usefixtures("running")
+def test_a_hub_that_was_given_its_token_wants_it_from_commands(
     alone: Fanfare, tmp_path: Path
 ) -> None:
-    (tmp_path / "data" / "admin-token").mkdir(parents=True)
-    assert alone("feeds", "list").exit_code == 1
+    (tmp_path / "data" / "admin-token").unlink()
+    result = alone("feeds", "list")
+    assert result.exit_code == 1
+    assert "the hub was given its token; set FANFARE_ADMIN_TOKEN" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["admin-token", "hub.db.hub"])
+@pytest.mark.usefixtures("running")
+def test_a_file_that_cannot_be_read_is_a_failure(
+    alone: Fanfare, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "data" / name).unlink()
+    (tmp_path / "data" / name).mkdir()
+    result = alone("feeds", "list")
+    assert (result.exit_code, name in result.stderr) == (1, True)
 
 
 def test_a_bad_setting_is_wrong_usage(alone: Fanfare) -> None:
     result = alone("feeds", "list", FANFARE_PORT="http")
     assert result.exit_code == 2
     assert "FANFARE_PORT: expected a whole number" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("variables", "url"),
-    [
-        ({}, "http://127.0.0.1:8080"),
-        ({"FANFARE_PORT": "81"}, "http://127.0.0.1:81"),
-        ({"FANFARE_HOST": "0.0.0.0"}, "http://127.0.0.1:8080"),
-        ({"FANFARE_HOST": "::"}, "http://[::1]:8080"),
-        ({"FANFARE_PUBLIC_URL": "https://hub.example/"}, "https://hub.example"),
-    ],
-)
-def test_the_hub_is_found_by_the_environment(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], url: str
-) -> None:
-    monkeypatch.setenv("FANFARE_ADMIN_TOKEN", "token")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert find_hub(None).url == url
-    assert find_hub("http://other.example/").url == "http://other.example"

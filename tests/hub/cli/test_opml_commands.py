@@ -44,7 +44,7 @@ def test_a_refusal_is_told(fanfare: Fanfare, api: FakeApi) -> None:
 
 
 def test_without_a_hub_the_exit_code_is_3(alone: Fanfare) -> None:
-    done = alone("opml", "export", FANFARE_ADMIN_TOKEN="t", FANFARE_PORT="1")
+    done = alone("opml", "export", FANFARE_ADMIN_TOKEN="t")
     assert done.exit_code == 3
 
 

@@ -139,16 +139,12 @@ async def test_a_stranger_needs_no_token_and_shows_none_to_another_hub(
     assert (found.code, found.out.split()[-1]) == (0, "one")
 
 
-async def test_the_token_beside_the_database_is_for_the_hub_that_runs_here(
-    hub: LiveHub, tmp_path: Path
+async def test_without_a_name_it_goes_to_the_hub_on_the_database(
+    tmp_path: Path,
 ) -> None:
-    (tmp_path / "admin-token").write_text("of another time\n")
-    variables = {
-        "FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}",
-        "FANFARE_PUBLIC_URL": f"http://127.0.0.1:{hub.port}",
-    }
-    found = await fanfare("tail", NEWS, variables=variables)
-    assert (found.code, "not authorized" in found.err) == (1, True)
+    database = {"FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}"}
+    found = await fanfare("tail", NEWS, variables=database)
+    assert (found.code, "no hub runs on" in found.err) == (3, True)
 
 
 async def test_an_empty_topic_is_wrong_usage() -> None:

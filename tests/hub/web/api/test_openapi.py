@@ -110,7 +110,7 @@ def test_every_operation_says_what_it_needs_and_what_it_may_answer(
     named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", key[1]))
     assert any(status.startswith("2") for status in operation["responses"])
-    is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz")
+    is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz", "/identity")
     assert ("429" in operation["responses"]) != is_uncounted
     is_guarded = key[1].startswith("/api/") and key[1] != "/api/openapi.json"
     opened = ("/stream", "/openfeeder", "/openfeeder/update")
@@ -222,6 +222,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds/9/plan", None, 404),
     ("GET", "/api/findings?kind=odd", None, 422),
     ("GET", "/api/hubs?limit=x", None, 422),
+    ("GET", "/identity?challenge=0123456789abcdef", None, 404),
     ("GET", "/upstream/unknown?hub.mode=subscribe", None, 404),
     ("POST", "/upstream/unknown", {}, 410),
     ("POST", "/api/feeds/9/fetch", None, 404),

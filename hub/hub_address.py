@@ -1,0 +1,103 @@
+"""Where a running hub listens, in a 0600 file beside its database: so commands find it.
+
+The file has a key, too, new at each start. Who answers at the URL may be somebody else:
+the hub may have been killed, and its port taken. So a command asks for proof of the key
+before it sends a token there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from hub.private_files import write_private
+
+SUFFIX: Final = ".hub"
+IDENTITY_PATH: Final = "/identity"
+SHORTEST_CHALLENGE: Final = 16
+LONGEST_CHALLENGE: Final = 128
+_LARGEST_FILE = 64 * 1024
+_PURPOSE = b"fanfare identity\n"
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaces them
+
+
+class HubAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """``url``: where it listens; ``public_url``: how others reach it."""
+
+    url: str
+    public_url: str
+    key: str
+
+
+class AddressUnreadable(Exception):
+    """The file exists, but cannot be used."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"hub address {path}: {reason}")
+
+
+def create_address(host: str, port: int, public_url: str) -> HubAddress:
+    """The address of a hub that starts now, with a new key."""
+    return HubAddress(
+        url=listening_url(host, port),
+        public_url=public_url,
+        key=secrets.token_hex(32),
+    )
+
+
+def listening_url(host: str, port: int) -> str:
+    """The URL by which this machine reaches who listens there."""
+    host = _EVERY_ADDRESS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def address_file(database: Path) -> Path:
+    return database.with_name(database.name + SUFFIX)
+
+
+def write_address(path: Path, address: HubAddress) -> None:
+    """The file appears whole or not at all. Raises `OSError`."""
+    write_private(path, msgspec.json.encode(address).decode())
+
+
+def read_address(path: Path) -> HubAddress | None:
+    """None: no hub runs there, or it has ended. Raises `AddressUnreadable`."""
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(_LARGEST_FILE), type=HubAddress)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise AddressUnreadable(path, error.strerror or str(error)) from error
+    except msgspec.MsgspecError as error:
+        raise AddressUnreadable(path, f"expected a hub's address: {error}") from error
+
+
+def remove_address(path: Path, address: HubAddress) -> None:
+    """Unless another hub's is there by now. Raises `OSError`."""
+    try:
+        is_own = read_address(path) == address
+    except AddressUnreadable:
+        is_own = False
+    if is_own:
+        path.unlink(missing_ok=True)
+
+
+def prove_identity(key: str, challenge: str) -> str:
+    """What only who knows the key can answer to the challenge."""
+    message = _PURPOSE + challenge.encode()
+    return hmac.new(key.encode(), message, hashlib.sha256).hexdigest()
+
+
+def is_proof(address: HubAddress, challenge: str, proof: object) -> bool:
+    expected = prove_identity(address.key, challenge)
+    return isinstance(proof, str) and secrets.compare_digest(
+        proof.encode(), expected.encode()
+    )
