@@ -14,6 +14,7 @@ from hub.cli import say
 from hub.cli.feed_facts import explain_feed, explain_plan, report
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
+from hub.cli.secret_options import header_options, secret_option
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
@@ -54,9 +55,9 @@ kind_option = click.option(
 )
 @click.option("--section", default="", help="A label to group feeds by.")
 @click.option("--private", is_flag=True, help="Never shown to the public.")
-@click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
-@click.option("--basic", default="", help="user:password to send.")
-@click.option("--publish-secret", default="", help="What its publisher signs with.")
+@header_options
+@secret_option("basic", "user:password to send.")
+@secret_option("publish-secret", "What its publisher signs with.")
 @click.option(
     "--subscription-callback", help="Where its publisher is asked who may subscribe."
 )
@@ -69,7 +70,7 @@ def add(
     file: TextIO | None,
     section: str,
     private: bool,
-    headers: tuple[str, ...],
+    headers: dict[str, str],
     basic: str,
     publish_secret: str,
     subscription_callback: str | None,
@@ -91,7 +92,7 @@ def add(
     shared: Document = {
         "section": section,
         "private": private,
-        "headers": dict(map(_parse_header, headers)),
+        "headers": headers,
         "basic": basic,
         "discover": not exactly,
     }
@@ -187,14 +188,6 @@ def _lines(file: TextIO | None) -> Iterator[str]:
         raise click.BadParameter("expected UTF-8 text", param_hint="--file") from None
 
 
-def _parse_header(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition(":")
-    if not separator or not name.strip():
-        expected = f"expected 'Name: value', not {text!r}"
-        raise click.BadParameter(expected, param_hint="--header")
-    return name.strip(), value.strip()
-
-
 @feeds.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @click.option(
@@ -233,10 +226,12 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
     "--private/--public", default=None, help="Whether it is shown to the public."
 )
 @click.option("--section", help='A label to group feeds by; "" for none.')
-@click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
-@click.option("--basic", help="user:password to send.")
+@header_options
+@secret_option("basic", "user:password to send.", default=None)
 @click.option("--no-credentials", is_flag=True, help="Send none from now on.")
-@click.option("--publish-secret", help='What its publisher signs with; "" for nothing.')
+@secret_option(
+    "publish-secret", 'What its publisher signs with; "" for nothing.', default=None
+)
 @click.option(
     "--subscription-callback",
     help='Where its publisher is asked who may subscribe; "" for nowhere.',
@@ -247,7 +242,7 @@ def edit(
     feed: str,
     private: bool | None,
     section: str | None,
-    headers: tuple[str, ...],
+    headers: dict[str, str],
     basic: str | None,
     no_credentials: bool,
     publish_secret: str | None,
@@ -264,7 +259,7 @@ def edit(
         "private": private,
         "section": section,
         "basic": "" if no_credentials else basic,
-        "headers": dict(map(_parse_header, headers)) or None,
+        "headers": headers or None,
         "publish_secret": publish_secret,
         "subscription_callback": subscription_callback,
     }

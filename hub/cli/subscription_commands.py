@@ -17,6 +17,7 @@ from msgspec.structs import asdict
 
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.secret_options import secret_option
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
@@ -45,7 +46,7 @@ def subscriptions() -> None:
 @subscriptions.command()
 @click.argument("callback")
 @click.argument("topic")
-@click.option("--secret", default="", help="Signs every delivery.")
+@secret_option("secret", "Signs every delivery.")
 @click.option(
     "--format",
     "format_",
@@ -236,7 +237,7 @@ class ImportedSubscription(Struct, frozen=True, kw_only=True):
 @subscriptions.command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.File("rb"), metavar="FILE")
 @click.option("--account", default="", help="Whose they are.  [the operator's]")
-@click.option("--secret", default="", help="For those that have none.")
+@secret_option("secret", "For those that have none.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; do nothing.")
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
 @speaks_to_hub

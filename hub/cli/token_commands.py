@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
 from hub.cli import say
 from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.secret_options import secret_option
 from hub.cli.wording import moment, print_table, printable
 
 RIGHTS = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
@@ -35,11 +35,8 @@ def tokens() -> None:
     help="What it may do; may be repeated.",
 )
 @click.option("--label", default="", help="What it is for, for people.")
-@click.option(
-    "--value",
-    default="",
-    help="The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
-    " A minus sign: read it from standard input.",
+@secret_option(
+    "value", "The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @speaks_to_hub
@@ -52,8 +49,6 @@ def create(
     as_json: bool,
 ) -> None:
     """Make a token and print it; it cannot be shown again."""
-    if value == "-":
-        value = sys.stdin.read(1_000).strip()
     body = {"account": account, "rights": list(rights), "label": label, "value": value}
     made = hub.post("/api/tokens", body)
     if as_json:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import hub.cli
 from hub.cli import main, visible
 from hub.web.api.openapi import openapi_document
+from tests.support.command_walk import verbs
 from tests.support.fake_api import FakeApi, serving
 from tests.support.live_hub import ADMIN, live_hub
 from tests.support.terminal import run_in_terminal
@@ -33,17 +33,6 @@ FEED = f"""<?xml version="1.0" encoding="utf-8"?>
 OPML = f"""<?xml version="1.0" encoding="utf-8"?>
 <opml version="2.0"><body><outline type="rss" text="{IN_XML}"
  xmlUrl="https://example.org/{OVERRIDE}"/></body></opml>"""
-
-
-def verbs(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
-    """Of the table of commands, every one that does something."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from verbs(command, *before, name)
-        else:
-            yield (*before, name)
 
 
 ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -146,7 +135,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_every_verb_is_in_the_table() -> None:
-    there = {" ".join(each) for each in verbs(main)}
+    there = {" ".join(words) for words, _ in verbs(main)}
     assert there == ARGUMENTS.keys() | ELSEWHERE
 
 

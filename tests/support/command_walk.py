@@ -1,0 +1,20 @@
+"""Every verb of the command line, from its table of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+
+def verbs(
+    group: click.Group, *before: str
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Each that does something, with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from verbs(command, *before, name)
+        elif command is not None:
+            yield (*before, name), command
