@@ -33,8 +33,8 @@ def health(hub: Hub, as_json: bool) -> None:
                     "to deliver",
                     f"{backlog['fanouts']} records, {backlog['chunks']} chunks",
                 ),
-                ("stragglers", backlog["stragglers"]),
-                ("dead", backlog["dead"]),
+                ("retrying", backlog["retrying"]),
+                ("dead letters", backlog["dead_letters"]),
                 ("database", f"{database['location']}, {database['size_bytes']} bytes"),
             ]
         )
@@ -50,7 +50,7 @@ def _due(at: str | None) -> str:
 
 @click.group()
 def deliveries() -> None:
-    """Deliveries in trouble: list, retry."""
+    """Deliveries that failed: list, retry."""
 
 
 @deliveries.command(name="list")
@@ -58,31 +58,30 @@ def deliveries() -> None:
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
 @speaks_to_hub
 def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
-    """List stragglers (to be tried again) and dead ranges (given up)."""
+    """List retrying subscriptions, and dead letters (what was given up)."""
     found = hub.get("/api/deliveries", limit=limit)
     if as_json:
         say(json.dumps(found, indent=2))
         return
-    if not found["stragglers"] and not found["dead"]:
-        say("nothing is late and nothing was given up")
-    if found["stragglers"]:
+    if not found["retrying"] and not found["dead_letters"]:
+        say("no retrying subscriptions and no dead letters")
+    if found["retrying"]:
         print_table(
-            ("LATE", "SUBSCRIPTION", "TRIES", "NEXT TRY", "LAST ERROR", "CALLBACK"),
+            ("SUBSCRIPTION", "TRIES", "NEXT TRY", "LAST ERROR", "CALLBACK"),
             [
                 (
-                    "straggler",
                     each["subscription"],
                     each["attempts"],
                     next_try(each["next_try"], each["under_way"]),
                     each["last_error"] or each["last_status"],
                     each["callback"],
                 )
-                for each in found["stragglers"]
+                for each in found["retrying"]
             ],
         )
-    if found["dead"]:
+    if found["dead_letters"]:
         print_table(
-            ("DEAD", "SUBSCRIPTION", "RECORDS", "SINCE", "REASON", "CALLBACK"),
+            ("DEAD LETTER", "SUBSCRIPTION", "RECORDS", "SINCE", "REASON", "CALLBACK"),
             [
                 (
                     each["id"],
@@ -92,21 +91,26 @@ def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
                     each["reason"],
                     each["callback"],
                 )
-                for each in found["dead"]
+                for each in found["dead_letters"]
             ],
         )
 
 
 @deliveries.command()
-@click.option("--subscription", type=click.IntRange(1), help="Try a late one now.")
-@click.option("--dead", type=click.IntRange(1), help="Deliver a dead range after all.")
+@click.option(
+    "--subscription", type=click.IntRange(1), help="A retrying subscription, by its id."
+)
+@click.option(
+    "--dead-letter", "--dead", type=click.IntRange(1), help="A dead letter, by its id."
+)
 @speaks_to_hub
-def retry(hub: Hub, subscription: int | None, dead: int | None) -> None:
+def retry(hub: Hub, subscription: int | None, dead_letter: int | None) -> None:
     """Try a delivery again, now."""
-    if (subscription is None) == (dead is None):
-        raise click.UsageError("name either --subscription or --dead")
-    body = {"dead": dead} if subscription is None else {"subscription": subscription}
-    hub.post("/api/deliveries/retry", body)
+    if (subscription is None) == (dead_letter is None):
+        raise click.UsageError("name either --subscription or --dead-letter")
+    body = {"subscription": subscription, "dead_letter": dead_letter}
+    named = {name: value for name, value in body.items() if value is not None}
+    hub.post("/api/deliveries/retry", named)
     say("due now; `fanfare subs show` tells how it went")
 
 

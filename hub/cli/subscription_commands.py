@@ -160,7 +160,7 @@ def _former_secret(found: Document) -> str:
 
 
 def _lateness(found: Document) -> str:
-    late = found["straggler"]
+    late = found["retrying"]
     if late is None:
         return "gave up; each new record is one try" if found["exhausted"] else ""
     reason = late["last_error"] or f"HTTP {late['last_status']}"

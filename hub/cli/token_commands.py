@@ -1,4 +1,4 @@
-"""``fanfare tokens``: what opens the hub for others than its operator."""
+"""``fanfare tokens``: tokens of accounts, and their scopes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import moment, print_table, printable
 
-RIGHTS = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
+SCOPES = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
 
 
 @click.group(name="tokens")
@@ -27,9 +27,10 @@ def tokens() -> None:
     help="Whose token; a new name is a new account.",
 )
 @click.option(
+    "--scope",
     "--right",
-    "rights",
-    type=click.Choice(RIGHTS),
+    "scopes",
+    type=click.Choice(SCOPES),
     multiple=True,
     required=True,
     help="What it may do; may be repeated.",
@@ -43,13 +44,13 @@ def tokens() -> None:
 def create(
     hub: Hub,
     account: str,
-    rights: tuple[str, ...],
+    scopes: tuple[str, ...],
     label: str,
     value: str,
     as_json: bool,
 ) -> None:
     """Make a token and print it; it cannot be shown again."""
-    body = {"account": account, "rights": list(rights), "label": label, "value": value}
+    body = {"account": account, "scopes": list(scopes), "label": label, "value": value}
     made = hub.post("/api/tokens", body)
     if as_json:
         say(json.dumps(made, indent=2))
@@ -57,7 +58,7 @@ def create(
     say(made["token"])
     say(
         f"token {made['id']} of {printable(made['account'])}:"
-        f" {', '.join(made['rights'])}; keep it, it is not shown again",
+        f" {', '.join(made['scopes'])}; keep it, it is not shown again",
         err=True,
     )
 
@@ -72,26 +73,26 @@ def list_tokens(hub: Hub, as_json: bool) -> None:
         say(json.dumps(found, indent=2))
         return
     if not found:
-        say("no tokens; make one with `fanfare tokens create --right list`")
+        say("no tokens; make one with `fanfare tokens create --scope list`")
         return
     rows = [
         (
             each["id"],
             each["account"],
-            " ".join(each["rights"]),
+            " ".join(each["scopes"]),
             moment(each["used_at"]),
             "revoked" if each["revoked_at"] else "good",
             each["label"],
         )
         for each in found
     ]
-    print_table(("ID", "ACCOUNT", "RIGHTS", "LAST USED", "STATE", "LABEL"), rows)
+    print_table(("ID", "ACCOUNT", "SCOPES", "LAST USED", "STATE", "LABEL"), rows)
 
 
 @tokens.command()
 @click.argument("token", type=click.IntRange(1), metavar="ID")
 @speaks_to_hub
 def revoke(hub: Hub, token: int) -> None:
-    """Revoke a token: from now on it opens nothing."""
+    """Revoke a token; it is refused from now on."""
     found = hub.delete(f"/api/tokens/{token}")
     say(f"revoked  token {found['id']} of {printable(found['account'])}")

@@ -436,7 +436,7 @@ class RetryingSubscriptions:
                 return []
             return await self._deliveries.claim_retrying(self._leases.terms(room))
         except StorageError as error:
-            log.warning("stragglers_not_claimed", error=str(error))
+            log.warning("retries_not_claimed", error=str(error))
             return []
 
     async def _are_due(self) -> bool:
@@ -468,7 +468,7 @@ class RetryingSubscriptions:
         try:
             self._catch_ups.are_waited_for = await self._are_due()
         except StorageError as error:
-            log.warning("stragglers_not_looked_for", error=str(error))
+            log.warning("retries_not_looked_for", error=str(error))
 
     def _free(self) -> None:
         self._in_hand -= 1

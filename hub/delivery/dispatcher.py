@@ -165,7 +165,7 @@ class _Run:
             leases,
             limit=limits.chunks,
         )
-        self._stragglers = RetryingSubscriptions(
+        self._retrying = RetryingSubscriptions(
             deliveries,
             clock,
             self._catch_ups,
@@ -195,7 +195,7 @@ class _Run:
     async def _read_the_log(self) -> None:
         async with asyncio.TaskGroup() as readers:
             readers.create_task(self._chunks.run())
-            readers.create_task(self._stragglers.run())
+            readers.create_task(self._retrying.run())
 
     async def _drain(self) -> None:
         self._first_deliveries.stop()

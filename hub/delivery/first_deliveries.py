@@ -200,7 +200,7 @@ class FirstDeliveries:
         self._write(member.chunk, refused(member.first, reply, at=now, jitter=jitter))
 
     def _demote(self, member: Member) -> None:
-        """Its request hangs: from now on it is a straggler's, and its place is free."""
+        """Its request hangs: it goes on as a retry, and its place is free."""
         lease_id = self._leases.new_id()
         settlement = demoted(
             member.first,

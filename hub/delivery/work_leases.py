@@ -1,4 +1,4 @@
-"""Leases on chunks and stragglers: a random id, and a time that renewal puts off."""
+"""Leases on chunks and retries: a random id, and a time that renewal puts off."""
 
 from __future__ import annotations
 

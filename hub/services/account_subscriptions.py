@@ -154,7 +154,7 @@ class SubscriptionReport:
 
     subscription: Subscription
     attempts: tuple[Attempt, ...]
-    straggler: RetryingSubscription | None
+    retrying: RetryingSubscription | None
 
 
 class Publishers(Protocol):
@@ -281,7 +281,7 @@ class SubscriptionService:
         return SubscriptionReport(
             subscription=found,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
-            straggler=await deliveries.retrying_subscription(found.id),
+            retrying=await deliveries.retrying_subscription(found.id),
         )
 
     async def remove(

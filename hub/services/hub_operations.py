@@ -220,14 +220,16 @@ class MetricsService:
                 name="fanfare_backlog",
                 kind=MetricKind.GAUGE,
                 help="What deliveries wait in: records not yet split, chunks of up to"
-                " 500, subscriptions that are tried again, ranges given up.",
+                " 500, retrying subscriptions, dead letters.",
                 samples=tuple(
                     MetricSample(value=value, labels={"stage": stage})
                     for stage, value in (
                         ("fanouts", backlog.fanouts),
                         ("chunks", backlog.chunks),
-                        ("stragglers", backlog.stragglers),
-                        ("dead", backlog.dead),
+                        ("retrying", backlog.retrying),
+                        ("dead_letters", backlog.dead_letters),
+                        ("stragglers", backlog.retrying),  # a former name
+                        ("dead", backlog.dead_letters),  # a former name
                     )
                 ),
             ),

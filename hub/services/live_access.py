@@ -38,7 +38,7 @@ Lookup: TypeAlias = tuple[str, AccountId | None]
 """A topic, and as whom it is looked for."""
 MOST_TOPICS = 1_000
 """That one connection may listen to."""
-NEEDS_TOKEN = "tracking needs a token with the right retrieve"  # noqa: S105
+NEEDS_TOKEN = "tracking requires a token with the `retrieve` scope"  # noqa: S105
 
 
 class LiveService:

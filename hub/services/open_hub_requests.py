@@ -96,7 +96,7 @@ class Diagnosis:
     subscription: Subscription | None = None
     feed: StoredFeed | None = None
     attempts: tuple[Attempt, ...] = ()
-    straggler: RetryingSubscription | None = None
+    retrying: RetryingSubscription | None = None
 
 
 class WebSubService:
@@ -197,7 +197,7 @@ class WebSubService:
             subscription=found,
             feed=await self._storage.feeds.get(found.feed_id) if is_active else None,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
-            straggler=await deliveries.retrying_subscription(found.id),
+            retrying=await deliveries.retrying_subscription(found.id),
         )
 
 

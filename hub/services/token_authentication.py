@@ -210,6 +210,6 @@ def _check(request: CreateToken) -> None:
     if request.value and _TOKEN.fullmatch(request.value.lower()) is None:
         raise InvalidValue("value", "32 hexadecimal digits, as a token has")
     if not request.scopes:
-        raise InvalidValue("rights", f"at least one of {', '.join(TokenScope)}")
+        raise InvalidValue("scopes", f"at least one of {', '.join(TokenScope)}")
     if len(request.label) > LONGEST_LABEL or not request.label.isprintable():
         raise InvalidValue("label", f"at most {LONGEST_LABEL} printable characters")

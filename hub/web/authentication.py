@@ -66,7 +66,7 @@ class Authenticator:
     async def identify(self, headers: Headers) -> Principal | None:
         """Whose token the headers carry; None if they carry none.
 
-        Raises `Problem` 401 for one that opens nothing, and `StorageError`.
+        Raises `Problem` 401 for an invalid or revoked one, and `StorageError`.
         """
         header = headers.get("authorization")
         if header is None:
@@ -81,7 +81,7 @@ class Authenticator:
                 return ADMINISTRATOR
         elif principal := await self._tokens.authenticate(secret, user):
             return principal
-        raise _unauthorized("this token opens nothing here: unknown, or revoked")
+        raise _unauthorized("invalid or revoked token")
 
 
 def refuse_in_query(principal: Principal) -> None:
@@ -91,7 +91,7 @@ def refuse_in_query(principal: Principal) -> None:
         raise Problem(
             HTTPStatus.FORBIDDEN,
             "the admin token is not taken in a query string, where logs keep it; send"
-            " it as Authorization, and a token with the rights it takes otherwise",
+            " it as Authorization, and here a token with the scopes it needs",
         )
 
 
@@ -104,7 +104,7 @@ def require(principal: Principal, scope: TokenScope) -> None:
     challenge = f'Bearer realm="fanfare", error="insufficient_scope", scope="{scope}"'
     raise Problem(
         HTTPStatus.FORBIDDEN,
-        f"this takes the right {scope}, which this token has not",
+        f"requires the `{scope}` scope",
         headers={"WWW-Authenticate": challenge},
     )
 
@@ -184,7 +184,7 @@ class RequireScope:
         try:
             principal = await self._authenticator.identify(request.headers)
             if principal is None:
-                raise _unauthorized("this takes a token")
+                raise _unauthorized("requires a token")
         except Problem:
             self._limits.check_address(request)
             raise

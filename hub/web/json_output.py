@@ -63,6 +63,13 @@ def named_schema(name: str) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"$ref": SCHEMA_REFERENCE.format(name=name)})
 
 
+def former_name(of: str) -> msgspec.Meta:
+    """For a member under a name that it had before: it stays, marked as deprecated."""
+    return msgspec.Meta(
+        description=f"Former name of `{of}`.", extra_json_schema={"deprecated": True}
+    )
+
+
 def next_after(ids: list[int], limit: int) -> int | None:
     """The ``after`` of the page behind this one; None behind the last."""
     return ids[-1] if len(ids) == limit else None

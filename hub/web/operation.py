@@ -46,6 +46,7 @@ class Parameter:
     longest: int | None = None
     is_required: bool = False
     is_repeated: bool = False
+    is_deprecated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,7 +108,7 @@ def _where(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
 
 
 def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
-    """What the member at that path, ``format`` or ``rights[0]``, takes."""
+    """What the member at that path, ``format`` or ``scopes[0]``, takes."""
     hint = get_type_hints(shape)[path.partition("[")[0]]
     return [str(each) for each in (get_args(hint) or (hint,))[0]]
 

@@ -244,7 +244,7 @@ async def _longest_block(work: Callable[[], Awaitable[None]]) -> float:
 
 async def _is_delivered(hub: _Hub, requests: int) -> bool:
     backlog = await hub.storage.backlog()
-    is_idle = not (backlog.fanouts or backlog.chunks or backlog.stragglers)
+    is_idle = not (backlog.fanouts or backlog.chunks or backlog.retrying)
     return is_idle and hub.peer.requests > requests
 
 

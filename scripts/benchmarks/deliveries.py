@@ -144,7 +144,7 @@ async def _publish(scene: _Scene, feeds: Sequence[FeedId]) -> Sample:
 
 async def _is_recorded(storage: Storage) -> bool:
     backlog = await storage.backlog()
-    if backlog.stragglers:
+    if backlog.retrying:
         raise RuntimeError("a delivery took too long or failed")
     return not backlog.fanouts and not backlog.chunks
 

@@ -98,7 +98,7 @@ async def _publish(storage: Storage, feed_id: FeedId, peer: Peer, count: int) ->
 async def _is_recorded(storage: Storage) -> bool:
     """Whether nothing is left to deliver or to acknowledge."""
     backlog = await storage.backlog()
-    if backlog.stragglers:
+    if backlog.retrying:
         raise RuntimeError("a delivery took too long or failed")
     return not backlog.fanouts and not backlog.chunks
 

@@ -16,8 +16,8 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: int
     fanouts: int
     chunks: int
-    stragglers: int
-    dead: int
+    retrying: int
+    dead_letters: int
     track_queries: int
     oldest_due: datetime | None  # the earliest ``next_fetch`` of an active feed
     oldest_undelivered: datetime | None = None  # time of a record with first

@@ -127,7 +127,7 @@ SELECT (SELECT json_group_array(id) FROM members), max(id), count(*) FROM page
 """
 
 MOST_HURRIED = 1_000
-"""Stragglers that one record brings forward; the next one brings others."""
+"""Retrying subscriptions that one record brings forward; the next one brings others."""
 
 _HURRY = f"""
 UPDATE stragglers SET due = :now WHERE subscription_id IN (

@@ -114,14 +114,14 @@ class SqliteStorage:
             (pack_ids(list(under_way)),),
         )
         *counts, due, undelivered = row or (*(0,) * 7, None, None)
-        feeds, subscriptions, fanouts, chunks, stragglers, dead, queries = counts
+        feeds, subscriptions, fanouts, chunks, retrying, dead_letters, queries = counts
         return Backlog(
             feeds=feeds,
             subscriptions=subscriptions,
             fanouts=fanouts,
             chunks=chunks,
-            stragglers=stragglers,
-            dead=dead,
+            retrying=retrying,
+            dead_letters=dead_letters,
             track_queries=queries,
             oldest_due=from_milliseconds_or_none(due),
             oldest_undelivered=from_milliseconds_or_none(undelivered),

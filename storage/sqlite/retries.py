@@ -155,13 +155,13 @@ def _set_back(
 
     The retry must stand right behind the range. Raises `StorageBusy`.
     """
-    straggler = connection.execute(
+    retrying = connection.execute(
         "SELECT position, lease_id, skip_to FROM stragglers WHERE subscription_id = ?",
         (subscription_id,),
     ).fetchone()
-    if straggler is None:
+    if retrying is None:
         return False
-    standing, lease_id, skip_to = straggler
+    standing, lease_id, skip_to = retrying
     is_behind = standing >= position and not wanted_range(
         subscription_id, last, standing, connection
     )
@@ -321,17 +321,17 @@ def give_up(
     ``closed``: retries that the same flush has closed; one may be given up twice.
     """
     lease = (given_up.subscription_id, given_up.lease_id)
-    straggler = connection.execute(
+    retrying = connection.execute(
         "SELECT lease_id, position, skip_after, skip_to FROM stragglers"
         " WHERE subscription_id = ?",
         (given_up.subscription_id,),
     ).fetchone()
-    if straggler is None:
+    if retrying is None:
         is_ours = not given_up.lease_id or lease in closed
         standing, skipped = 0, (None, None)
     else:
-        is_ours = given_up.lease_id == straggler[0] != 0
-        standing, skipped = straggler[1], straggler[2:]
+        is_ours = given_up.lease_id == retrying[0] != 0
+        standing, skipped = retrying[1], retrying[2:]
     if not is_ours or not _is_active(given_up.subscription_id, connection):
         return RetryFate.LOST
     last = _keep_undelivered(given_up, standing, skipped, connection)

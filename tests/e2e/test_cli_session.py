@@ -176,7 +176,7 @@ async def test_an_unknown_token_is_refused(session: Session) -> None:
     wrong = {**knowing(session.hub), "FANFARE_ADMIN_TOKEN": "wrong"}
     outcome = await fanfare("feeds", "list", variables=wrong)
     assert outcome.code == 1
-    expected = "fanfare: this token opens nothing here: unknown, or revoked\n"
+    expected = "fanfare: invalid or revoked token\n"
     assert outcome.err == expected
 
 

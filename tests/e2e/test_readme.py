@@ -208,7 +208,7 @@ async def test_the_lines_on_subscriptions(reader: Reader) -> None:
     await reader.publish(0)
 
     async def is_late() -> bool:
-        late = (await reader.api.deliveries())["stragglers"]
+        late = (await reader.api.deliveries())["retrying"]
         return bool(late and not late[0]["under_way"])
 
     await eventually(is_late, seconds=SECONDS)

@@ -41,7 +41,7 @@ class Court:
     async def has_all(self) -> bool:
         """Whether everybody has everything, as far as it is owed."""
         backlog = await self._stage.process.storage.backlog()
-        if backlog.fanouts or backlog.chunks or backlog.stragglers:
+        if backlog.fanouts or backlog.chunks or backlog.retrying:
             return False
         evidence = await self.evidence()
         if any(missing(each, evidence) for each in evidence.subscribers):

@@ -130,7 +130,7 @@ class _Scene:
     async def measure(self) -> Outcome:
         book, plan = self._callbacks.book, self._plan
         async with self._hub, HubApi(self._hub) as api:
-            await until_settled(api, stragglers=1)
+            await until_settled(api, retrying=1)
             alone = await self._publish(api)
             began = monotonic()
             await api.retry(self._late)
@@ -167,7 +167,7 @@ class _Scene:
 async def fall_behind(
     database: Path, feed_id: int, subscription: int, records: int
 ) -> None:
-    """Have a straggler that is to be tried in a year, and news that it did not get."""
+    """Have a subscription retried in a year, and news that it did not get."""
     storage = await open_database(database)
     try:
         now = datetime.now(UTC)  # noqa: TID251 - no hub is running

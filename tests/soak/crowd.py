@@ -166,13 +166,13 @@ async def _tell(
     )
 
 
-async def until_settled(api: HubApi, *, stragglers: int = 0) -> None:
-    """Until nobody is owed anything any more, except by so many stragglers."""
+async def until_settled(api: HubApi, *, retrying: int = 0) -> None:
+    """Until nobody is owed anything any more, but so many that are retrying."""
     async with asyncio.timeout(PATIENCE):
         while True:
             backlog = (await api.request("GET", "/api/health"))["backlog"]
             waiting = backlog["fanouts"] or backlog["chunks"]
-            if not waiting and backlog["stragglers"] <= stragglers:
+            if not waiting and backlog["retrying"] <= retrying:
                 return
             await asyncio.sleep(0.5)
 

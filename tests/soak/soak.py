@@ -250,8 +250,8 @@ class Soak:
             for feed_id, _feed in self._population.feeds:
                 await api.fetch(feed_id)
             listed = await api.deliveries()
-            for straggler in listed["stragglers"]:
-                await api.retry(straggler["subscription"])
+            for retrying in listed["retrying"]:
+                await api.retry(retrying["subscription"])
             await asyncio.sleep(0.5)
 
     def _is_settled(self) -> bool:

@@ -82,7 +82,7 @@ def _think_once(subscribers: list[Subscriber]) -> list[str]:
 async def _is_settled(stage: Stage) -> bool:
     health = await stage.api.request("GET", "/api/health")
     backlog = health["backlog"]
-    return not (backlog["fanouts"] or backlog["chunks"] or backlog["stragglers"])
+    return not (backlog["fanouts"] or backlog["chunks"] or backlog["retrying"])
 
 
 def _judge(subscribers: list[Subscriber], log: list[str], outcome: Outcome) -> None:

@@ -158,7 +158,7 @@ class DeliveryScene:
     async def is_settled(self) -> bool:
         """Whether nothing is owed to anybody any more."""
         backlog = await self.storage.backlog()
-        return not (backlog.fanouts or backlog.chunks or backlog.stragglers)
+        return not (backlog.fanouts or backlog.chunks or backlog.retrying)
 
 
 @asynccontextmanager

@@ -137,7 +137,7 @@ def subscription_document(**changes: object) -> dict[str, Any]:
         "created_at": "2026-01-01T12:00:00Z",
         "exhausted": False,
         "ended_reason": "",
-        "straggler": None,
+        "retrying": None,
         "attempts": [],
         "feed_status": feed_document(),
     }

@@ -13,7 +13,7 @@ from typing import Any
 Schema = Mapping[str, Any]
 KNOWN = {
     *("$ref", "anyOf", "enum", "type", "format", "items", "properties", "required"),
-    *("description", "default", "title"),
+    *("description", "default", "title", "deprecated"),
 }
 
 

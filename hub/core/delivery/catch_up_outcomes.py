@@ -54,21 +54,21 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: datetime | None = None
 
     @classmethod
-    def of(cls, straggler: RetryingSubscription) -> CatchUpProgress:
+    def of(cls, retrying: RetryingSubscription) -> CatchUpProgress:
         return cls(
-            subscription=straggler.subscription,
-            lease_id=straggler.lease_id,
-            position=straggler.position,
-            skip_after=straggler.skip_after,
-            skip_to=straggler.skip_to,
-            failures=straggler.attempts,
-            missed=straggler.missed,
-            is_exhausted=straggler.subscription.exhausted,
+            subscription=retrying.subscription,
+            lease_id=retrying.lease_id,
+            position=retrying.position,
+            skip_after=retrying.skip_after,
+            skip_to=retrying.skip_to,
+            failures=retrying.attempts,
+            missed=retrying.missed,
+            is_exhausted=retrying.subscription.exhausted,
             # A 2xx is not carried on: it would say that ``missed`` has been told.
-            last_status=straggler.last_status if straggler.last_error else 0,
-            last_error=straggler.last_error,
-            tried_to=straggler.tried_to,
-            scheduled=straggler.next_try,
+            last_status=retrying.last_status if retrying.last_error else 0,
+            last_error=retrying.last_error,
+            tried_to=retrying.tried_to,
+            scheduled=retrying.next_try,
         )
 
     @classmethod

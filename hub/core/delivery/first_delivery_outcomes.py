@@ -1,7 +1,7 @@
 """The first delivery of a record to a subscription, as a member of a chunk.
 
 Whatever comes of it, its part in the chunk is over; what is still owed goes to a
-straggler, a dead range or the subscription's end in the same transaction.
+retry, a dead letter or the subscription's end in the same transaction.
 """
 
 from __future__ import annotations

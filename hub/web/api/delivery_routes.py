@@ -1,4 +1,4 @@
-"""``/api/deliveries``: what is late or was given up, and trying it again."""
+"""``/api/deliveries``: retrying subscriptions and dead letters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict
-from hub.web.json_output import JsonObject, Time, json_response
-from hub.web.operation import PAGE, ApiOperation, Routes
+from hub.web.json_output import JsonObject, Time, former_name, json_response
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
     LARGEST_ID,
     RequestBody,
@@ -30,14 +30,15 @@ Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
 
 class Retry(RequestBody):
-    """The body of ``POST /api/deliveries/retry``: one of the two."""
+    """The body of ``POST /api/deliveries/retry``: one of its members."""
 
     subscription: Id | None = None
-    dead: Id | None = None
+    dead_letter: Id | None = None
+    dead: Annotated[Id | None, former_name("dead_letter")] = None
 
 
-class StragglerJson(JsonObject):
-    """A subscription that is late, and is tried again."""
+class RetryingSubscriptionJson(JsonObject):
+    """A subscription that did not take a notification, and is tried again."""
 
     subscription: int
     topic: str
@@ -51,18 +52,18 @@ class StragglerJson(JsonObject):
     last_error: str
 
     @classmethod
-    def of_straggler(cls, straggler: RetryingSubscription) -> Self:
-        subscription = straggler.subscription
+    def of_retrying(cls, retrying: RetryingSubscription) -> Self:
+        subscription = retrying.subscription
         return cls.of(
-            straggler,
+            retrying,
             subscription=subscription.id,
             topic=subscription.topic,
             callback=subscription.callback,
-            under_way=straggler.lease_id != 0,
+            under_way=retrying.lease_id != 0,
         )
 
 
-class DeadRangeJson(JsonObject):
+class DeadLetterJson(JsonObject):
     """Records ``first`` to ``last`` that a subscription did not get, and why."""
 
     id: int
@@ -76,14 +77,28 @@ class DeadRangeJson(JsonObject):
 
 
 class DeliveriesJson(JsonObject):
-    stragglers: list[StragglerJson]
-    dead: list[DeadRangeJson]
+    retrying: list[RetryingSubscriptionJson]
+    dead_letters: list[DeadLetterJson]
+    stragglers: Annotated[list[RetryingSubscriptionJson], former_name("retrying")]
+    dead: Annotated[list[DeadLetterJson], former_name("dead_letters")]
 
 
 class RetriedJson(JsonObject):
     """``due``: when it is tried."""
 
     due: str
+
+
+def _former(name: str, *, of: str) -> Parameter:
+    return replace(
+        PAGE[0], name=name, help=f"former name of `{of}`", is_deprecated=True
+    )
+
+
+def _after(request: Request, name: str, former: str) -> int:
+    """Behind which id the page begins, by either name of the parameter."""
+    before = query_number(request, former, 0, LARGEST_ID)
+    return query_number(request, name, before, LARGEST_ID)
 
 
 class DeliveryRoutes(Routes):
@@ -98,30 +113,33 @@ class DeliveryRoutes(Routes):
         path="/deliveries",
         id="list_deliveries",
         scope=TokenScope.ADMIN,
-        summary="What is late, and what was given up",
+        summary="Retrying subscriptions, and dead letters",
         answers={200: DeliveriesJson},
         query=(
-            replace(PAGE[0], name="stragglers_after", help="a subscription's id"),
-            replace(PAGE[0], name="dead_after", help="a dead range's id"),
+            replace(PAGE[0], name="retrying_after", help="a subscription's id"),
+            replace(PAGE[0], name="dead_letters_after", help="a dead letter's id"),
             PAGE[1],
+            _former("stragglers_after", of="retrying_after"),
+            _former("dead_after", of="dead_letters_after"),
         ),
         problems=(422,),
     )
     async def page(self, request: Request) -> Response:
-        after = query_number(request, "stragglers_after", 0, LARGEST_ID)
-        dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
+        after = _after(request, "retrying_after", "stragglers_after")
+        dead_after = _after(request, "dead_letters_after", "dead_after")
         limit = query_limit(request)
-        stragglers = await self._deliveries.retrying(
-            after=SubscriptionId(after), limit=limit
-        )
+        late = await self._deliveries.retrying(after=SubscriptionId(after), limit=limit)
         dead = await self._deliveries.dead_letters(after=dead_after, limit=limit)
+        retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
+        dead_letters = [
+            DeadLetterJson.of(each, subscription=each.subscription_id) for each in dead
+        ]
         return json_response(
             DeliveriesJson(
-                stragglers=[StragglerJson.of_straggler(each) for each in stragglers],
-                dead=[
-                    DeadRangeJson.of(each, subscription=each.subscription_id)
-                    for each in dead
-                ],
+                retrying=retrying,
+                dead_letters=dead_letters,
+                stragglers=retrying,
+                dead=dead_letters,
             )
         )
 
@@ -130,7 +148,7 @@ class DeliveryRoutes(Routes):
         path="/deliveries/retry",
         id="retry_delivery",
         scope=TokenScope.ADMIN,
-        summary="Try a late subscription, or a dead range, now",
+        summary="Try a retrying subscription, or a dead letter, now",
         answers={202: RetriedJson},
         body=Retry(subscription=7),
         problems=(404, 409),
@@ -138,19 +156,22 @@ class DeliveryRoutes(Routes):
     async def retry(self, request: Request) -> Response:
         body = await read_body(request, Retry)
         match body:
-            case Retry(subscription=int(subscription), dead=None):
+            case Retry(subscription=int(subscription), dead_letter=None, dead=None):
                 await self._deliveries.retry_now(
                     SubscriptionId(subscription), self._clock.now()
                 )
-            case Retry(subscription=None, dead=int(dead)):
-                await self._retry_dead(dead)
+            case (
+                Retry(subscription=None, dead_letter=int(dead_letter), dead=None)
+                | Retry(subscription=None, dead_letter=None, dead=int(dead_letter))
+            ):
+                await self._retry_dead_letter(dead_letter)
             case _:
-                raise InvalidValue("subscription", "either subscription or dead")
+                raise InvalidValue("subscription", "either subscription or dead_letter")
         return json_response(RetriedJson(due="now"), HTTPStatus.ACCEPTED)
 
-    async def _retry_dead(self, dead_id: int) -> None:
+    async def _retry_dead_letter(self, number: int) -> None:
         try:
-            await self._deliveries.replay_dead_letter(dead_id, self._clock.now())
+            await self._deliveries.replay_dead_letter(number, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
                 "the subscription has another delivery under way; try again later"

@@ -74,7 +74,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
 """By the names that `hub.web.json_output.named_schema` gives to texts."""
-PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm", "TokenScope": "Right"}
+PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm"}
 """What the API calls a class otherwise than its own name, less ``Json``."""
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
@@ -191,7 +191,7 @@ def _operation(each: Operation, tag: str) -> Members:
 
 def _description(each: Operation) -> str:
     if isinstance(each, ApiOperation):
-        return f"Takes the right {each.scope}." if each.scope else ""
+        return f"Requires the `{each.scope}` scope." if each.scope else ""
     return each.description
 
 
@@ -222,13 +222,14 @@ def _in_path(each: Operation) -> list[Members]:
 
 
 def _parameter(parameter: Parameter) -> Members:
-    return {
+    described: Members = {
         "name": parameter.name,
         "in": "query",
         "description": parameter.help,
         "required": parameter.is_required,
         "schema": _parameter_schema(parameter),
     }
+    return {**described, "deprecated": True} if parameter.is_deprecated else described
 
 
 def _parameter_schema(parameter: Parameter) -> Members:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Self
+from typing import Annotated, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,11 +12,11 @@ from starlette.responses import Response
 from hub.services import OperationsService
 from hub.services.hub_operations import Health
 from hub.services.served_collections import CollectionService
-from hub.web.json_output import JsonObject, Time, json_response
+from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
-from storage.records import TokenScope
+from storage.records import Backlog, TokenScope
 
 
 class Backup(RequestBody):
@@ -38,11 +38,17 @@ class BacklogJson(JsonObject):
     subscriptions: int
     fanouts: int
     chunks: int
-    stragglers: int
-    dead: int
+    retrying: int
+    dead_letters: int
     track_queries: int
     oldest_due: Time | None
     oldest_undelivered: Time | None
+    stragglers: Annotated[int, former_name("retrying")]
+    dead: Annotated[int, former_name("dead_letters")]
+
+    @classmethod
+    def of_backlog(cls, backlog: Backlog) -> Self:
+        return cls.of(backlog, stragglers=backlog.retrying, dead=backlog.dead_letters)
 
 
 class DatabaseJson(JsonObject):
@@ -75,7 +81,7 @@ class HealthJson(JsonObject):
             health,
             ready=not health.troubles,
             uptime=round(health.uptime, 3),
-            backlog=BacklogJson.of(health.backlog),
+            backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(database, schema=database.version),
         )
 

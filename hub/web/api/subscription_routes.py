@@ -14,12 +14,13 @@ from hub.services.account_subscriptions import (
     SubscriptionService,
 )
 from hub.services.token_authentication import TokenService
-from hub.web.api.delivery_routes import StragglerJson
+from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from hub.web.api.feed_json import FeedJson
 from hub.web.authentication import principal_of, require
 from hub.web.json_output import (
     JsonObject,
     Time,
+    former_name,
     json_response,
     named_schema,
     next_after,
@@ -122,15 +123,18 @@ class AttemptJson(JsonObject):
 class SubscriptionReportJson(SubscriptionJson):
     """A subscription with its last attempts."""
 
-    straggler: StragglerJson | None
+    retrying: RetryingSubscriptionJson | None
     attempts: list[AttemptJson]
+    straggler: Annotated[RetryingSubscriptionJson | None, former_name("retrying")]
 
     @classmethod
     def of_report(cls, report: SubscriptionReport) -> Self:
-        late = report.straggler
+        found = report.retrying
+        retrying = found and RetryingSubscriptionJson.of_retrying(found)
         return cls.of_subscription(
             report.subscription,
-            straggler=None if late is None else StragglerJson.of_straggler(late),
+            retrying=retrying,
+            straggler=retrying,
             attempts=[AttemptJson.of(each) for each in report.attempts],
         )
 

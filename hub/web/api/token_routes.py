@@ -1,28 +1,45 @@
-"""``/api/tokens``: what opens the API for whom."""
+"""``/api/tokens``: tokens of accounts, and their scopes."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Self
+from typing import Annotated, Self
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.token_authentication import CreateToken, TokenService
-from hub.web.json_output import JsonObject, Time, json_response, next_after
+from hub.web.json_output import (
+    JsonObject,
+    Time,
+    former_name,
+    json_response,
+    next_after,
+)
 from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
+from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
 from storage.records import StoredToken, TokenId, TokenScope
 
 
 class TokenToAdd(RequestBody):
-    """The body of ``POST /api/tokens``."""
+    """The body of ``POST /api/tokens``; ``scopes``: at least one."""
 
     account: str
-    rights: list[TokenScope]
+    scopes: list[TokenScope] = msgspec.field(default_factory=list)
     label: str = ""
     value: str = ""
+    rights: Annotated[list[TokenScope], former_name("scopes")] = msgspec.field(
+        default_factory=list
+    )
+
+    def requested_scopes(self) -> frozenset[TokenScope]:
+        """Under the one name or the other. Raises `InvalidValue` if under both."""
+        if self.scopes and self.rights:
+            raise InvalidValue("rights", "not given beside scopes, its present name")
+        return frozenset(self.scopes or self.rights)
 
 
 class TokenJson(JsonObject):
@@ -30,16 +47,18 @@ class TokenJson(JsonObject):
 
     id: int
     account: str
-    rights: list[TokenScope]
+    scopes: list[TokenScope]
     label: str
     created_at: Time
     used_at: Time | None
     revoked_at: Time | None
+    rights: Annotated[list[TokenScope], former_name("scopes")]
 
     @classmethod
     def of_token(cls, token: StoredToken, /, **more: str) -> Self:
-        rights = sorted(token.scopes)
-        return cls.of(token, account=token.account.name, rights=rights, **more)
+        scopes = sorted(token.scopes)
+        name = token.account.name
+        return cls.of(token, account=name, scopes=scopes, rights=scopes, **more)
 
 
 class CreatedTokenJson(TokenJson):
@@ -90,7 +109,7 @@ class TokenRoutes(Routes):
         summary="Make a token; only this answer shows it",
         answers={201: CreatedTokenJson},
         body=TokenToAdd(
-            account="alice", rights=[TokenScope.SUBSCRIBE, TokenScope.LIST]
+            account="alice", scopes=[TokenScope.SUBSCRIBE, TokenScope.LIST]
         ),
     )
     async def add(self, request: Request) -> Response:
@@ -98,7 +117,7 @@ class TokenRoutes(Routes):
         created = await self._tokens.create(
             CreateToken(
                 account=body.account,
-                scopes=frozenset(body.rights),
+                scopes=body.requested_scopes(),
                 label=body.label,
                 value=body.value,
             )

@@ -161,7 +161,7 @@ class EventStream:
         if not self._live.may_listen(principal):
             raise Problem(
                 HTTPStatus.UNAUTHORIZED,
-                "this takes a token with the right retrieve",
+                "requires a token with the `retrieve` scope",
                 headers={"WWW-Authenticate": CHALLENGE},
             )
         return principal

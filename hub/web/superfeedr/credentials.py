@@ -49,7 +49,7 @@ async def identify(
         raise _unauthorized(problem.detail) from None
     if principal is None:
         raise _unauthorized(
-            "this takes a token: Basic login:token, or its base64 as authorization"
+            "requires a token: Basic login:token, or its base64 as authorization"
         )
     of_query = read_parameters(query_of(request.scope), "", b"", parameters.lengths)
     if of_query.one("authorization"):

@@ -45,11 +45,11 @@ TOLD = (
 )
 
 
-def rights_modes() -> Modes:
-    return {"authenticate": Mode(answer=answer_rights)}
+def authentication_modes() -> Modes:
+    return {"authenticate": Mode(answer=answer_scopes)}
 
 
-async def answer_rights(call: Call) -> Response:
+async def answer_scopes(call: Call) -> Response:
     """``hub.mode=authenticate``: whether a token is good, and for what.
 
     It is in no documentation of Superfeedr's, yet clients begin with it: some ask for
@@ -65,7 +65,7 @@ def create_modes(services: Services) -> Modes:
         **SubscriptionList(services.storage.listings).modes(),
         **Publishing(services.websub, services.publishing).modes(),
         **retrieval_modes(services),
-        **rights_modes(),
+        **authentication_modes(),
     }
 
 

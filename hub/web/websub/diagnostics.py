@@ -129,7 +129,7 @@ class DiagnosisJson(JsonObject):
 
     @classmethod
     def of_diagnosis(cls, diagnosis: Diagnosis) -> Self:
-        asked, late = diagnosis.verification, diagnosis.straggler
+        asked, late = diagnosis.verification, diagnosis.retrying
         found, feed = diagnosis.subscription, diagnosis.feed
         return cls.of(
             asked,
@@ -179,7 +179,7 @@ def _subscription_parts(diagnosis: Diagnosis) -> Iterable[str]:
     found, feed, late = (
         diagnosis.subscription,
         diagnosis.feed,
-        diagnosis.straggler,
+        diagnosis.retrying,
     )
     if found is None or feed is None:
         return

@@ -43,7 +43,7 @@ async def token(scene: WebSubScene) -> str:
         f"{scene.hub.url}/api/tokens",
         json={
             "account": "demo",
-            "rights": ["subscribe", "unsubscribe", "list", "retrieve"],
+            "scopes": ["subscribe", "unsubscribe", "list", "retrieve"],
         },
         headers={"Authorization": f"Bearer {TOKEN}"},
     ) as answer:

@@ -15,7 +15,15 @@ Fanfare = Callable[..., Result]
 
 def health(**changes: object) -> dict[str, Any]:
     backlog = dict.fromkeys(
-        ("feeds", "subscriptions", "fanouts", "chunks", "stragglers", "dead"), 0
+        (
+            "feeds",
+            "subscriptions",
+            "fanouts",
+            "chunks",
+            "retrying",
+            "dead_letters",
+        ),
+        0,
     )
     document: dict[str, Any] = {
         "ready": True,
@@ -64,7 +72,7 @@ def test_the_version_is_printed_without_a_hub(alone: Fanfare) -> None:
 
 
 RETRY = "POST /api/deliveries/retry"
-STRAGGLER: dict[str, Any] = {
+RETRYING: dict[str, Any] = {
     "subscription": 4,
     "attempts": 2,
     "next_try": "2026-01-01T12:05:00Z",
@@ -73,7 +81,7 @@ STRAGGLER: dict[str, Any] = {
     "last_status": 503,
     "callback": "https://you.example/hook",
 }
-DEAD: dict[str, Any] = {
+DEAD_LETTER: dict[str, Any] = {
     "id": 1,
     "subscription": 4,
     "first": 3,
@@ -89,39 +97,49 @@ def test_the_list_has_what_is_late_and_what_was_given_up(
 ) -> None:
     api.answers["GET /api/deliveries"] = (
         200,
-        {"stragglers": [STRAGGLER], "dead": [DEAD]},
+        {"retrying": [RETRYING], "dead_letters": [DEAD_LETTER]},
     )
     lines = fanfare("deliveries", "list").stdout
     assert "503" in lines
     assert "2026-01-01 12:05:00Z" in lines
     assert "3-9" in lines
     as_json = json.loads(fanfare("deliveries", "list", "--json").stdout)
-    assert as_json["dead"] == [DEAD]
+    assert as_json["dead_letters"] == [DEAD_LETTER]
 
 
-def test_a_straggler_whose_attempt_is_running_is_being_tried(
+def test_a_retrying_subscription_whose_attempt_is_running_is_being_tried(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    late = {**STRAGGLER, "under_way": True}
-    api.answers["GET /api/deliveries"] = (200, {"stragglers": [late], "dead": []})
+    late = {**RETRYING, "under_way": True}
+    api.answers["GET /api/deliveries"] = (200, {"retrying": [late], "dead_letters": []})
     lines = fanfare("deliveries", "list").stdout
     assert "being tried" in lines
     assert "12:05:00Z" not in lines
 
 
-def test_nothing_in_trouble_is_said(fanfare: Fanfare, api: FakeApi) -> None:
-    api.answers["GET /api/deliveries"] = (200, {"stragglers": [], "dead": []})
-    assert "nothing is late" in fanfare("deliveries", "list").stdout
+def test_an_empty_list_is_said(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/deliveries"] = (200, {"retrying": [], "dead_letters": []})
+    expected = "no retrying subscriptions and no dead letters\n"
+    assert fanfare("deliveries", "list").stdout == expected
 
 
-@pytest.mark.parametrize("what", ["subscription", "dead"])
-def test_retry_names_what_is_tried(fanfare: Fanfare, api: FakeApi, what: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "member"),
+    [
+        ("--subscription", "subscription"),
+        ("--dead-letter", "dead_letter"),
+        pytest.param("--dead", "dead_letter", id="former name"),
+    ],
+)
+def test_retry_names_what_is_tried(
+    fanfare: Fanfare, api: FakeApi, option: str, member: str
+) -> None:
     api.answers[RETRY] = (202, {"due": "now"})
-    assert fanfare("deliveries", "retry", f"--{what}", "4").exit_code == 0
-    assert api.requests == [(RETRY, {what: 4})]
+    assert fanfare("deliveries", "retry", option, "4").exit_code == 0
+    assert api.requests == [(RETRY, {member: 4})]
 
 
-@pytest.mark.parametrize("options", [[], ["--dead", "1", "--subscription", "2"]])
+@pytest.mark.parametrize("options", [[], ["--dead-letter", "1", "--subscription", "2"]])
 def test_retry_takes_one_of_the_two(fanfare: Fanfare, options: list[str]) -> None:
     assert fanfare("deliveries", "retry", *options).exit_code == 2
 

@@ -68,14 +68,14 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
             "error": "no answer within 20 s",
         }
     ]
-    straggler = {
+    retrying = {
         "last_error": "no answer within 20 s",
         "last_status": 0,
         "failing_since": "2026-01-01T12:00:00Z",
         "next_try": "2026-01-01T12:05:00Z",
         "under_way": True,
     }
-    document = subscription_document(attempts=attempts, straggler=straggler)
+    document = subscription_document(attempts=attempts, retrying=retrying)
     api.answers["GET /api/subscriptions/4"] = (200, document)
     lines = fanfare("subs", "show", "4").stdout
     assert "signed        sha256" in lines

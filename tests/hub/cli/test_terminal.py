@@ -68,7 +68,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "subs list": ((), ("--json",)),
     "subs remove": (("1",),),
     "subs show": (("1",), ("1", "--json")),
-    "tokens create": (("--account", "me", "--right", "list"),),
+    "tokens create": (("--account", "me", "--scope", "list"),),
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),
     "track test": (("evil", "--in", "{folder}/feed.xml"),),

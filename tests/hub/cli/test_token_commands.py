@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hub.cli import main
-from hub.cli.token_commands import RIGHTS
+from hub.cli.token_commands import SCOPES
 from storage.records import TokenScope
 from tests.hub.cli.conftest import Fanfare
 from tests.support.fake_api import FakeApi
@@ -19,7 +19,7 @@ def token_document(**changes: object) -> dict[str, Any]:
     token: dict[str, Any] = {
         "id": 3,
         "account": "alice",
-        "rights": ["list", "subscribe"],
+        "scopes": ["list", "subscribe"],
         "label": "laptop",
         "created_at": "2026-01-01T12:00:00Z",
         "used_at": None,
@@ -28,22 +28,22 @@ def token_document(**changes: object) -> dict[str, Any]:
     return {**token, **changes}
 
 
-def test_the_rights_are_those_there_are() -> None:
-    assert set(RIGHTS) == set(TokenScope)
+def test_the_scopes_are_those_there_are() -> None:
+    assert set(SCOPES) == set(TokenScope)
 
 
 def test_a_new_token_is_all_that_goes_to_stdout(api: FakeApi, fanfare: Fanfare) -> None:
     api.answers["POST /api/tokens"] = (201, token_document(token="ab" * 16))
     result = fanfare(
-        "tokens", "create", "--account", "alice", "--right", "list",
-        "--right", "subscribe", "--label", "laptop",
+        "tokens", "create", "--account", "alice", "--scope", "list",
+        "--scope", "subscribe", "--label", "laptop",
     )  # fmt: skip
     assert result.exit_code == 0
     assert result.stdout == "ab" * 16 + "\n"
     assert "token 3 of alice: list, subscribe" in result.stderr
     body = {
         "account": "alice",
-        "rights": ["list", "subscribe"],
+        "scopes": ["list", "subscribe"],
         "label": "laptop",
         "value": "",
     }
@@ -54,7 +54,7 @@ def test_a_token_that_is_there_already_is_taken_over(
     api: FakeApi, fanfare: Fanfare
 ) -> None:
     api.answers["POST /api/tokens"] = (201, token_document(token="cd" * 16))
-    given = ("tokens", "create", "--right", "list", "--value")
+    given = ("tokens", "create", "--scope", "list", "--value")
     fanfare(*given, "CD" * 16)
     known = {"FANFARE_PUBLIC_URL": api.url, "FANFARE_ADMIN_TOKEN": "token"}
     CliRunner().invoke(main, [*given, "-"], input=f"{'cd' * 16}\n", env=known)
@@ -64,12 +64,18 @@ def test_a_token_that_is_there_already_is_taken_over(
 def test_a_new_token_as_json(api: FakeApi, fanfare: Fanfare) -> None:
     made = token_document(token="ab" * 16)
     api.answers["POST /api/tokens"] = (201, made)
-    result = fanfare("tokens", "create", "--right", "list", "--json")
+    result = fanfare("tokens", "create", "--scope", "list", "--json")
     assert json.loads(result.stdout) == made
 
 
-@pytest.mark.parametrize("arguments", [(), ("--right", "fly")])
-def test_a_token_needs_rights_there_are(
+def test_scopes_are_taken_by_their_former_name(api: FakeApi, fanfare: Fanfare) -> None:
+    api.answers["POST /api/tokens"] = (201, token_document(token="ab" * 16))
+    fanfare("tokens", "create", "--right", "list", "--scope", "retrieve")
+    assert [body["scopes"] for _, body in api.requests] == [["list", "retrieve"]]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--scope", "fly")])
+def test_a_token_needs_scopes_there_are(
     fanfare: Fanfare, arguments: tuple[str, ...]
 ) -> None:
     assert fanfare("tokens", "create", *arguments).exit_code == 2

@@ -72,7 +72,7 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
 
             async def all_wait() -> bool:
                 backlog = await scene.storage.backlog()
-                return backlog.stragglers == 30 and not backlog.chunks
+                return backlog.retrying == 30 and not backlog.chunks
 
             await eventually(all_wait)
             assert len(scene.receiver.requests) < 20
@@ -80,7 +80,7 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
             for count in (2, 3):
                 await scene.publish(feed)
                 await another.until_count("/well", count)
-            assert (await scene.storage.backlog()).stragglers == 30
+            assert (await scene.storage.backlog()).retrying == 30
 
 
 async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
@@ -122,7 +122,7 @@ async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
 
 async def _all_wait(scene: DeliveryScene, count: int) -> bool:
     backlog = await scene.storage.backlog()
-    return backlog.stragglers == count and not backlog.chunks
+    return backlog.retrying == count and not backlog.chunks
 
 
 async def _retry_until(scene: DeliveryScene, wanted: int) -> bool:

@@ -123,7 +123,7 @@ class Course:
         self._replies = iter(())
         while True:
             backlog = await self.storage.backlog()
-            if not (backlog.fanouts or backlog.chunks or backlog.stragglers):
+            if not (backlog.fanouts or backlog.chunks or backlog.retrying):
                 return
             await self.step("chunks")
             await self.step("stragglers")

@@ -169,7 +169,7 @@ async def test_a_verified_request_shows_the_subscription_and_its_topic(
     assert diagnosis.subscription is not None
     assert diagnosis.feed is not None
     assert diagnosis.subscription.topic == diagnosis.feed.url == TOPIC
-    assert diagnosis.straggler is None
+    assert diagnosis.retrying is None
 
 
 async def test_another_token_opens_nothing(scene: OpenHubScene) -> None:

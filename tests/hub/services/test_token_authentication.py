@@ -35,9 +35,9 @@ def tokens(hub: Hub) -> TokenService:
 
 
 async def create(
-    tokens: TokenService, *rights: TokenScope, account: str = "alice"
+    tokens: TokenService, *scopes: TokenScope, account: str = "alice"
 ) -> CreatedToken:
-    return await tokens.create(CreateToken(account=account, scopes=frozenset(rights)))
+    return await tokens.create(CreateToken(account=account, scopes=frozenset(scopes)))
 
 
 async def test_a_token_stands_for_its_account_and_rights(tokens: TokenService) -> None:
@@ -183,7 +183,7 @@ async def test_what_is_remembered_is_bounded(
             "account",
         ),
         (CreateToken(account="admin", scopes=frozenset({TokenScope.LIST})), "account"),
-        (CreateToken(account="alice", scopes=frozenset()), "rights"),
+        (CreateToken(account="alice", scopes=frozenset()), "scopes"),
         (
             CreateToken(
                 account="a", scopes=frozenset({TokenScope.LIST}), label="x" * 201

@@ -182,8 +182,8 @@ async def test_a_fault_of_the_hub_says_nothing_of_itself(
         ),
         (
             "/api/tokens",
-            {"account": "alice", "rights": ["list", "fly"]},
-            "rights[1]: expected one of subscribe, unsubscribe, list, retrieve,"
+            {"account": "alice", "scopes": ["list", "fly"]},
+            "scopes[1]: expected one of subscribe, unsubscribe, list, retrieve,"
             " admin, not 'fly'",
         ),
         ("/api/feeds", {"url": 5}, "url: expected `str`, got `int`"),

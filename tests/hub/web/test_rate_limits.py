@@ -78,7 +78,7 @@ async def test_the_description_of_the_api_is_counted_too(
 async def test_a_token_is_counted_by_itself(limited: httpx2.AsyncClient) -> None:
     tokens = []
     for account in ("alice", "bob"):
-        body = {"account": account, "rights": ["list"]}
+        body = {"account": account, "scopes": ["list"]}
         made = await limited.post("/api/tokens", json=body, headers=ADMIN)
         tokens.append({"Authorization": f"Bearer {made.json()['token']}"})
     await statuses(limited, "/nothing")  # its address has used up its own

@@ -183,7 +183,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/subscriptions", None),
     ("GET", "/api/subscriptions/1", None),
     ("DELETE", "/api/subscriptions/1", None),
-    ("POST", "/api/tokens", {"account": "alice", "rights": ["list"]}),
+    ("POST", "/api/tokens", {"account": "alice", "scopes": ["list"]}),
     ("GET", "/api/tokens", None),
     ("DELETE", "/api/tokens/1", None),
     ("GET", "/api/health", None),
@@ -227,7 +227,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("POST", "/upstream/unknown", {}, 410),
     ("POST", "/api/feeds/9/fetch", None, 404),
     ("DELETE", "/api/subscriptions/1?tell=x", None, 422),
-    ("POST", "/api/deliveries/retry", {"dead": 9}, 404),
+    ("POST", "/api/deliveries/retry", {"dead_letter": 9}, 404),
     ("POST", "/api/db/backup", {"destination": "x"}, 422),
     ("DELETE", "/api/tokens/9", None, 404),
     ("GET", "/hub/subscriptions/unknown", None, 404),
@@ -320,10 +320,10 @@ async def test_late_and_dead_deliveries_are_as_described(
     )
     late = await scene.straggle(await scene.add_feed("b"))
     listed = await client.get("/api/deliveries")
-    assert listed.json()["stragglers"]
-    assert listed.json()["dead"]
+    assert listed.json()["retrying"]
+    assert listed.json()["dead_letters"]
     shown = await client.get(f"/api/subscriptions/{late.id}")
-    assert shown.json()["straggler"]
+    assert shown.json()["retrying"]
     assert shown.json()["attempts"]
     url = "/api/deliveries/retry"
     retried = await client.post(url, json={"subscription": late.id})

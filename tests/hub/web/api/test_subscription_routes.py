@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hub.services.account_subscriptions import SubscriptionRequest
-from hub.web.api.delivery_routes import StragglerJson
+from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from protocols.protocol_errors import InvalidValue
 from storage.records import (
     ANONYMOUS,
@@ -123,9 +123,9 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
         )
     )
     shown = (await client.get(f"/api/subscriptions/{number}")).json()
-    assert shown["straggler"]["last_status"] == 503
-    assert shown["straggler"]["under_way"] is False
-    assert tuple(shown["straggler"]) == StragglerJson.__struct_fields__
+    assert shown["retrying"]["last_status"] == 503
+    assert shown["retrying"]["under_way"] is False
+    assert tuple(shown["retrying"]) == RetryingSubscriptionJson.__struct_fields__
     assert shown["attempts"] == [
         {
             "at": now.isoformat().replace("+00:00", "Z"),
@@ -136,7 +136,7 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
         }
     ]
     listed = (await client.get("/api/deliveries")).json()
-    assert [each["subscription"] for each in listed["stragglers"]] == [number]
+    assert [each["subscription"] for each in listed["retrying"]] == [number]
     answer = await client.post("/api/deliveries/retry", json={"subscription": number})
     assert answer.status_code == 202
 
@@ -153,7 +153,7 @@ async def test_ending_one_tells_its_callback_unless_asked_not_to(
 async def test_an_administrator_subscribes_for_another_account(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    token = {"account": "Alice", "rights": ["subscribe", "list"]}
+    token = {"account": "Alice", "scopes": ["subscribe", "list"]}
     await client.post("/api/tokens", json=token)
     made = await client.post("/api/subscriptions", json={**ASKED, "account": "alice"})
     assert made.status_code == 201
@@ -172,9 +172,9 @@ async def test_an_administrator_subscribes_for_another_account(
 async def test_nobody_else_names_another_account(
     client: httpx2.AsyncClient, anybody: httpx2.AsyncClient
 ) -> None:
-    rights = {"rights": ["subscribe", "list"]}
-    await client.post("/api/tokens", json={"account": "bob", **rights})
-    answer = await client.post("/api/tokens", json={"account": "alice", **rights})
+    scopes = {"scopes": ["subscribe", "list"]}
+    await client.post("/api/tokens", json={"account": "bob", **scopes})
+    answer = await client.post("/api/tokens", json={"account": "alice", **scopes})
     alice = httpx2.BasicAuth("ALICE", answer.json()["token"])
     body = {**ASKED, "account": "bob"}
     refused = await anybody.post("/api/subscriptions", json=body, auth=alice)
@@ -206,14 +206,14 @@ async def test_an_unknown_one_is_not_found(
     assert answer.json()["detail"] == "no subscription 9"
 
 
-@pytest.mark.parametrize("body", [{}, {"subscription": 1, "dead": 1}])
+@pytest.mark.parametrize("body", [{}, {"subscription": 1, "dead_letter": 1}])
 async def test_a_retry_names_one_of_the_two(
     client: httpx2.AsyncClient, body: dict[str, int]
 ) -> None:
     assert (await client.post("/api/deliveries/retry", json=body)).status_code == 422
 
 
-@pytest.mark.parametrize("what", ["subscription", "dead"])
+@pytest.mark.parametrize("what", ["subscription", "dead_letter"])
 @pytest.mark.parametrize("number", [-(2**70), -1, 0, 2**63, 2**64, 2**70])
 async def test_a_retry_of_what_cannot_be_an_id_is_refused_by_its_field(
     client: httpx2.AsyncClient, what: str, number: int
@@ -222,7 +222,7 @@ async def test_a_retry_of_what_cannot_be_an_id_is_refused_by_its_field(
     assert (answer.status_code, answer.json()["field"]) == (422, what)
 
 
-@pytest.mark.parametrize("what", ["subscription", "dead"])
+@pytest.mark.parametrize("what", ["subscription", "dead_letter"])
 async def test_a_retry_of_what_is_not_there_is_not_found(
     client: httpx2.AsyncClient, what: str
 ) -> None:

@@ -109,7 +109,7 @@ async def test_a_missing_right_is_named(hub: Hub, anybody: httpx2.AsyncClient) -
     assert rights.json() == {**dict.fromkeys(ALL, False), "retrieve": True}
     refused = await anybody.post("/?hub.mode=subscribe", auth=("me", token))
     assert refused.status_code == 403
-    assert "the right subscribe" in refused.text
+    assert "the `subscribe` scope" in refused.text
 
 
 @pytest.mark.parametrize(
