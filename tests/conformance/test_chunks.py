@@ -88,11 +88,11 @@ async def test_exactly_those_get_a_record_who_want_its_kind(
     assert got == wanting
 
 
-async def test_ended_subscriptions_and_open_stragglers_are_left_out(
+async def test_ended_subscriptions_and_open_retries_are_left_out(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    await scene.straggle(feed, "late")
+    await scene.subscribe_retrying(feed, "late")
     ended = await scene.subscribe(feed, "ended")
     served = await scene.subscribe(feed, "served")
     await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)
@@ -160,7 +160,7 @@ async def test_a_record_waits_for_the_only_one_of_many_who_wants_it(
 
 async def test_a_record_waits_for_one_who_is_behind(scene: Scene) -> None:
     feed = await scene.add_feed()
-    await scene.straggle(feed)
+    await scene.subscribe_retrying(feed)
 
     await scene.publish(feed)
 

@@ -39,7 +39,7 @@ def given_up(
 
 
 async def give_up(scene: Scene, late: Subscription, last: int) -> RetryingSubscription:
-    """Claim its straggler and give up all above where it stands."""
+    """Claim its retry and give up all above where it stands."""
     (claimed,) = await scene.claim_retrying(at(5))
     lost = given_up(late, claimed.position + 1, last, claimed.lease_id)
     flushed = await scene.flush(given_up=(lost,))
@@ -56,8 +56,8 @@ async def bounds(scene: Scene) -> list[tuple[int, int]]:
 
 
 async def kill(scene: Scene, feed: StoredFeed) -> Subscription:
-    """A subscription with the record at the head in a dead range."""
-    late = await scene.straggle(feed)
+    """A subscription with a dead letter of the record at the head."""
+    late = await scene.subscribe_retrying(feed)
     await give_up(scene, late, (await scene.storage.log.end()).position)
     return late
 
@@ -77,11 +77,11 @@ async def trim_all(scene: Scene) -> None:
     await scene.storage.log.trim(everything, START, 99)
 
 
-async def test_what_was_given_up_lies_in_a_dead_range_with_the_reason(
+async def test_what_was_given_up_lies_in_a_dead_letter_with_the_reason(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
 
     await give_up(scene, late, 2)
@@ -98,7 +98,7 @@ async def test_what_was_given_up_lies_in_a_dead_range_with_the_reason(
     assert await deliveries.dead_letters(after=range_.id, limit=9) == []
 
 
-async def test_giving_up_closes_the_straggler_and_marks_the_subscription(
+async def test_giving_up_closes_the_retry_and_marks_the_subscription(
     scene: Scene,
 ) -> None:
     late = await kill(scene, await scene.add_feed())
@@ -113,7 +113,7 @@ async def test_giving_up_closes_the_straggler_and_marks_the_subscription(
 async def test_what_could_not_be_tried_leaves_the_subscription_its_tries(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (claimed,) = await scene.claim_retrying(at(5))
     lost = replace(given_up(late, 1, 1, claimed.lease_id), was_untried=True)
     await scene.flush(given_up=(lost,))
@@ -192,9 +192,9 @@ async def test_what_the_fanout_passed_by_meanwhile_is_given_up_too(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
-    await scene.deliver()  # splits the second record without the straggler
+    await scene.deliver()  # splits the second record without the retry
 
     await give_up(scene, late, 1)
 
@@ -205,7 +205,7 @@ async def test_what_the_fanout_passed_by_meanwhile_is_given_up_too(
 
 
 async def test_giving_up_under_a_lost_lease_changes_nothing(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     await scene.claim_retrying(at(5), lease_id=2)
 
     stale = await scene.flush(given_up=(given_up(late, 1, 1, lease_id=1),))
@@ -231,9 +231,9 @@ async def test_an_ended_subscription_gives_nothing_up(scene: Scene) -> None:
     assert await dead(scene) == []
 
 
-async def test_a_straggler_may_give_up_two_ranges_at_once(scene: Scene) -> None:
+async def test_a_retry_may_give_up_two_ranges_at_once(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     for _ in range(2):
         await scene.publish(feed)
     (claimed,) = await scene.claim_retrying(at(5))
@@ -252,7 +252,7 @@ async def test_a_straggler_may_give_up_two_ranges_at_once(scene: Scene) -> None:
 # --- replaying ---
 
 
-async def test_a_dead_range_is_replayed_by_a_straggler_that_is_due_now(
+async def test_a_dead_letter_is_replayed_by_a_retry_that_is_due_now(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -262,10 +262,10 @@ async def test_a_dead_range_is_replayed_by_a_straggler_that_is_due_now(
     await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
 
     assert await dead(scene) == []
-    (straggler,) = await scene.claim_retrying(at(10))
-    assert straggler.subscription.id == late.id
-    assert (straggler.position, straggler.attempts) == (0, 0)
-    assert (straggler.skip_after, straggler.skip_to) == (None, None)
+    (retrying,) = await scene.claim_retrying(at(10))
+    assert retrying.subscription.id == late.id
+    assert (retrying.position, retrying.attempts) == (0, 0)
+    assert (retrying.skip_after, retrying.skip_to) == (None, None)
 
 
 async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
@@ -273,14 +273,14 @@ async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
     late = await kill(scene, feed)
     await scene.publish(feed)
     await scene.deliver()
-    await scene.publish(feed)  # not split yet: the straggler has to deliver it
+    await scene.publish(feed)  # not split yet: the retry has to deliver it
     (range_,) = await dead(scene)
 
     await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
 
-    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
-    assert straggler is not None
-    assert (straggler.position, straggler.skip_after, straggler.skip_to) == (0, 1, 2)
+    retrying = await scene.storage.deliveries.retrying_subscription(late.id)
+    assert retrying is not None
+    assert (retrying.position, retrying.skip_after, retrying.skip_to) == (0, 1, 2)
     assert await scene.claim() == []
 
 
@@ -293,11 +293,11 @@ async def test_a_replay_that_is_done_leaves_what_was_delivered_since_alone(
     await scene.deliver()
     (range_,) = await dead(scene)
     await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
-    (straggler,) = await scene.claim_retrying(at(10))
+    (retrying,) = await scene.claim_retrying(at(10))
 
     done = RetryMoved(
         subscription_id=late.id,
-        lease_id=straggler.lease_id,
+        lease_id=retrying.lease_id,
         position=Position(1),
         attempts=0,
         next_try=at(70),
@@ -357,7 +357,7 @@ async def test_a_range_whose_records_were_trimmed_is_kept_but_not_replayed(
 
 async def test_what_is_left_of_a_range_is_replayed(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
     await give_up(scene, late, 2)
     await scene.deliver()
@@ -368,9 +368,9 @@ async def test_what_is_left_of_a_range_is_replayed(scene: Scene) -> None:
     await scene.storage.deliveries.replay_dead_letter(range_.id, START)
 
     assert await bounds(scene) == [(1, 1)]
-    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
-    assert straggler is not None
-    assert straggler.position == 1
+    retrying = await scene.storage.deliveries.retrying_subscription(late.id)
+    assert retrying is not None
+    assert retrying.position == 1
 
 
 async def test_a_subscription_in_an_unfinished_chunk_is_not_set_back(
@@ -388,7 +388,7 @@ async def test_a_subscription_in_an_unfinished_chunk_is_not_set_back(
     assert await dead(scene) == [range_]
 
 
-async def test_a_straggler_right_behind_the_range_is_set_back(scene: Scene) -> None:
+async def test_a_retry_right_behind_the_range_is_set_back(scene: Scene) -> None:
     feed, other = await scene.add_feed("a"), await scene.add_feed("b")
     late = await kill(scene, feed)
     await scene.publish(other)
@@ -399,14 +399,14 @@ async def test_a_straggler_right_behind_the_range_is_set_back(scene: Scene) -> N
 
     await scene.storage.deliveries.replay_dead_letter(range_.id, at(20))
 
-    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
-    assert straggler is not None
-    assert (straggler.position, straggler.next_try) == (0, at(20))
-    assert straggler.skip_to is None
+    retrying = await scene.storage.deliveries.retrying_subscription(late.id)
+    assert retrying is not None
+    assert (retrying.position, retrying.next_try) == (0, at(20))
+    assert retrying.skip_to is None
 
 
 @pytest.mark.parametrize("is_leased", [True, False])
-async def test_a_straggler_that_stands_elsewhere_or_is_at_work_is_not_set_back(
+async def test_a_retry_that_stands_elsewhere_or_is_at_work_is_not_set_back(
     scene: Scene, is_leased: bool
 ) -> None:
     feed = await scene.add_feed()
@@ -439,7 +439,7 @@ async def test_an_unwanted_record_in_between_does_not_keep_ranges_apart(
     assert await bounds(scene) == [(1, 3)]
 
 
-async def test_a_purged_subscription_takes_its_dead_ranges_and_no_others(
+async def test_a_purged_subscription_takes_its_dead_letters_and_no_others(
     scene: Scene,
 ) -> None:
     gone = await kill(scene, await scene.add_feed("gone"))

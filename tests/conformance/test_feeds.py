@@ -592,7 +592,7 @@ async def test_a_purged_feed_takes_all_that_is_its_own_and_nothing_else(
 ) -> None:
     gone, kept = await scene.add_feed("gone"), await scene.add_feed("kept")
     other = await scene.subscribe(kept, "other")
-    lost = await scene.straggle(gone)
+    lost = await scene.subscribe_retrying(gone)
     position = await scene.publish(kept, "news")
     await scene.storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
 

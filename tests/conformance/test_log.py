@@ -442,11 +442,11 @@ async def test_nothing_is_trimmed_that_a_chunk_still_delivers(scene: Scene) -> N
     assert await scene.storage.log.trim(keep(hard=0), START, 9) == 0
 
 
-async def test_a_straggler_holds_up_the_soft_limit(scene: Scene) -> None:
+async def test_a_retry_holds_up_the_soft_limit(scene: Scene) -> None:
     feed, other = await scene.add_feed("a"), await scene.add_feed("b")
     await scene.publish(other)
     await scene.deliver()
-    await scene.straggle(feed)
+    await scene.subscribe_retrying(feed)
     await scene.publish(other)
     await scene.deliver()
 
@@ -456,29 +456,29 @@ async def test_a_straggler_holds_up_the_soft_limit(scene: Scene) -> None:
     assert [each.position for each in left] == [2, 3]
 
 
-async def test_the_hard_limit_passes_a_straggler_by_and_it_is_told(
+async def test_the_hard_limit_passes_a_retry_by_and_it_is_told(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
     await scene.publish(feed)
     await scene.deliver()
 
     assert await scene.storage.log.trim(keep(hard=1), at(9), 9) == 2
 
-    straggler = await scene.storage.deliveries.retrying_subscription(late.id)
-    assert straggler is not None
-    assert (straggler.position, straggler.missed) == (2, (1, 2))
+    retrying = await scene.storage.deliveries.retrying_subscription(late.id)
+    assert retrying is not None
+    assert (retrying.position, retrying.missed) == (2, (1, 2))
     (dead,) = await scene.storage.deliveries.dead_letters(after=0, limit=9)
     assert (dead.first, dead.last, dead.reason) == (1, 2, "trimmed")
 
 
-async def test_a_straggler_that_wants_nothing_of_what_goes_misses_nothing(
+async def test_a_retry_that_wants_nothing_of_what_goes_misses_nothing(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.storage.deliveries.retry_now(late.id, START)
     for _ in range(2):
         await scene.publish(feed, kind=RecordKind.DELETED)

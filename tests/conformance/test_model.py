@@ -72,7 +72,7 @@ class Comparison(RuleBasedStateMachine):
         self._now = START
         self._leases = 0
         self._chunks: list[ClaimedChunk] = []
-        self._stragglers: list[RetryingSubscription] = []
+        self._retries: list[RetryingSubscription] = []
 
     @initialize()
     def begin(self) -> None:
@@ -258,7 +258,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(limit=LIMITS)
     def claim_retrying(self, limit: int) -> None:
-        self._stragglers += self._claim("claim_retrying", limit)
+        self._retries += self._claim("claim_retrying", limit)
 
     def _claim(self, method: str, limit: int) -> list:
         self._leases += 1
@@ -335,7 +335,7 @@ class Comparison(RuleBasedStateMachine):
         finished=st.booleans(),
         pause=st.sampled_from([None, 0, 10]),
     )
-    def move_straggler(
+    def move_retry(
         self,
         data: st.DataObject,
         step: int,
@@ -344,19 +344,19 @@ class Comparison(RuleBasedStateMachine):
         finished: bool,
         pause: int | None,
     ) -> None:
-        if not self._stragglers:
+        if not self._retries:
             return
-        straggler = data.draw(st.sampled_from(self._stragglers))
+        retrying = data.draw(st.sampled_from(self._retries))
         moved = RetryMoved(
-            subscription_id=straggler.subscription.id,
-            lease_id=straggler.lease_id,
-            position=Position(straggler.position + step),
+            subscription_id=retrying.subscription.id,
+            lease_id=retrying.lease_id,
+            position=Position(retrying.position + step),
             attempts=step,
             next_try=self._now + timedelta(seconds=60),
             last_status=status,
             release=release,
             finished=finished,
-            tried_to=Position(straggler.position + step) if status == 500 else None,
+            tried_to=Position(retrying.position + step) if status == 500 else None,
             news_from=None if pause is None else self._now + timedelta(seconds=pause),
             due=self._now + timedelta(seconds=30) if pause == 0 else None,
         )
@@ -365,12 +365,12 @@ class Comparison(RuleBasedStateMachine):
 
     @rule(data=st.data(), length=st.integers(0, 3))
     def give_up(self, data: st.DataObject, length: int) -> None:
-        if not self._stragglers:
+        if not self._retries:
             return
-        straggler = data.draw(st.sampled_from(self._stragglers))
-        first = straggler.position + 1
+        retrying = data.draw(st.sampled_from(self._retries))
+        first = retrying.position + 1
         lost = self._given_up(
-            straggler.subscription.id, straggler.lease_id, first, first + length
+            retrying.subscription.id, retrying.lease_id, first, first + length
         )
         flush = DeliveryFlush(at=self._now, given_up=(lost,))
         self._do(lambda storage: storage.deliveries.flush(flush))

@@ -23,7 +23,7 @@ from tests.support.storage_scene import START, Scene, all_of, at
 
 
 def moved(
-    straggler: RetryingSubscription,
+    retrying: RetryingSubscription,
     position: int,
     *,
     when: datetime = START,
@@ -35,8 +35,8 @@ def moved(
         "last_status": 200,
     }
     return RetryMoved(
-        subscription_id=straggler.subscription.id,
-        lease_id=straggler.lease_id,
+        subscription_id=retrying.subscription.id,
+        lease_id=retrying.lease_id,
         position=Position(position),
         **{**outcome, **more},
     )
@@ -57,25 +57,25 @@ async def open_one(scene: Scene, subscription: Subscription) -> RetryingSubscrip
     return found
 
 
-async def test_a_straggler_stands_before_the_record_it_did_not_take(
+async def test_a_retry_stands_before_the_record_it_did_not_take(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
 
-    straggler = await open_one(scene, late)
+    retrying = await open_one(scene, late)
 
-    assert (straggler.subscription, straggler.position) == (late, 0)
-    assert (straggler.attempts, straggler.next_try) == (1, at(5))
-    assert (straggler.last_status, straggler.last_error) == (500, "answered 500")
-    assert (straggler.failing_since, straggler.lease_id) == (START, 0)
-    assert await scene.storage.deliveries.retrying(after=0, limit=9) == [straggler]
+    assert (retrying.subscription, retrying.position) == (late, 0)
+    assert (retrying.attempts, retrying.next_try) == (1, at(5))
+    assert (retrying.last_status, retrying.last_error) == (500, "answered 500")
+    assert (retrying.failing_since, retrying.lease_id) == (START, 0)
+    assert await scene.storage.deliveries.retrying(after=0, limit=9) == [retrying]
     assert await scene.storage.deliveries.retrying(after=late.id, limit=9) == []
 
 
-async def test_a_straggler_that_is_open_is_never_moved_forward_by_opening(
+async def test_a_retry_that_is_open_is_never_moved_forward_by_opening(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     before = await open_one(scene, late)
 
     await scene.flush(opened=(opened(late, 7, attempts=9, lease_id=5),))
@@ -86,7 +86,7 @@ async def test_a_straggler_that_is_open_is_never_moved_forward_by_opening(
 async def test_how_far_the_request_went_that_is_to_be_repeated_is_kept(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (claimed,) = await scene.claim_retrying(at(5))
     tried = moved(claimed, 0, last_status=500, tried_to=Position(3), release=True)
 
@@ -101,11 +101,11 @@ async def test_how_far_the_request_went_that_is_to_be_repeated_is_kept(
     assert (await open_one(scene, late)).tried_to == 2
 
 
-async def test_news_makes_a_straggler_due_and_leaves_its_next_try(
+async def test_news_makes_a_retry_due_and_leaves_its_next_try(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     (claimed,) = await scene.claim_retrying(at(5))
     failed = {"attempts": 2, "next_try": at(99), "last_status": 500, "release": True}
     await scene.flush(moved=(moved(claimed, 0, news_from=at(15), **failed),))
@@ -124,9 +124,9 @@ async def test_news_makes_a_straggler_due_and_leaves_its_next_try(
 @pytest.mark.parametrize(
     "what", ["of another feed", "unwanted", "under way", "put off"]
 )
-async def test_news_leaves_a_straggler_alone_that_is(scene: Scene, what: str) -> None:
+async def test_news_leaves_a_retry_alone_that_is(scene: Scene, what: str) -> None:
     feed = await scene.add_feed()
-    await scene.straggle(feed)
+    await scene.subscribe_retrying(feed)
     (claimed,) = await scene.claim_retrying(at(5))
     failed = {"next_try": at(99), "news_from": at(15), "release": what != "under way"}
     if what == "put off":
@@ -143,7 +143,7 @@ async def test_news_leaves_a_straggler_alone_that_is(scene: Scene, what: str) ->
     assert await scene.storage.deliveries.next_retry() == due
 
 
-async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
+async def test_news_hurries_a_thousand_retries_those_that_waited_longest(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -162,7 +162,7 @@ async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
     assert hurried == {each.id for each in all_late[2:]}
 
 
-async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) -> None:
+async def test_an_ended_or_unknown_subscription_gets_no_retry(scene: Scene) -> None:
     ended = await scene.subscribe(await scene.add_feed())
     await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)
     unknown = RetryOpened(
@@ -178,10 +178,10 @@ async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) 
     assert await scene.storage.deliveries.retrying(after=0, limit=9) == []
 
 
-async def test_stragglers_are_claimed_when_they_are_due_and_nobodys(
+async def test_retries_are_claimed_when_they_are_due_and_nobodys(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     deliveries = scene.storage.deliveries
 
     too_early = await scene.claim_retrying(at(4))
@@ -216,7 +216,7 @@ async def test_the_longest_due_are_claimed_first(scene: Scene) -> None:
     assert [each.subscription.id for each in claimed] == [late[2].id, late[1].id]
 
 
-async def test_a_first_delivery_that_still_runs_keeps_its_straggler(
+async def test_a_first_delivery_that_still_runs_keeps_its_retry(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -235,21 +235,21 @@ async def test_a_first_delivery_that_still_runs_keeps_its_straggler(
 
 
 async def test_a_success_moves_it_on_under_its_lease(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (claimed,) = await scene.claim_retrying(at(5))
 
     flushed = await scene.flush(when=at(6), moved=(moved(claimed, 1, when=at(6)),))
 
-    straggler = await open_one(scene, late)
+    retrying = await open_one(scene, late)
     assert flushed.lost == frozenset()
-    assert (straggler.position, straggler.attempts) == (1, 0)
-    assert straggler.lease_id == claimed.lease_id
-    assert straggler.failing_since == at(6), "it stands at its next record since then"
+    assert (retrying.position, retrying.attempts) == (1, 0)
+    assert retrying.lease_id == claimed.lease_id
+    assert retrying.failing_since == at(6), "it stands at its next record since then"
     assert await scene.claim_retrying(at(65)) == [], "the lease goes on"
 
 
 async def test_a_failure_gives_it_back_until_its_next_try(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (claimed,) = await scene.claim_retrying(at(5))
     failed = moved(
         claimed,
@@ -263,15 +263,15 @@ async def test_a_failure_gives_it_back_until_its_next_try(scene: Scene) -> None:
 
     await scene.flush(when=at(6), moved=(failed,))
 
-    straggler = await open_one(scene, late)
-    assert (straggler.attempts, straggler.lease_id) == (2, 0)
-    assert (straggler.last_status, straggler.last_error) == (503, "answered 503")
-    assert straggler.failing_since == START
+    retrying = await open_one(scene, late)
+    assert (retrying.attempts, retrying.lease_id) == (2, 0)
+    assert (retrying.last_status, retrying.last_error) == (503, "answered 503")
+    assert retrying.failing_since == START
     assert await scene.storage.deliveries.next_retry() == at(300)
 
 
 async def test_an_outcome_under_a_lost_lease_changes_nothing(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (stale,) = await scene.claim_retrying(at(5), lease_id=1)
     await scene.claim_retrying(at(65), lease_id=2)
     before = await open_one(scene, late)
@@ -317,7 +317,7 @@ async def test_nothing_is_opened_or_given_up_of_a_chunk_that_somebody_else_deliv
 
 async def test_it_is_closed_when_nothing_it_wants_is_left(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed, "k", kind=RecordKind.DELETED)
     (claimed,) = await scene.claim_retrying(at(5))
 
@@ -334,22 +334,22 @@ async def test_it_stays_open_under_its_lease_while_it_wants_something_newer(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     (claimed,) = await scene.claim_retrying(at(5))
     await scene.publish(feed)
 
     flushed = await scene.flush(moved=(moved(claimed, 1, finished=True, release=True),))
 
     assert flushed.unfinished == {late.id}
-    straggler = await open_one(scene, late)
-    assert (straggler.position, straggler.lease_id) == (1, claimed.lease_id)
+    retrying = await open_one(scene, late)
+    assert (retrying.position, retrying.lease_id) == (1, claimed.lease_id)
 
 
 async def test_what_it_caught_up_with_is_not_sent_again_by_the_fanout(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    await scene.straggle(feed)
+    await scene.subscribe_retrying(feed)
     position = await scene.publish(feed)
     (claimed,) = await scene.claim_retrying(at(5))
     await scene.flush(moved=(moved(claimed, position, finished=True),))
@@ -360,9 +360,9 @@ async def test_what_it_caught_up_with_is_not_sent_again_by_the_fanout(
     assert len(await scene.claim()) == 1
 
 
-async def test_a_straggler_never_goes_back(scene: Scene) -> None:
+async def test_a_retry_never_goes_back(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
     await scene.publish(feed)
     (claimed,) = await scene.claim_retrying(at(5))
@@ -374,7 +374,7 @@ async def test_a_straggler_never_goes_back(scene: Scene) -> None:
 
 
 async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
     (stale,) = await scene.claim_retrying(at(5))
 
     await scene.storage.deliveries.void_leases()
@@ -387,7 +387,7 @@ async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
 
 
 async def test_retrying_makes_it_due_now(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
 
     await scene.storage.deliveries.retry_now(late.id, at(1))
 
@@ -401,7 +401,7 @@ async def test_retrying_makes_it_due_now(scene: Scene) -> None:
 async def test_a_callback_that_is_gone_ends_its_subscription_untold(
     scene: Scene,
 ) -> None:
-    late = await scene.straggle(await scene.add_feed())
+    late = await scene.subscribe_retrying(await scene.add_feed())
 
     await scene.flush(ended=((late.id, "the callback answered 410 Gone"),))
 
@@ -415,7 +415,7 @@ async def test_a_callback_that_is_gone_ends_its_subscription_untold(
 
 async def test_attempts_are_shown_newest_first_with_successes(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     fine = await scene.subscribe(feed, "fine")
     caught_up = Attempt(
         subscription_id=late.id,
@@ -482,7 +482,7 @@ async def test_the_last_twenty_failures_of_a_subscription_are_kept(
 
 async def test_old_attempts_are_trimmed_both_kinds(scene: Scene) -> None:
     feed = await scene.add_feed()
-    late = await scene.straggle(feed)
+    late = await scene.subscribe_retrying(feed)
     fine = await scene.subscribe(feed, "fine")
     await scene.publish(feed)
     await scene.deliver(at(100))

@@ -37,15 +37,15 @@ async def test_a_new_subscription_to_a_feed_in_error_gets_that_record_once(
     await scene.deliver()
 
     made = await scene.subscribe(feed)
-    (straggler,) = await scene.claim_retrying(START)
+    (retrying,) = await scene.claim_retrying(START)
 
-    assert straggler.subscription == made
-    assert straggler.position == error - 1
+    assert retrying.subscription == made
+    assert retrying.position == error - 1
     skipped = (error, error + 1) if later else (None, None)
-    assert (straggler.skip_after, straggler.skip_to) == skipped
+    assert (retrying.skip_after, retrying.skip_to) == skipped
     done = RetryMoved(
         subscription_id=made.id,
-        lease_id=straggler.lease_id,
+        lease_id=retrying.lease_id,
         position=error,
         attempts=0,
         next_try=START,
@@ -330,8 +330,8 @@ async def test_a_subscription_that_is_to_be_told_waits_until_it_was(
     assert await scene.storage.subscriptions.get(active.id) == active
 
 
-async def test_ending_takes_the_straggler_along(scene: Scene) -> None:
-    late = await scene.straggle(await scene.add_feed())
+async def test_ending_takes_the_retry_along(scene: Scene) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
 
     await scene.storage.subscriptions.end(late.id, "enough", START, tell=False)
 
@@ -423,7 +423,10 @@ async def test_a_purged_subscription_takes_its_attempts_and_nothing_else(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    gone, kept = await scene.straggle(feed), await scene.subscribe(feed, "kept")
+    gone, kept = (
+        await scene.subscribe_retrying(feed),
+        await scene.subscribe(feed, "kept"),
+    )
     subscriptions = scene.storage.subscriptions
     await subscriptions.end(gone.id, "enough", START, tell=False)
 

@@ -272,13 +272,13 @@ async def nobody_is_at_work(scene: DeliveryScene) -> bool:
 async def recorded(scene: DeliveryScene, subscription: Subscription) -> Recorded:
     [attempt] = await scene.storage.deliveries.attempts(subscription.id, 10)
     now = await scene.storage.subscriptions.get(subscription.id)
-    straggler = await scene.storage.deliveries.retrying_subscription(subscription.id)
+    retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
     assert now is not None
     wait = None
-    if straggler is not None:
-        assert (straggler.attempts, straggler.last_status) == (1, attempt.status)
-        assert 0 < len(straggler.last_error) <= 200
-        wait = (straggler.next_try - attempt.at).total_seconds()
+    if retrying is not None:
+        assert (retrying.attempts, retrying.last_status) == (1, attempt.status)
+        assert 0 < len(retrying.last_error) <= 200
+        wait = (retrying.next_try - attempt.at).total_seconds()
     return Recorded(
         status=attempt.status,
         seconds=attempt.milliseconds / 1000,

@@ -52,7 +52,7 @@ class Acts:
             await self._stage.process.hub.services.feeds.fetch(feed_id)
 
     async def hurry(self) -> None:
-        """The operator has stragglers tried again now."""
+        """The operator has retrying subscriptions tried now."""
         process = self._stage.process
         deliveries = process.storage.deliveries
         for each in await deliveries.retrying(after=SubscriptionId(0), limit=10):

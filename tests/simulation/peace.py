@@ -13,7 +13,7 @@ from tests.simulation.stage import Stage
 from tests.support.publisher import entries_named_in
 
 PATIENCE = 30.0
-"""Virtual seconds until the operator has stragglers tried, whose turn may be hours
+"""Virtual seconds until the operator has retries made, whose turn may be hours
 away."""
 LONGEST_PEACE = 8_000.0
 """Within so many everything has to arrive."""

@@ -24,12 +24,12 @@ from tests.support.storage_scene import fetch, record
 
 OFF = timedelta(hours=1)
 FAILED_BEFORE = 6
-"""Tries of a straggler; after the seventh it waits for hours."""
+"""Tries of a retrying subscription; after the seventh it waits for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """``deliveries``: half of them first ones, half stragglers."""
+    """``deliveries``: half of them first ones, half retries."""
 
     feeds: int
     feed_hosts: int

@@ -23,7 +23,7 @@ from tests.support.waiting import eventually
 SUBSCRIBERS = 60
 FORMATS = ("json", "atom")
 THINKING = 0.4
-"""Seconds a subscriber takes to answer: less than makes a delivery a straggler."""
+"""Seconds a subscriber takes to answer: less than the hub waits."""
 
 
 @dataclass(slots=True)

@@ -201,10 +201,10 @@ class Campaign:
         deadline = monotonic() + 60
         while monotonic() < deadline:
             listed = await api.deliveries()
-            if not listed["stragglers"] and not self._missing():
+            if not listed["retrying"] and not self._missing():
                 return
-            for straggler in listed["stragglers"]:
-                await api.retry(straggler["subscription"])
+            for retrying in listed["retrying"]:
+                await api.retry(retrying["subscription"])
             await asyncio.sleep(0.3)
 
     def _missing(self) -> bool:

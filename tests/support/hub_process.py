@@ -225,7 +225,7 @@ class HubApi:
         return listed
 
     async def retry(self, subscription_id: int) -> None:
-        """Make a straggler due now; one that is no longer open is left alone."""
+        """Make a retry due now; one that is over is left alone."""
         async with self._session.post(
             "/api/deliveries/retry",
             json={"subscription": subscription_id},

@@ -123,7 +123,7 @@ class Scene:
         lease_id: int = 0,
         retry_after: float = 5,
     ) -> None:
-        """All members of the chunk get it but one, which becomes a straggler."""
+        """All members of the chunk get it but one, which is to be retried."""
         opened = RetryOpened(
             subscription_id=subscription.id,
             position=Position(chunk.record.position - 1),
@@ -150,7 +150,9 @@ class Scene:
             when=when, outcomes=outcomes, opened=(opened,), attempts=(failed,)
         )
 
-    async def straggle(self, feed: StoredFeed, name: str = "late") -> Subscription:
+    async def subscribe_retrying(
+        self, feed: StoredFeed, name: str = "late"
+    ) -> Subscription:
         """A subscription that did not take the record at the head."""
         subscription = await self.subscribe(feed, name)
         await self.publish(feed, f"for {name}")

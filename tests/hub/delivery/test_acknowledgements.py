@@ -95,7 +95,7 @@ async def test_the_writer_of_a_settlement_learns_whose_lease_was_lost() -> None:
         assert flushed.lost == {9}
 
 
-async def test_moves_of_a_straggler_are_written_in_order() -> None:
+async def test_moves_of_a_retry_are_written_in_order() -> None:
     store = FlushedInto()
     async with running(store) as (gathered, _):
         gathered.add(DeliveryOutcome(moved=MOVED))

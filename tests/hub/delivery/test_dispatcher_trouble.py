@@ -52,13 +52,11 @@ async def is_split(scene: DeliveryScene) -> bool:
 
 
 async def until_waiting(scene: DeliveryScene, subscription: Subscription) -> None:
-    """Until its straggler is nobody's: its last failure is written."""
+    """Until its retry is nobody's: its last failure is written."""
 
     async def is_waiting() -> bool:
-        straggler = await scene.storage.deliveries.retrying_subscription(
-            subscription.id
-        )
-        return straggler is not None and straggler.lease_id == 0
+        retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
+        return retrying is not None and retrying.lease_id == 0
 
     await eventually(is_waiting)
 
@@ -245,11 +243,9 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
         scene.receiver.script("/a", Script(status=503, headers={"Retry-After": "90"}))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        straggler = await scene.storage.deliveries.retrying_subscription(
-            subscription.id
-        )
-        assert straggler is not None
-        assert straggler.next_try == clock.now() + timedelta(seconds=90)
+        retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
+        assert retrying is not None
+        assert retrying.next_try == clock.now() + timedelta(seconds=90)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -273,12 +269,10 @@ async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
         scene.receiver.script("/a", Script(reset=True))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        straggler = await scene.storage.deliveries.retrying_subscription(
-            subscription.id
-        )
-        assert straggler is not None
-        assert straggler.last_status == 0
-        assert straggler.last_error
+        retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
+        assert retrying is not None
+        assert retrying.last_status == 0
+        assert retrying.last_error
 
 
 async def test_410_ends_the_subscription(tmp_path: Path) -> None:
@@ -305,10 +299,10 @@ async def exhaust(
     for number in range(1, 11):
         await scene.receiver.until_count("/a", number)
         await until_waiting(scene, subscription)
-        straggler = await store.retrying_subscription(subscription.id)
-        assert straggler is not None
-        assert straggler.attempts == number
-        clock.advance((straggler.next_try - clock.now()).total_seconds())
+        retrying = await store.retrying_subscription(subscription.id)
+        assert retrying is not None
+        assert retrying.attempts == number
+        clock.advance((retrying.next_try - clock.now()).total_seconds())
     await scene.receiver.until_count("/a", 11)
     await settled(scene)
 
@@ -359,22 +353,22 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         for number in range(1, 6):
             await scene.receiver.until_count("/a", number)
             await until_waiting(scene, subscription)
-            straggler = await store.retrying_subscription(subscription.id)
-            assert straggler is not None
+            retrying = await store.retrying_subscription(subscription.id)
+            assert retrying is not None
             if number < 5:
-                clock.advance((straggler.next_try - clock.now()).total_seconds())
+                clock.advance((retrying.next_try - clock.now()).total_seconds())
 
         clock.advance(9.0)  # of five minutes
         await scene.publish(feed, "Second")
         await eventually(lambda: is_split(scene))
-        assert await store.retrying_subscription(subscription.id) == straggler
+        assert await store.retrying_subscription(subscription.id) == retrying
         assert scene.receiver.counts["/a"] == 5
 
         clock.advance(1.0)
         await scene.publish(feed, "Third")
         await scene.receiver.until_count("/a", 6)
         await until_waiting(scene, subscription)
-        assert await store.retrying_subscription(subscription.id) == straggler
+        assert await store.retrying_subscription(subscription.id) == retrying
 
         clock.advance(10.0)
         scene.receiver.script("/a", Script())
@@ -383,7 +377,7 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         assert titles(scene, "/a")[-4:] == ["First", "Second", "Third", "Fourth"]
 
 
-async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) -> None:
+async def test_retrying_a_dead_letter_sends_exactly_that_range(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         store = scene.storage.deliveries
@@ -424,7 +418,7 @@ async def test_batch_subscribers_catch_up_in_one_request_after_the_repeated_one(
         assert scene.receiver.counts["/a"] == 3
 
 
-async def test_an_as_is_straggler_gets_only_the_latest(tmp_path: Path) -> None:
+async def test_an_as_is_retry_gets_only_the_latest(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
@@ -582,11 +576,9 @@ async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
         async with scene.dispatching():
             subscription = await fall_behind(scene, clock, records=12)
             await scene.receiver.until_count("/a", 4)
-        straggler = await scene.storage.deliveries.retrying_subscription(
-            subscription.id
-        )
-        assert straggler is not None
-        assert straggler.lease_id == 0
+        retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
+        assert retrying is not None
+        assert retrying.lease_id == 0
         async with scene.dispatching():
             await settled(scene)
         expected = [f"Entry {number}" for number in range(1, 13)]

@@ -64,7 +64,7 @@ COMMITS = st.lists(
     unique=True,
 ).map(lambda kinds: sorted(kinds, key=list(RecordKind).index, reverse=True))
 STEPS = st.lists(
-    st.one_of(COMMITS, st.sampled_from(["chunks", "stragglers", "restart"])),
+    st.one_of(COMMITS, st.sampled_from(["chunks", "retries", "restart"])),
     max_size=12,
 )
 
@@ -110,7 +110,7 @@ class Course:
             case "chunks":
                 for chunk in await self.scene.claim(at(self._now)):
                     await self._deliver(chunk)
-            case "stragglers":
+            case "retries":
                 for each in await self.scene.claim_retrying(at(self._now)):
                     await self._catch_up(each)
             case "restart":
@@ -126,7 +126,7 @@ class Course:
             if not (backlog.fanouts or backlog.chunks or backlog.retrying):
                 return
             await self.step("chunks")
-            await self.step("stragglers")
+            await self.step("retries")
 
     def _reply(
         self, to: SubscriptionId, position: Position, body: bytes
@@ -151,9 +151,9 @@ class Course:
                 now = at(self._now)
                 await self._write(refused(first, reply, at=now, jitter=0.5))
 
-    async def _catch_up(self, straggler: RetryingSubscription) -> None:
+    async def _catch_up(self, retrying: RetryingSubscription) -> None:
         here, now, until = (
-            CatchUpProgress.of(straggler),
+            CatchUpProgress.of(retrying),
             at(self._now),
             at(self._now + 60),
         )

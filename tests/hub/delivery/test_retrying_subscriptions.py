@@ -20,7 +20,7 @@ from tests.support.subscriptions import START, a_subscription
 from tests.support.waiting import eventually
 
 
-class DueStragglers:
+class DueRetries:
     def __init__(self, count: int) -> None:
         self.waiting = [
             RetryingSubscription(
@@ -68,12 +68,12 @@ class HeldCatchUps:
 
 
 @asynccontextmanager
-async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
+async def running(store: DueRetries) -> AsyncIterator[HeldCatchUps]:
     """At work with two places."""
     clock, catch_ups = ManualClock(), HeldCatchUps()
     deliveries = cast("DeliveryStore", store)
     async with DrainingTaskGroup() as crew:
-        stragglers = RetryingSubscriptions(
+        retries = RetryingSubscriptions(
             deliveries,
             clock,
             cast("CatchUps", catch_ups),
@@ -82,7 +82,7 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
             crew=crew,
             limit=2,
         )
-        task = asyncio.create_task(stragglers.run())
+        task = asyncio.create_task(retries.run())
         try:
             yield catch_ups
         finally:
@@ -92,14 +92,14 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
 
 
 async def test_only_so_many_are_in_hand_and_an_end_makes_room() -> None:
-    async with running(DueStragglers(5)) as catch_ups:
+    async with running(DueRetries(5)) as catch_ups:
         await eventually(lambda: len(catch_ups.ends) == 2)
         catch_ups.ends[0].set()
         await eventually(lambda: len(catch_ups.ends) == 3)
 
 
 async def test_one_that_hangs_makes_room_once() -> None:
-    async with running(DueStragglers(5)) as catch_ups:
+    async with running(DueRetries(5)) as catch_ups:
         await eventually(lambda: len(catch_ups.ends) == 2)
         catch_ups.asides[0]()
         catch_ups.asides[0]()
@@ -111,7 +111,7 @@ async def test_one_that_hangs_makes_room_once() -> None:
 
 
 async def test_those_in_hand_are_waited_for_as_long_as_more_are_due() -> None:
-    store = DueStragglers(3)
+    store = DueRetries(3)
     async with running(store) as catch_ups:
         await eventually(lambda: catch_ups.are_waited_for)
         catch_ups.ends[0].set()
@@ -120,7 +120,7 @@ async def test_those_in_hand_are_waited_for_as_long_as_more_are_due() -> None:
 
 
 async def test_a_database_that_cannot_say_who_waits_is_asked_again() -> None:
-    store = DueStragglers(3)
+    store = DueRetries(3)
     async with running(store) as catch_ups:
         await eventually(lambda: len(catch_ups.ends) == 2)
         store.read_failures.append(StorageError("disk I/O error"))
@@ -129,14 +129,14 @@ async def test_a_database_that_cannot_say_who_waits_is_asked_again() -> None:
 
 
 async def test_a_database_that_takes_no_writes_is_asked_again() -> None:
-    store = DueStragglers(1)
+    store = DueRetries(1)
     store.failures = 1
     async with running(store) as catch_ups:
         await eventually(lambda: len(catch_ups.ends) == 1)
 
 
 async def test_a_database_that_cannot_be_read_is_asked_again() -> None:
-    store = DueStragglers(1)
+    store = DueRetries(1)
     store.read_failures.append(StorageError("disk I/O error"))
     async with running(store) as catch_ups:
         await eventually(lambda: len(catch_ups.ends) == 1)

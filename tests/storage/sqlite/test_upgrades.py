@@ -40,7 +40,7 @@ NOW = to_milliseconds(START)
 
 def write_first_version(connection: sqlite3.Connection) -> None:
     """A feed with three records; one subscriber lacks the last of them, another is a
-    straggler with a dead range."""
+    retrying subscription with a dead letter."""
     connection.execute(
         "INSERT INTO feeds VALUES (1, ?, 'active', 0, '', 'A feed', 'atom', ?, ?, NULL,"
         " '', '', 0, 0, x'')",
@@ -149,8 +149,8 @@ async def check_content(storage: Storage) -> None:
     refs = [ref.entry_id for each in records for ref in each.entries]
     entries = await storage.log.entries(refs)
     assert sorted(each.key for each in entries) == ["key 1", "key 2", "key 3"]
-    [straggler] = await storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
-    assert (straggler.position, straggler.attempts) == (2, 3)
+    [retrying] = await storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
+    assert (retrying.position, retrying.attempts) == (2, 3)
     [dead] = await storage.deliveries.dead_letters(after=0, limit=9)
     assert (dead.first, dead.last, dead.reason) == (1, 1, "given up")
     [attempt] = await storage.deliveries.attempts(SubscriptionId(2), 9)

@@ -25,7 +25,7 @@ from storage.records import (
 )
 
 from .flushing import Flushing, pass_by
-from .state import ModelChunk, ModelStraggler, State, milliseconds
+from .state import ModelChunk, ModelRetry, State, milliseconds
 
 CHUNK_SIZE = 500
 MOST_OF_ONE_FEED = 4
@@ -85,7 +85,7 @@ class MemoryDeliveries:
         return (
             subscription is not None
             and subscription.from_position < position
-            and subscription_id not in self._state.stragglers
+            and subscription_id not in self._state.retries
         )
 
     def _next_fanout(self) -> Position | None:
@@ -107,7 +107,7 @@ class MemoryDeliveries:
     def _split(self, position: Position, now: datetime) -> ModelChunk | None:
         state, record = self._state, self._state.records[position]
         if not state.fanouts[position]:
-            self._hurry_stragglers(record, now)
+            self._hurry_retries(record, now)
         members = [
             each.id
             for each in sorted(state.active(record.feed_id), key=lambda each: each.id)
@@ -127,11 +127,11 @@ class MemoryDeliveries:
         state.turns[record.feed_id] = chunk_id
         return chunk
 
-    def _hurry_stragglers(self, record: Record, now: datetime) -> None:
+    def _hurry_retries(self, record: Record, now: datetime) -> None:
         state = self._state
         waiting = [
             each
-            for subscription_id, each in sorted(state.stragglers.items())
+            for subscription_id, each in sorted(state.retries.items())
             if each.news_from <= now < each.due
             and not each.stored.lease_id
             and state.subscriptions[subscription_id].feed_id == record.feed_id
@@ -169,26 +169,26 @@ class MemoryDeliveries:
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         due = sorted(
             (each.due, subscription_id)
-            for subscription_id, each in self._state.stragglers.items()
+            for subscription_id, each in self._state.retries.items()
             if each.due <= milliseconds(terms.now)
         )[: terms.limit]
         for _, each in due:
-            straggler = self._state.stragglers[each]
-            straggler.due = milliseconds(terms.until)
-            straggler.stored = replace(straggler.stored, lease_id=terms.lease_id)
-        return [self._straggler(each) for _, each in due]
+            retrying = self._state.retries[each]
+            retrying.due = milliseconds(terms.until)
+            retrying.stored = replace(retrying.stored, lease_id=terms.lease_id)
+        return [self._retrying(each) for _, each in due]
 
-    def _straggler(self, subscription_id: SubscriptionId) -> RetryingSubscription:
-        stored = self._state.stragglers[subscription_id].stored
+    def _retrying(self, subscription_id: SubscriptionId) -> RetryingSubscription:
+        stored = self._state.retries[subscription_id].stored
         return replace(stored, subscription=self._state.subscriptions[subscription_id])
 
     async def next_retry(self) -> datetime | None:
-        return min((each.due for each in self._state.stragglers.values()), default=None)
+        return min((each.due for each in self._state.retries.values()), default=None)
 
     async def void_leases(self) -> None:
         for chunk in self._state.chunks.values():
             chunk.lease_id, chunk.due = 0, _START
-        for each in self._state.stragglers.values():
+        for each in self._state.retries.values():
             if each.stored.lease_id:
                 at_once = min(each.stored.next_try, each.stored.failing_since)
                 each.due = at_once
@@ -197,14 +197,14 @@ class MemoryDeliveries:
     async def retrying(
         self, *, after: SubscriptionId, limit: int
     ) -> list[RetryingSubscription]:
-        ids = sorted(each for each in self._state.stragglers if each > after)
-        return [self._straggler(each) for each in ids[:limit]]
+        ids = sorted(each for each in self._state.retries if each > after)
+        return [self._retrying(each) for each in ids[:limit]]
 
     async def retrying_subscription(
         self, subscription_id: SubscriptionId
     ) -> RetryingSubscription | None:
-        is_open = subscription_id in self._state.stragglers
-        return self._straggler(subscription_id) if is_open else None
+        is_open = subscription_id in self._state.retries
+        return self._retrying(subscription_id) if is_open else None
 
     async def dead_letters(
         self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
@@ -216,9 +216,9 @@ class MemoryDeliveries:
         ][:limit]
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
-        found = self._state.stragglers.get(subscription_id)
+        found = self._state.retries.get(subscription_id)
         if found is None:
-            raise NotFound("straggler", subscription_id)
+            raise NotFound("retrying subscription", subscription_id)
         if not found.stored.lease_id:
             found.due = milliseconds(now)
             found.stored = replace(found.stored, next_try=found.due)
@@ -227,7 +227,7 @@ class MemoryDeliveries:
         state = self._state
         dead = state.dead.get(dead_id)
         if dead is None or dead.last <= state.tail:
-            raise NotFound("dead range", dead_id)
+            raise NotFound("dead letter", dead_id)
         subscription = state.active_or_none(dead.subscription_id)
         if subscription is None:
             raise NotFound("subscription", dead.subscription_id)
@@ -244,7 +244,7 @@ class MemoryDeliveries:
         self, subscription: Subscription, position: Position, last: int, now: datetime
     ) -> None:
         state = self._state
-        found = state.stragglers.get(subscription.id)
+        found = state.retries.get(subscription.id)
         if found is not None:
             known = found.stored
             between = state.wanted(subscription.id, last, known.position)
@@ -257,7 +257,7 @@ class MemoryDeliveries:
             )
             return
         passed = state.last_passed(subscription.id)
-        straggler = RetryingSubscription(
+        retrying = RetryingSubscription(
             subscription=subscription,
             position=position,
             attempts=0,
@@ -268,7 +268,7 @@ class MemoryDeliveries:
             skip_after=Position(last) if passed > last else None,
             skip_to=Position(passed) if passed > last else None,
         )
-        state.stragglers[subscription.id] = ModelStraggler(straggler, now, _START)
+        state.retries[subscription.id] = ModelRetry(retrying, now, _START)
 
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int

@@ -320,7 +320,7 @@ class MemoryFeeds:
         }
         positions = set(state.feed_positions(feed_id))
         state.subscriptions = _without(state.subscriptions, gone)
-        state.stragglers = _without(state.stragglers, gone)
+        state.retries = _without(state.retries, gone)
         state.records = _without(state.records, positions)
         state.fanouts = _without(state.fanouts, positions)
         state.chunks = {

@@ -20,7 +20,7 @@ from storage.records import (
     SubscriptionState,
 )
 
-from .state import ModelChunk, ModelStraggler, State, milliseconds
+from .state import ModelChunk, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
 ATTEMPTS_KEPT = 20
@@ -96,7 +96,7 @@ class Flushing:
         subscription = self._state.active_or_none(opened.subscription_id)
         if subscription is None:
             return
-        known = self._state.stragglers.get(subscription.id)
+        known = self._state.retries.get(subscription.id)
         if known is not None:
             if opened.position < known.stored.position:
                 known.stored = replace(
@@ -104,7 +104,7 @@ class Flushing:
                 )
             return
         next_try = milliseconds(opened.next_try)
-        straggler = RetryingSubscription(
+        retrying = RetryingSubscription(
             subscription=subscription,
             position=opened.position,
             attempts=opened.attempts,
@@ -115,12 +115,12 @@ class Flushing:
             lease_id=opened.lease_id,
             tried_to=opened.tried_to,
         )
-        self._state.stragglers[subscription.id] = ModelStraggler(
-            straggler, next_try, milliseconds(opened.news_from or opened.next_try)
+        self._state.retries[subscription.id] = ModelRetry(
+            retrying, next_try, milliseconds(opened.news_from or opened.next_try)
         )
 
     def _move(self, moved: RetryMoved) -> None:
-        found = self._state.stragglers.get(moved.subscription_id)
+        found = self._state.retries.get(moved.subscription_id)
         if found is None or found.stored.lease_id != moved.lease_id:
             self._lost.add(moved.subscription_id)
             return
@@ -157,7 +157,7 @@ class Flushing:
             return
         state, subscription_id = self._state, given_up.subscription_id
         lease = (subscription_id, given_up.lease_id)
-        found = state.stragglers.get(subscription_id)
+        found = state.retries.get(subscription_id)
         if found is None:
             is_ours = given_up.lease_id == 0 or lease in self._closed
         else:
@@ -196,7 +196,7 @@ class Flushing:
         self._close(subscription_id, max(last, skip_to or 0))
 
     def _close(self, subscription_id: SubscriptionId, position: int) -> None:
-        self._state.stragglers.pop(subscription_id, None)
+        self._state.retries.pop(subscription_id, None)
         known = self._state.subscriptions[subscription_id].from_position
         self._change(subscription_id, from_position=Position(max(known, position)))
 

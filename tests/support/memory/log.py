@@ -250,10 +250,10 @@ class MemoryLog:
         now = milliseconds(now)
         soft = self._last_beyond(retention.soft_age, retention.soft_count, now, last)
         hard = self._last_beyond(retention.hard_age, retention.hard_count, now, last)
-        end = max(hard, min(soft, self._before_stragglers(soft)))
+        end = max(hard, min(soft, self._before_retries(soft)))
         if end <= state.tail:
             return 0
-        self._pass_stragglers_by(end, now)
+        self._pass_retries_by(end, now)
         return await self._drop(end)
 
     def _last_beyond(self, age: float, count: int, now: datetime, last: int) -> int:
@@ -266,10 +266,10 @@ class MemoryLog:
         ]
         return min(kept) - 1 if kept else last
 
-    def _before_stragglers(self, end: int) -> int:
+    def _before_retries(self, end: int) -> int:
         needed = [
             position
-            for subscription_id, each in self._state.stragglers.items()
+            for subscription_id, each in self._state.retries.items()
             for position in self._state.feed_positions(
                 self._state.subscriptions[subscription_id].feed_id
             )
@@ -277,8 +277,8 @@ class MemoryLog:
         ]
         return min(needed) - 1 if needed else end
 
-    def _pass_stragglers_by(self, end: int, now: datetime) -> None:
-        for subscription_id, each in sorted(self._state.stragglers.items()):
+    def _pass_retries_by(self, end: int, now: datetime) -> None:
+        for subscription_id, each in sorted(self._state.retries.items()):
             known = each.stored
             skipped = (known.skip_after, known.skip_to)
             missed = self._state.wanted(subscription_id, known.position, end, skipped)

@@ -75,7 +75,7 @@ class ModelChunk:
 
 
 @dataclass
-class ModelStraggler:
+class ModelRetry:
     stored: RetryingSubscription  # its subscription is as it was when it was opened
     due: datetime
     news_from: datetime
@@ -98,7 +98,7 @@ class State:
     """The last chunks of feeds whose records wait."""
     chunks: dict[int, ModelChunk] = field(default_factory=dict)
     finished: list[ModelChunk] = field(default_factory=list)
-    stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
+    retries: dict[SubscriptionId, ModelRetry] = field(default_factory=dict)
     dead: dict[int, DeadLetter] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     notified: dict[AccountId, int] = field(default_factory=dict)

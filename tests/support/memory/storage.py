@@ -54,7 +54,7 @@ class MemoryStorage:
             subscriptions=sum(len(state.active(each)) for each in state.feeds),
             fanouts=len(state.fanouts),
             chunks=len(state.chunks),
-            retrying=len(state.stragglers),
+            retrying=len(state.retries),
             dead_letters=len(state.dead),
             track_queries=sum(each.state is FeedState.TRACK for each in stored),
             oldest_due=await self.feeds.next_due(without=under_way),

@@ -27,7 +27,7 @@ from storage.records import (
 )
 from storage.subscription_filter import keeps_document
 
-from .state import ModelStraggler, State, milliseconds
+from .state import ModelRetry, State, milliseconds
 
 
 class Former(TypedDict, total=False):
@@ -99,7 +99,7 @@ class MemorySubscriptions:
         if made.from_position == NEVER or not state.is_wanted(made, last):
             return
         is_ahead = state.head > last.position
-        straggler = RetryingSubscription(
+        retrying = RetryingSubscription(
             subscription=made,
             position=Position(last.position - 1),
             attempts=0,
@@ -111,7 +111,7 @@ class MemorySubscriptions:
             skip_to=Position(state.head) if is_ahead else None,
         )
         now = made.created_at
-        state.stragglers[made.id] = ModelStraggler(straggler, now, now)
+        state.retries[made.id] = ModelRetry(retrying, now, now)
 
     def _put(self, subscription: Subscription) -> Subscription:
         self._state.subscriptions[subscription.id] = subscription
@@ -197,7 +197,7 @@ class MemorySubscriptions:
         ended = 0
         for each in ids:
             subscription = self._state.subscriptions[each]
-            self._state.stragglers.pop(each, None)
+            self._state.retries.pop(each, None)
             if subscription.state in ALIVE:
                 self._put(replace(subscription, state=state, ended_reason=reason))
                 self._state.ended_at[each] = milliseconds(now)

@@ -32,7 +32,7 @@ HERE = CatchUpProgress(
 
 
 def test_it_starts_where_the_row_says() -> None:
-    straggler = RetryingSubscription(
+    retrying = RetryingSubscription(
         subscription=a_subscription(exhausted=True),
         position=Position(10),
         attempts=2,
@@ -46,9 +46,9 @@ def test_it_starts_where_the_row_says() -> None:
         lease_id=5,
         tried_to=Position(11),
     )
-    assert CatchUpProgress.of(straggler) == replace(
+    assert CatchUpProgress.of(retrying) == replace(
         HERE,
-        subscription=straggler.subscription,
+        subscription=retrying.subscription,
         skip_after=Position(12),
         skip_to=Position(20),
         missed=(Position(3), Position(9)),
@@ -59,7 +59,7 @@ def test_it_starts_where_the_row_says() -> None:
 
 
 def test_a_2xx_before_is_not_taken_for_one_of_now() -> None:
-    straggler = RetryingSubscription(
+    retrying = RetryingSubscription(
         subscription=a_subscription(),
         position=Position(10),
         attempts=0,
@@ -70,7 +70,7 @@ def test_a_2xx_before_is_not_taken_for_one_of_now() -> None:
         missed=(Position(3), Position(9)),
         lease_id=5,
     )
-    assert CatchUpProgress.of(straggler).moved(START).last_status == 0
+    assert CatchUpProgress.of(retrying).moved(START).last_status == 0
 
 
 def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:

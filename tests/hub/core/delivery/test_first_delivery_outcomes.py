@@ -68,7 +68,7 @@ def test_nothing_to_send_is_no_attempt() -> None:
     assert settlement.attempt is None
 
 
-def test_a_failure_opens_a_straggler_that_begins_with_the_record() -> None:
+def test_a_failure_opens_a_retry_that_begins_with_the_record() -> None:
     reply = CallbackResponse(status=500, milliseconds=9, error="answered 500")
     settlement = refused(a_first(), reply, at=START, jitter=0.5)
     opened = settlement.opened
@@ -97,7 +97,7 @@ def test_retry_after_puts_the_next_try_off() -> None:
     assert opened.next_try == START + timedelta(seconds=90)
 
 
-def test_410_ends_the_subscription_without_a_straggler() -> None:
+def test_410_ends_the_subscription_without_a_retry() -> None:
     reply = CallbackResponse(status=410, milliseconds=1, error="answered 410")
     settlement = refused(a_first(), reply, at=START, jitter=0.5)
     assert settlement.ended == (1, "the callback answered 410 Gone")
@@ -130,7 +130,7 @@ def test_being_held_back_is_no_try() -> None:
     assert (settlement.opened.attempts, settlement.opened.next_try) == (0, due)
 
 
-def test_a_hanging_request_is_a_leased_straggler_while_it_runs() -> None:
+def test_a_hanging_request_is_a_leased_retry_while_it_runs() -> None:
     until = START + timedelta(seconds=60)
     opened = demoted(a_first(), at=START, lease_id=5, until=until).opened
     assert opened is not None

@@ -303,7 +303,7 @@ async def test_late_and_dead_deliveries_are_as_described(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     scene = Scene(hub.storage)
-    dead = await scene.straggle(await scene.add_feed("a"))
+    dead = await scene.subscribe_retrying(await scene.add_feed("a"))
     (claimed,) = await scene.claim_retrying(at(5))
     first = Position(claimed.position + 1)
     await scene.flush(
@@ -318,7 +318,7 @@ async def test_late_and_dead_deliveries_are_as_described(
             ),
         )
     )
-    late = await scene.straggle(await scene.add_feed("b"))
+    late = await scene.subscribe_retrying(await scene.add_feed("b"))
     listed = await client.get("/api/deliveries")
     assert listed.json()["retrying"]
     assert listed.json()["dead_letters"]
@@ -375,7 +375,7 @@ async def test_diagnostics_are_as_described_before_and_after(
     last = VerificationTry(at=now, status=200, excerpt="challenge", reason="")
     verified = VerificationState.VERIFIED
     await hub.storage.verifications.finish(found.id, verified, last, kept_until=now)
-    assert (await scene.straggle(feed, "s")).callback in ASKED
+    assert (await scene.subscribe_retrying(feed, "s")).callback in ASKED
     verified_now = await anybody.get(url)
     page = await anybody.get(url, headers={"accept": "text/html"})
     assert verified_now.json()["subscription"]
