@@ -79,7 +79,7 @@ def test_every_command_is_in_the_reference_with_its_options(
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             option = parameter.opts[0]
-            is_common = option == "--url" or option.endswith("-file")
+            is_common = option in ("--url", "--json") or option.endswith("-file")
             assert f"`{option}" in (text if is_common else row)
 
 

@@ -19,6 +19,8 @@ from typing import Final
 
 import click
 
+import hub
+
 COMMANDS: Final = {
     "db": "database_commands:database",
     "deliveries": "operator_commands:deliveries",
@@ -86,6 +88,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(hub.__version__, message="fanfare %(version)s")
 def main() -> None:
     """Fanfare, a self-hosted push hub for feeds.
 

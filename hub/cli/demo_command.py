@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from hub.cli import say
-from hub.cli.wording import Failure, plural, print_table
+from hub.cli.wording import Failure, json_option, plural, print_table, say_json
 
 if TYPE_CHECKING:
     from hub.demo.arrivals import Arrival, Arrivals, Summary
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="How long entries are published.",
 )
-def demo(seconds: float) -> None:
+@json_option("One JSON object: what came by which way.")
+def demo(seconds: float, as_json: bool) -> None:
     """Run a hub, a publisher and subscribers, and time every arrival.
 
     The publisher adds entries to an RSS, an Atom and a JSON feed and pings the hub. A
@@ -38,10 +41,14 @@ def demo(seconds: float) -> None:
 
     configure_logs("error", "console")
     try:
-        arrivals = asyncio.run(show(seconds, say, _tell))
+        tell = _tell_nobody if as_json else _tell
+        arrivals = asyncio.run(show(seconds, partial(say, err=as_json), tell))
     except DemoFailed as error:
         raise Failure(str(error)) from error
-    _print_summaries(arrivals)
+    if as_json:
+        _say_summaries(arrivals)
+    else:
+        _print_summaries(arrivals)
     if not arrivals.is_complete:
         missing = sum(each.missing for each in arrivals.summaries())
         raise Failure(f"{plural(missing, 'arrival')} did not come")
@@ -50,6 +57,15 @@ def demo(seconds: float) -> None:
 def _tell(arrival: Arrival) -> None:
     way = arrival.way.value.ljust(9)
     say(f"{_milliseconds(arrival.delay):>8}  {way}  {arrival.entry.title}")
+
+
+def _tell_nobody(arrival: Arrival) -> None:
+    """The summary does."""
+
+
+def _say_summaries(arrivals: Arrivals) -> None:
+    ways = [asdict(each) for each in arrivals.summaries()]
+    say_json({"published": arrivals.published, "ways": ways})
 
 
 def _print_summaries(arrivals: Arrivals) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from enum import Enum, auto
 from typing import TextIO
 
 import click
@@ -14,15 +12,18 @@ from hub.cli import say
 from hub.cli.feed_facts import explain_feed, explain_plan, report
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
+from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
 from hub.cli.secret_options import header_options, secret_option
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
     Undecided,
+    json_option,
     moment,
     plural,
     print_table,
     printable,
+    say_json,
 )
 from hub.core.durations import duration
 
@@ -51,7 +52,7 @@ kind_option = click.option(
 @click.option(
     "--file",
     type=click.File(encoding="utf-8-sig"),
-    help="Also the URLs in a file, one a line.",
+    help='Also the URLs in a file, one a line; "-": standard input.',
 )
 @click.option("--section", default="", help="A label to group feeds by.")
 @click.option("--private", is_flag=True, help="Never shown to the public.")
@@ -63,6 +64,7 @@ kind_option = click.option(
 )
 @click.option("--exactly", is_flag=True, help="Take a page itself, not its feed.")
 @kind_option
+@json_option("One JSON array: what became of each.")
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -76,20 +78,25 @@ def add(
     subscription_callback: str | None,
     exactly: bool,
     kind: str | None,
+    as_json: bool,
 ) -> None:
     """Add feeds and say what their first fetch found.
 
     Of a page the feed that it names is added, of a site's address all that it offers
     to programs. If a page names several feeds, and none is clearly meant, they are
-    listed and nothing is added: exit code 3.
+    listed and nothing is added: exit code 3. A URL without https:// is given it; "-"
+    stands for the lines of standard input.
 
     Credentials, also those in a URL, make a feed private. Nothing of a known feed is
     changed, and options that it is not in line with are an error: see `feeds edit`.
     """
-    listed = [*_lines(file)]
-    if not urls and not listed:
+    named = [each for each in urls if each != STANDARD_INPUT]
+    listed = [] if file is None else [*read_lines(file, "--file")]
+    if len(named) < len(urls):
+        listed += with_input([STANDARD_INPUT], "URL")
+    if not named and not listed:
         raise click.UsageError("name at least one URL, or a --file")
-    shared: Document = {
+    terms: Document = {
         "section": section,
         "private": private,
         "headers": headers,
@@ -97,74 +104,85 @@ def add(
         "discover": not exactly,
     }
     if kind:
-        shared["kind"] = kind
+        terms["kind"] = kind
     if publish_secret:
-        shared["publish_secret"] = publish_secret
+        terms["publish_secret"] = publish_secret
     if subscription_callback is not None:
-        shared["subscription_callback"] = subscription_callback
+        terms["subscription_callback"] = subscription_callback
+    outcomes = []
+    for each in (*_add_named(hub, named, terms), *_add_listed(hub, listed, terms)):
+        outcomes.append(each)
+        if not as_json:
+            _print_added(each)
+    if as_json:
+        say_json(outcomes)
+    _judge(outcomes)
+
+
+def _add_named(
+    hub: Hub, urls: Sequence[str], terms: Mapping[str, object]
+) -> Iterator[Document]:
+    """What became of each, as ``POST /api/imports`` says it."""
+
+    def add_one(url: str) -> Document:
+        return _add_one(hub, {"url": with_scheme(url), **terms})
+
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
-        results = [*pool.map(lambda url: _add_one(hub, {"url": url, **shared}), urls)]
-    results += _add_listed(hub, listed, shared)
-    failed = results.count(FeedOutcome.TROUBLE)
-    if failed:
-        raise Failure(f"trouble with {plural(failed, 'feed')} of {len(results)}")
-    undecided = results.count(FeedOutcome.UNDECIDED)
-    if undecided:
-        raise Undecided(f"nothing added for {plural(undecided, 'page')}: choose a feed")
+        yield from pool.map(add_one, urls)
 
 
-class FeedOutcome(Enum):
-    WELL = auto()
-    TROUBLE = auto()
-    UNDECIDED = auto()
-
-
-def _add_one(hub: Hub, body: Document) -> FeedOutcome:
-    """Add one and print the outcome."""
+def _add_one(hub: Hub, body: Document) -> Document:
+    outcome: Document = {"url": body["url"], "reason": "", "feed": None, "feeds": []}
     try:
-        feed = hub.post("/api/feeds", body)
+        answer = hub.post("/api/feeds", body)
     except HubUnreachable:
         raise
     except Failure as error:
-        say(f"not added  {printable(str(body['url']))}\n  {error.message}", err=True)
-        return FeedOutcome.TROUBLE
-    if "feeds" in feed:
-        return _print_undecided(feed)
-    return _print_added(feed, is_new=feed["added"])
+        return {**outcome, "outcome": "refused", "reason": error.message}
+    if "feeds" in answer:
+        return {**outcome, "outcome": "undecided", "feeds": answer["feeds"]}
+    return {
+        **outcome,
+        "outcome": "added" if answer["added"] else "known",
+        "feed": answer,
+    }
 
 
 def _add_listed(
-    hub: Hub, urls: Sequence[str], shared: Mapping[str, object]
-) -> Iterator[FeedOutcome]:
-    """Add the feeds of a file, part by part, with the progress on standard error."""
-    feeds = [{"url": url} for url in urls]
+    hub: Hub, urls: Sequence[str], terms: Mapping[str, object]
+) -> Iterator[Document]:
+    """Add the feeds of a list, part by part, with the progress on standard error."""
+    feeds = [{"url": with_scheme(url)} for url in urls]
     wait, most = int(ANSWER_SECONDS) // 4, LISTED_AT_ONCE
-    for imported in import_feeds(hub, feeds, shared, wait=wait, part_feeds=most):
-        if imported["outcome"] == "undecided":
-            yield _print_undecided(imported)
-        elif imported["feed"] is None:
-            say(
-                f"not added  {printable(imported['url'])}\n"
-                f"  {printable(imported['reason'])}",
-                err=True,
-            )
-            yield FeedOutcome.TROUBLE
-        else:
-            is_new = imported["outcome"] == "added"
-            yield _print_added(imported["feed"], is_new=is_new)
+    return import_feeds(hub, feeds, terms, wait=wait, part_feeds=most)
 
 
-def _print_undecided(page: Document) -> FeedOutcome:
-    say(f"not added  {printable(page['url'])}: a page that names")
-    print_choices(page["feeds"])
-    return FeedOutcome.UNDECIDED
+def _print_added(outcome: Document) -> None:
+    url, feed = printable(outcome["url"]), outcome["feed"]
+    match outcome["outcome"]:
+        case "undecided":
+            say(f"not added  {url}: a page that names")
+            print_choices(outcome["feeds"])
+        case "refused":
+            say(f"not added  {url}\n  {printable(outcome['reason'])}", err=True)
+        case "known":
+            print_outcome("known", feed)
+            say(f"  {_settings(feed)}")
+        case _:
+            print_outcome("added", feed)
 
 
-def _print_added(feed: Document, *, is_new: bool) -> FeedOutcome:
-    is_well = print_outcome("added" if is_new else "known", feed)
-    if not is_new:
-        say(f"  {_settings(feed)}")
-    return FeedOutcome.WELL if is_well else FeedOutcome.TROUBLE
+def _judge(outcomes: Sequence[Document]) -> None:
+    """Raises `Failure` if not all is well."""
+    failed = sum(
+        each["outcome"] == "refused" or bool((each["feed"] or {}).get("error"))
+        for each in outcomes
+    )
+    if failed:
+        raise _failure(failed, len(outcomes))
+    undecided = sum(each["outcome"] == "undecided" for each in outcomes)
+    if undecided:
+        raise Undecided(f"nothing added for {plural(undecided, 'page')}: choose a feed")
 
 
 def _settings(feed: Document) -> str:
@@ -179,28 +197,26 @@ def _settings(feed: Document) -> str:
     )
 
 
-def _lines(file: TextIO | None) -> Iterator[str]:
-    try:
-        for line in map(str.strip, file or ()):
-            if line and not line.startswith("#"):
-                yield line
-    except UnicodeDecodeError:
-        raise click.BadParameter("expected UTF-8 text", param_hint="--file") from None
-
-
 @feeds.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@json_option("One JSON array.")
 @click.option(
     "--state",
     type=click.Choice(["active", "paused", "gone", "dead", "removed"]),
     default=None,
 )
+@click.option("--urls", is_flag=True, help="The URLs alone, one a line.")
 @speaks_to_hub
-def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
+def list_feeds(hub: Hub, as_json: bool, state: str | None, urls: bool) -> None:
     """List the feeds."""
+    if as_json and urls:
+        raise click.UsageError("--urls goes without --json")
     found = list(hub.each("/api/feeds", "feeds", state=state))
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
+        return
+    if urls:
+        for feed in found:
+            say(feed["url"])
         return
     rows = [
         (
@@ -236,6 +252,7 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
     "--subscription-callback",
     help='Where its publisher is asked who may subscribe; "" for nowhere.',
 )
+@json_option()
 @speaks_to_hub
 def edit(
     hub: Hub,
@@ -247,6 +264,7 @@ def edit(
     no_credentials: bool,
     publish_secret: str | None,
     subscription_callback: str | None,
+    as_json: bool,
 ) -> None:
     """Change what a feed is, and say what follows from it.
 
@@ -267,6 +285,9 @@ def edit(
     if not body:
         raise click.UsageError("say what is to change, as by --private or --section")
     found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
+    if as_json:
+        say_json(found)
+        return
     say(f"edited  {printable(found['url'])}  (feed {found['id']})")
     say(f"  {_settings(found)}")
     for each in found["follows"]:
@@ -275,77 +296,149 @@ def edit(
 
 @feeds.command()
 @click.argument("feed", metavar="URL|ID")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def show(hub: Hub, feed: str, as_json: bool) -> None:
     """Explain a feed: last answer, validators, period, next fetch, subscribers."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
     else:
         explain_feed(found)
 
 
 @feeds.command()
 @click.argument("feed", metavar="URL|ID")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def explain(hub: Hub, feed: str, as_json: bool) -> None:
     """Say when a feed is fetched next, and why, with every number."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/plan")
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
     else:
         explain_plan(found)
 
 
-@feeds.command()
-@click.argument("feed", metavar="URL|ID")
-@speaks_to_hub
-def fetch(hub: Hub, feed: str) -> None:
-    """Fetch a feed now."""
-    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/fetch")
-    if not found["fetched"]:
-        raise Failure(f"not fetched: {why_not_fetched(found)}")
-    if not print_outcome("fetched", found):
-        raise Failure("the fetch brought trouble")
+feeds_argument = click.argument("feeds", nargs=-1, required=True, metavar="URL|ID…")
+"""Several, or ``-`` for the lines of standard input: see `_each_feed`."""
+FeedVerb = Callable[[str, int], Document]
+"""Given the name that was typed and the id; returns what is printed as JSON."""
 
 
 @feeds.command()
-@click.argument("feed", metavar="URL|ID")
+@feeds_argument
+@json_option("One JSON array.")
 @speaks_to_hub
-def pause(hub: Hub, feed: str) -> None:
-    """Stop polling a feed, for now."""
-    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/pause")
-    say(f"paused  {printable(found['url'])}")
+def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
+    """Fetch feeds now."""
+
+    def fetch_one(name: str, feed_id: int) -> Document:
+        found = hub.post(f"/api/feeds/{feed_id}/fetch")
+        if not found["fetched"]:
+            say(f"{_named(found)}\n  not fetched: {why_not_fetched(found)}", err=True)
+        elif found["error"] or not as_json:
+            print_outcome("fetched", found)
+        return found
+
+    def is_in_trouble(found: Document) -> bool:
+        return not found["fetched"] or bool(found["error"])
+
+    _each_feed(hub, feeds, fetch_one, is_in_trouble, as_json=as_json)
 
 
 @feeds.command()
-@click.argument("feed", metavar="URL|ID")
+@feeds_argument
+@json_option("One JSON array.")
 @speaks_to_hub
-def resume(hub: Hub, feed: str) -> None:
-    """Poll a feed again that was paused, is gone or dead."""
-    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/resume")
-    say(f"resumed  {printable(found['url'])}")
-    say(f"  next fetch {moment(found['next_fetch'])}")
+def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
+    """Stop polling feeds, for now."""
+
+    def pause_one(name: str, feed_id: int) -> Document:
+        found = hub.post(f"/api/feeds/{feed_id}/pause")
+        if not as_json:
+            say(f"paused  {printable(found['url'])}")
+        return found
+
+    _each_feed(hub, feeds, pause_one, as_json=as_json)
 
 
 @feeds.command()
-@click.argument("feed", metavar="URL|ID")
+@feeds_argument
+@json_option("One JSON array.")
 @speaks_to_hub
-def remove(hub: Hub, feed: str) -> None:
-    """Remove a feed and end its subscriptions.
+def resume(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
+    """Poll feeds again that were paused, are gone or dead."""
 
-    Its state is kept for 30 days, should it be added again.
+    def resume_one(name: str, feed_id: int) -> Document:
+        found = hub.post(f"/api/feeds/{feed_id}/resume")
+        if not as_json:
+            say(f"resumed  {printable(found['url'])}")
+            say(f"  next fetch {moment(found['next_fetch'])}")
+        return found
+
+    _each_feed(hub, feeds, resume_one, as_json=as_json)
+
+
+@feeds.command()
+@feeds_argument
+@json_option("One JSON array.")
+@speaks_to_hub
+def remove(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
+    """Remove feeds and end their subscriptions.
+
+    Their state is kept for 30 days, should they be added again.
     """
-    ended = hub.delete(f"/api/feeds/{_feed_id(hub, feed)}")["subscriptions_ended"]
-    say(f"removed  {printable(feed)}\n  {plural(ended, 'subscription')} ended")
+
+    def remove_one(name: str, feed_id: int) -> Document:
+        answer = hub.delete(f"/api/feeds/{feed_id}")
+        if not as_json:
+            ended = plural(answer["subscriptions_ended"], "subscription")
+            say(f"removed  {printable(name)}\n  {ended} ended")
+        return {"id": feed_id, **answer}
+
+    _each_feed(hub, feeds, remove_one, as_json=as_json)
+
+
+def _each_feed(
+    hub: Hub,
+    feeds: Sequence[str],
+    verb: FeedVerb,
+    is_failure: Callable[[Document], bool] = lambda found: False,
+    *,
+    as_json: bool,
+) -> None:
+    """Do it to each; one that fails keeps none of the others from it. Then it raises
+    `Failure`."""
+    done: list[Document] = []
+    failures: list[Failure] = []
+    named = with_input(feeds, "URL|ID")
+    for name in named:
+        try:
+            done.append(verb(name, _feed_id(hub, name)))
+        except HubUnreachable:
+            raise
+        except Failure as error:
+            failures.append(error)
+            if len(named) > 1:
+                say(f"{printable(name)}\n  {printable(error.message)}", err=True)
+    if as_json:
+        say_json(done)
+    if len(named) == 1 and failures:
+        raise failures[0]
+    failed = len(failures) + sum(map(is_failure, done))
+    if failed:
+        raise _failure(failed, len(named))
+
+
+def _failure(failed: int, total: int) -> Failure:
+    return Failure(f"{failed:,} of {total:,} feeds failed")
 
 
 def _feed_id(hub: Hub, feed: str) -> int:
     if feed.isascii() and feed.isdigit():
         return int(feed)
-    found = hub.get("/api/feeds", url=feed)["feeds"]
+    found = hub.get("/api/feeds", url=with_scheme(feed))["feeds"]
     if not found:
         raise Failure(f"no feed {feed}; `fanfare feeds list` names those there are")
     return int(found[0]["id"])
@@ -353,7 +446,7 @@ def _feed_id(hub: Hub, feed: str) -> int:
 
 @feeds.command()
 @click.argument("page", metavar="URL")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @kind_option
 @speaks_to_hub
 def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
@@ -361,9 +454,9 @@ def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
 
     Exit code 3 if there are several and none is clearly meant.
     """
-    found = hub.post("/api/discover", {"url": page, "kind": kind or ""})
+    found = hub.post("/api/discover", {"url": with_scheme(page), "kind": kind or ""})
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
     else:
         _print(page, found)
     if found["is_feed"] or found["best"]:
@@ -394,7 +487,7 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 
 def print_outcome(done: str, feed: Document) -> bool:
     """Say what was done and found; whether the feed is well."""
-    head = f"{done}  {printable(feed['url'])}  (feed {feed['id']})"
+    head = f"{done}  {_named(feed)}"
     if feed["error"]:
         say(
             f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
@@ -403,6 +496,10 @@ def print_outcome(done: str, feed: Document) -> bool:
         return False
     say(f"{head}\n  {_finding(feed)}")
     return True
+
+
+def _named(feed: Document) -> str:
+    return f"{printable(feed['url'])}  (feed {feed['id']})"
 
 
 def _finding(feed: Document) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 import click
 
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
-from hub.cli.wording import moment, plural, print_facts, print_table, printable
+from hub.cli.wording import (
+    json_option,
+    moment,
+    plural,
+    print_facts,
+    print_table,
+    printable,
+    say_json,
+)
 from hub.core.durations import duration
 
 
@@ -215,7 +222,7 @@ KINDS = (
 
 @click.command()
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@json_option("One JSON array.")
 @speaks_to_hub
 def report(hub: Hub, kind: str | None, as_json: bool) -> None:
     """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
@@ -225,7 +232,7 @@ def report(hub: Hub, kind: str | None, as_json: bool) -> None:
     """
     found = list(hub.each("/api/findings", "feeds", kind=kind))
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not found:
         say("nothing to report")

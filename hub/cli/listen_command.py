@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import signal
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import click
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.receiver import Receiver
-from hub.cli.wording import Failure, printable
+from hub.cli.wording import Failure, json_option, printable
 
 
 @click.command()
@@ -28,9 +29,16 @@ from hub.cli.wording import Failure, printable
 )
 @click.option("--once", is_flag=True, help="End after the first delivery.")
 @click.option("--count", type=click.IntRange(1), help="End after so many deliveries.")
+@json_option("One JSON object for each delivery, one a line.")
 @speaks_to_hub
 def listen(
-    hub: Hub, topic: str, port: int, format_: str, once: bool, count: int | None
+    hub: Hub,
+    topic: str,
+    port: int,
+    format_: str,
+    once: bool,
+    count: int | None,
+    as_json: bool,
 ) -> None:
     """Subscribe to TOPIC and print each new entry until Ctrl-C.
 
@@ -44,11 +52,13 @@ def listen(
     except OSError as error:
         raise Failure(f"cannot listen on 127.0.0.1 port {port}: {error}") from error
     with receiver, _sigterm_interrupts():
-        subscription = _subscribe(hub, receiver.url, topic, secret, format_)
+        body = {"callback": receiver.url, "topic": topic, "secret": secret}
+        subscription = hub.post("/api/subscriptions", {**body, "format": format_})
+        _greet(subscription, beside=as_json)
         try:
-            _print_deliveries(receiver, 1 if once else count)
+            _print_deliveries(receiver, 1 if once else count, as_json=as_json)
         except KeyboardInterrupt:
-            say("unsubscribing")
+            say("unsubscribing", err=as_json)
         finally:
             if not receiver.ended:
                 hub.delete(f"/api/subscriptions/{subscription['id']}?tell=false")
@@ -56,24 +66,23 @@ def listen(
         raise Failure(f"the hub ended the subscription: {printable(receiver.ended)}")
 
 
-def _subscribe(
-    hub: Hub, callback: str, topic: str, secret: str, format_: str
-) -> Document:
-    body = {"callback": callback, "topic": topic, "secret": secret, "format": format_}
-    found = hub.post("/api/subscriptions", body)
-    say(f"listening at {callback} for {printable(found['topic'])}")
-    trouble = found["feed_status"]["error"]
+def _greet(subscription: Document, *, beside: bool) -> None:
+    callback, topic = subscription["callback"], printable(subscription["topic"])
+    say(f"listening at {callback} for {topic}", err=beside)
+    trouble = subscription["feed_status"]["error"]
     if trouble:
         say(f"note: the feed is in trouble: {printable(trouble)}", err=True)
-    return found
 
 
-def _print_deliveries(receiver: Receiver, count: int | None) -> None:
+def _print_deliveries(receiver: Receiver, count: int | None, *, as_json: bool) -> None:
     received = 0
     while not receiver.ended and (count is None or received < count):
         for line in receiver.receive():
             received += line.is_delivery
-            say(line.text, err=not line.is_delivery)
+            if as_json and line.is_delivery:
+                say(json.dumps(line.document))
+            else:
+                say(line.text, err=not line.is_delivery)
 
 
 @contextmanager

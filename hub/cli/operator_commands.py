@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from hub.cli import say
 from hub.cli.hub_client import Hub, speaks_to_hub
-from hub.cli.wording import Failure, moment, next_try, print_facts, print_table
+from hub.cli.wording import (
+    Failure,
+    json_option,
+    moment,
+    next_try,
+    print_facts,
+    print_table,
+    say_json,
+)
 from hub.core.durations import duration
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def health(hub: Hub, as_json: bool) -> None:
     """Is the hub ready, and how much is waiting? Exit code 1 if it is not ready."""
     found = hub.get("/api/health")
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
     else:
         backlog, database = found["backlog"], found["database"]
         print_facts(
@@ -54,14 +60,14 @@ def deliveries() -> None:
 
 
 @deliveries.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
 @speaks_to_hub
 def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
     """List retrying subscriptions, and dead letters (what was given up)."""
     found = hub.get("/api/deliveries", limit=limit)
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not found["retrying"] and not found["dead_letters"]:
         say("no retrying subscriptions and no dead letters")
@@ -103,15 +109,21 @@ def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
 @click.option(
     "--dead-letter", "--dead", type=click.IntRange(1), help="A dead letter, by its id."
 )
+@json_option()
 @speaks_to_hub
-def retry(hub: Hub, subscription: int | None, dead_letter: int | None) -> None:
+def retry(
+    hub: Hub, subscription: int | None, dead_letter: int | None, as_json: bool
+) -> None:
     """Try a delivery again, now."""
     if (subscription is None) == (dead_letter is None):
         raise click.UsageError("name either --subscription or --dead-letter")
     body = {"subscription": subscription, "dead_letter": dead_letter}
     named = {name: value for name, value in body.items() if value is not None}
-    hub.post("/api/deliveries/retry", named)
-    say("due now; `fanfare subs show` tells how it went")
+    answer = hub.post("/api/deliveries/retry", named)
+    if as_json:
+        say_json({**named, **answer})
+    else:
+        say("due now; `fanfare subs show` tells how it went")
 
 
 @click.group()
@@ -121,13 +133,13 @@ def scp() -> None:
 
 @scp.command()
 @click.option("--snapshots", is_flag=True, help="All snapshots, too, due or not.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
     """Build now what has changed, and the snapshots that are due."""
     found = hub.post("/api/scp/build", {"snapshots": snapshots})
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not found["collections"]:
         say("nothing has changed")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 import click
@@ -14,7 +15,10 @@ import click
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
-from hub.cli.wording import Failure, printable
+from hub.cli.wording import Failure, json_option, printable, say_json
+
+if TYPE_CHECKING:
+    from protocols.opml import FeedList
 
 
 @click.group()
@@ -28,18 +32,31 @@ def opml() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write; without it, standard output.",
 )
+@json_option("One JSON object: the feeds, and the file written.")
 @speaks_to_hub
-def export(hub: Hub, output: Path | None) -> None:
-    """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them."""
+def export(hub: Hub, output: Path | None, as_json: bool) -> None:
+    """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them.
+
+    Sections are folders.
+    """
     document = hub.read("/myPublicFeeds.opml")
-    if output is None:
+    if output is not None:
+        _write(output, document)
+    if as_json:
+        feeds = _read_outlines(document, "the hub's list").feeds
+        file = None if output is None else str(output)
+        say_json({"file": file, "feeds": [asdict(each) for each in feeds]})
+    elif output is None:
         say(document, nl=False)
-        return
+    else:
+        say(f"wrote {output}")
+
+
+def _write(path: Path, document: bytes) -> None:
     try:
-        output.write_bytes(document)
+        path.write_bytes(document)
     except OSError as error:
-        raise Failure(f"{output} cannot be written: {error.strerror}") from error
-    say(f"wrote {output}")
+        raise Failure(f"{path} cannot be written: {error.strerror}") from error
 
 
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
@@ -63,13 +80,14 @@ _FATES = {
 
 
 @opml.command(name="import")
-@click.argument("source", metavar="FILE|URL")
+@click.argument("source", metavar="FILE|URL|-")
 @click.option("--section", default="", help="For feeds that are in no folder.")
 @click.option("--private", is_flag=True, help="Never shown to the public.")
 @click.option("--dry-run", is_flag=True, help="Say what would be added; add nothing.")
+@json_option("One JSON object: what became of each, and of each list.")
 @speaks_to_hub
 def import_list(
-    hub: Hub, source: str, section: str, private: bool, dry_run: bool
+    hub: Hub, source: str, section: str, private: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Add all feeds of a list and of those it includes; folders become sections.
 
@@ -84,22 +102,43 @@ def import_list(
     feeds = [_as_asked(each, section) for each in listing["feeds"]]
     terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
     fates: Counter[ImportFate] = Counter()
+    outcomes: list[Document] = []
     for feed, imported in zip(feeds, import_feeds(hub, feeds, terms), strict=True):
-        fates[_print_fate(feed, imported)] += 1
+        fate = _FATES[imported["outcome"]]
+        fates[fate] += 1
+        if as_json:
+            outcomes.append(_as_reported(feed, imported))
+        else:
+            _print_fate(feed, fate, imported["reason"])
     _print_troubles(listing)
-    told = [f"{fates[each]:,} {each}" for each in ImportFate if fates[each]]
-    say(f"{', '.join(told)}, of {len(feeds):,} feeds")
+    if as_json:
+        lists, notes = listing["lists"], listing["notes"]
+        say_json({"feeds": outcomes, "lists": lists, "notes": notes})
+    else:
+        told = [f"{fates[each]:,} {each}" for each in ImportFate if fates[each]]
+        say(f"{', '.join(told)}, of {len(feeds):,} feeds")
     if fates[ImportFate.REFUSED] or _troubles(listing):
         raise Failure("not all of it could be imported")
 
 
 @opml.command()
 @click.argument("site", metavar="SITE")
+@json_option()
 @speaks_to_hub
-def discover(hub: Hub, site: str) -> None:
+def discover(hub: Hub, site: str, as_json: bool) -> None:
     """Show the feeds that a site publishes at /myPublicFeeds.opml. Adds nothing."""
     root = site if "://" in site else f"https://{site}"
     listing = _read(hub, urljoin(root, MY_PUBLIC_FEEDS))
+    if as_json:
+        say_json({name: listing[name] for name in ("feeds", "lists", "notes")})
+    else:
+        _print_feeds(listing)
+    _print_troubles(listing)
+    if not listing["feeds"]:
+        raise Failure(f"{printable(site)} publishes no list of feeds")
+
+
+def _print_feeds(listing: Document) -> None:
     for feed in listing["feeds"]:
         section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
         say(f"{printable(feed['url'])}{section}")
@@ -107,15 +146,12 @@ def discover(hub: Hub, site: str) -> None:
         about = [printable(each) for each in facts if each and each != feed["url"]]
         if about:
             say(f"  {': '.join(about)}")
-    _print_troubles(listing)
-    if not listing["feeds"]:
-        raise Failure(f"{printable(site)} publishes no list of feeds")
 
 
 def _read(hub: Hub, source: str) -> Document:
     if source.lower().startswith(("http://", "https://")):
         return _read_lists(hub, {"urls": [source]})
-    return _read_file(hub, Path(source))
+    return _read_file(hub, source)
 
 
 def _read_lists(hub: Hub, wanted: Document) -> Document:
@@ -127,23 +163,30 @@ def _read_lists(hub: Hub, wanted: Document) -> Document:
     return listing
 
 
-def _read_file(hub: Hub, path: Path) -> Document:
-    """Read the file here; the hub fetches the lists that it includes."""
-    from protocols.opml import MOST_BYTES, MOST_LISTS, OutlineWalk, read_outlines
+def _read_outlines(body: bytes, name: str) -> FeedList:
+    """A list without those it includes. Raises `Failure`."""
+    from protocols.opml import read_outlines
     from protocols.protocol_errors import FeedError
 
     try:
-        with path.open("rb") as file:
+        return read_outlines(body, "")
+    except FeedError as error:
+        raise Failure(f"{name}: {error}") from error
+
+
+def _read_file(hub: Hub, name: str) -> Document:
+    """Read the file here; the hub fetches the lists that it includes."""
+    from protocols.opml import MOST_BYTES, MOST_LISTS, OutlineWalk
+
+    try:
+        with click.open_file(name, "rb") as file:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise Failure(f"{path} cannot be read: {reason}") from error
+        raise Failure(f"{name} cannot be read: {reason}") from error
     if len(body) > MOST_BYTES:
-        raise Failure(f"{path} has more than {MOST_BYTES} bytes")
-    try:
-        found = read_outlines(body, "")
-    except FeedError as error:
-        raise Failure(f"{path}: {error}") from error
+        raise Failure(f"{name} has more than {MOST_BYTES} bytes")
+    found = _read_outlines(body, name)
     walk = OutlineWalk()
     walk.begin_with(found)
     feeds = [asdict(each) for each in walk.feeds]
@@ -170,13 +213,22 @@ def _as_asked(feed: Document, section: str) -> Document:
     return {**feed, "title": title, "section": feed["section"] or section}
 
 
-def _print_fate(feed: Document, imported: Document) -> ImportFate:
+def _as_reported(feed: Document, imported: Document) -> Document:
+    """What became of a feed; ``id`` None: it is not there."""
+    return {
+        "id": (imported["feed"] or {}).get("id"),
+        "url": feed["url"],
+        "section": feed["section"],
+        "outcome": imported["outcome"],
+        "reason": imported["reason"],
+    }
+
+
+def _print_fate(feed: Document, fate: ImportFate, reason: str) -> None:
     """Print the line about one feed."""
-    fate = _FATES[imported["outcome"]]
-    reason = f": {printable(imported['reason'])}" if imported["reason"] else ""
+    because = f": {printable(reason)}" if reason else ""
     section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
-    say(f"{fate}  {printable(feed['url'])}{section}{reason}")
-    return fate
+    say(f"{fate}  {printable(feed['url'])}{section}{because}")
 
 
 def _troubles(listing: Document) -> Sequence[Document]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from hub.cli import say
-from hub.cli.wording import Failure, plural, printable
+from hub.cli.wording import Failure, json_option, plural, printable
 
 
 @click.command()
-@click.argument("source", metavar="FILE|URL")
+@click.argument("source", metavar="FILE|URL|-")
 @click.option(
     "--format",
     "format_",
@@ -24,7 +24,7 @@ from hub.cli.wording import Failure, plural, printable
     is_flag=True,
     help="Say why it is read as it is, instead of printing it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The explanation as JSON.")
+@json_option("JSON, also of the explanation.")
 def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
     """Parse a feed and print it the way subscribers get it.
 
@@ -36,8 +36,8 @@ def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
     """
     from hub.cli.parsed_documents import print_explanation, read_document, render
 
-    if as_json and not is_explained:
-        raise click.UsageError("--json takes --explain; feeds are JSON by --format")
+    if as_json and format_ == "atom":
+        raise click.UsageError("--json goes without --format atom")
     document = read_document(source)
     if is_explained:
         print_explanation(document, as_json=as_json)

@@ -9,11 +9,13 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import orjson
 
 from hub import __version__
 from hub.cli import say
 from hub.cli.hub_client import read_settings
+from hub.cli.line_input import STANDARD_INPUT
 from hub.cli.wording import Failure, plural, print_facts, print_table, printable
 from hub.core.fetched import Fetched
 from hub.http import HttpNetwork, ResponseLimits
@@ -58,7 +60,7 @@ def read_document(source: str) -> ParsedSource:
 
 
 async def parse_source(source: str) -> ParsedSource:
-    """A file, or a URL under the address guard.
+    """A file, standard input ("-"), or a URL under the address guard.
 
     Raises `ParseFailed` for what could not be had, and `OSError` for a file that
     cannot be read.
@@ -68,7 +70,7 @@ async def parse_source(source: str) -> ParsedSource:
         fetched = await _fetch(source, clock)
         url, body, kind = fetched.url, fetched.body, fetched.content_type
     else:
-        url, body = await asyncio.to_thread(_read, Path(source))
+        url, body = await asyncio.to_thread(_read, source)
         kind = ""
     context = ParseContext(url=url, content_type=kind, now=clock.now())
     parsed, why = None, ""
@@ -80,14 +82,15 @@ async def parse_source(source: str) -> ParsedSource:
     return ParsedSource(body=body, content_type=kind, parsed=parsed, error=why)
 
 
-def _read(path: Path) -> tuple[str, bytes]:
+def _read(name: str) -> tuple[str, bytes]:
     """No more than a hub would take. Raises `ParseFailed` and `OSError`."""
     largest = ResponseLimits().body_bytes
-    with path.open("rb") as file:
+    with click.open_file(name, "rb") as file:
         body = file.read(largest + 1)
     if len(body) > largest:
-        raise ParseFailed(f"{path}: the document is larger than {largest} bytes")
-    return path.absolute().as_uri(), body
+        raise ParseFailed(f"{name}: the document is larger than {largest} bytes")
+    url = "" if name == STANDARD_INPUT else Path(name).absolute().as_uri()
+    return url, body
 
 
 async def _fetch(url: str, clock: SystemClock) -> Fetched:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -27,10 +29,12 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ReceivedLine:
-    """A line to print: a delivery, or what is wrong with one."""
+    """A line to print: a delivery, which programs get as ``document``, or what is
+    wrong with one."""
 
     text: str
     is_delivery: bool
+    document: Mapping[str, object] = field(default_factory=dict)
 
 
 class Receiver:
@@ -76,7 +80,8 @@ class Receiver:
             # WebSub §7.1: "MUST still return a 2xx success response code".
             return HTTPStatus.ACCEPTED
         kind = headers.get("Content-Type", "")
-        self._lines.append(ReceivedLine(f"{at}  {describe(body, kind)}", True))
+        text, document = f"{at}  {describe(body, kind)}", _document(body, kind, now)
+        self._lines.append(ReceivedLine(text, True, document))
         return HTTPStatus.NO_CONTENT
 
     def _is_genuine(self, body: bytes, headers: Message, now: float) -> bool:
@@ -131,6 +136,13 @@ class Receiver:
                 """Nothing: what matters is told as lines."""
 
         return Handler
+
+
+def _document(body: bytes, kind: str, now: datetime) -> dict[str, object]:
+    """One delivery for programs; the body is an object if it is JSON."""
+    is_json = kind.startswith("application/json")
+    content = json.loads(body) if is_json else body.decode(errors="replace")
+    return {"at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "content_type": kind, "body": content}
 
 
 def describe(body: bytes, content_type: str) -> str:

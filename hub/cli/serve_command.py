@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import click
 
+from hub.admin_token import token_file
 from hub.cli import say
 from hub.cli.hub_client import read_settings
-from hub.cli.wording import Failure
-from hub.settings import SETTINGS, Setting
+from hub.cli.wording import Failure, json_option
+from hub.hub_address import address_file, read_address
+from hub.settings import SETTINGS, Setting, Settings
 
 
 def _option(each: Setting) -> click.Option:
@@ -27,7 +31,8 @@ def _option(each: Setting) -> click.Option:
 
 
 @click.command(params=[_option(each) for each in SETTINGS])
-def serve(**options: str | None) -> None:
+@json_option("Say where the hub is as one JSON object.")
+def serve(as_json: bool, **options: str | None) -> None:
     """Run the hub until SIGTERM or Ctrl-C.
 
     Every option is also a variable of the environment, given in brackets; the option
@@ -38,10 +43,11 @@ def serve(**options: str | None) -> None:
     from hub.main import CannotStart, HubFailed, end_in_time, run
     from hub.runtime.logs import configure_logs
 
+    announce = partial(_announce_as_json, settings) if as_json else _announce
     configure_logs(settings.log_level, settings.log_format)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(run(settings, _announce, _own_command(), end_in_time))
+            runner.run(run(settings, announce, _own_command(), end_in_time))
     except (CannotStart, HubFailed) as error:
         raise Failure(str(error)) from error
 
@@ -59,6 +65,19 @@ def _hold_standard_streams() -> None:
 def _announce(text: str) -> None:
     with suppress(OSError):  # a full disk or a closed pipe is no reason not to run
         say(text)
+
+
+def _announce_as_json(settings: Settings, text: str) -> None:
+    """Where the hub is, as its file tells commands; ``text`` is for people."""
+    database = settings.database_path.absolute()
+    address = read_address(address_file(database))
+    document = {
+        "url": address and address.url,
+        "public_url": address and address.public_url,
+        "database": str(database),
+        "admin_token_file": None if settings.admin_token else str(token_file(database)),
+    }
+    _announce(json.dumps(document))
 
 
 def _own_command() -> str:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("traces", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument(
+    "traces",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+)
 @click.option(
     "--polls-per-day",
     type=click.FloatRange(0.1, 1_440),
@@ -62,7 +66,7 @@ def simulate(
 ) -> None:
     """Replay posting times against the planner and others, at equal numbers of polls.
 
-    TRACES is a JSON file: {"feeds": [{"feed": …, "posts": [Unix seconds, …]}]}.
+    TRACES is a JSON file, or "-": {"feeds": [{"feed": …, "posts": [Unix seconds, …]}]}.
     Without it, --seed or --history, the generated traces are replayed that come with
     the hub. Each planner learns from the first 60 % of a feed's span and is tested on
     the rest. Equal input gives equal output.
@@ -92,7 +96,7 @@ def _traces(
 
     if path is not None:
         try:
-            with Path(path).open("rb") as file:
+            with click.open_file(path, "rb") as file:
                 return read_traces(file.read(MOST_BYTES + 1))
         except (InvalidValue, OSError) as error:
             raise Failure(f"cannot replay {path}: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,12 +20,14 @@ from hub.cli.secret_options import secret_option
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
+    json_option,
     moment,
     next_try,
     plural,
     print_facts,
     print_table,
     printable,
+    say_json,
 )
 from hub.core.durations import duration
 from protocols.protocol_errors import InvalidValue
@@ -58,6 +59,7 @@ def subscriptions() -> None:
 )
 @click.option("--updates", is_flag=True, help="Also every update, and deletions.")
 @click.option("--batch", is_flag=True, help="Several records may share a request.")
+@json_option()
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -67,6 +69,7 @@ def add(
     format_: str,
     updates: bool,
     batch: bool,
+    as_json: bool,
 ) -> None:
     """Tell CALLBACK of the new entries of TOPIC from now on.
 
@@ -81,6 +84,9 @@ def add(
         "batch": batch,
     }
     found = hub.post("/api/subscriptions", body)
+    if as_json:
+        say_json(found)
+        return
     say(
         f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
         f"  to {printable(found['topic'])}"
@@ -94,7 +100,7 @@ def add(
 @click.option("--topic", help="Only those to this topic.")
 @click.option("--callback", help="Only those of this callback.")
 @click.option("--account", help="Only those of this account.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@json_option("One JSON array.")
 @speaks_to_hub
 def list_subscriptions(
     hub: Hub,
@@ -114,7 +120,7 @@ def list_subscriptions(
         )
     )
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not found:
         say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
@@ -128,13 +134,13 @@ def list_subscriptions(
 
 @subscriptions.command()
 @click.argument("subscription", type=click.IntRange(1), metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def show(hub: Hub, subscription: int, as_json: bool) -> None:
     """Show a subscription with its last attempts."""
     found = hub.get(f"/api/subscriptions/{subscription}")
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     print_facts(
         [
@@ -200,11 +206,15 @@ def _print_attempts(attempts: list[Document]) -> None:
 
 @subscriptions.command()
 @click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@json_option()
 @speaks_to_hub
-def remove(hub: Hub, subscription: int) -> None:
+def remove(hub: Hub, subscription: int, as_json: bool) -> None:
     """End a subscription; its callback is told."""
     found = hub.delete(f"/api/subscriptions/{subscription}")
-    say(f"ended  {printable(found['callback'])}")
+    if as_json:
+        say_json(found)
+    else:
+        say(f"ended  {printable(found['callback'])}")
 
 
 MADE_AT_ONCE = 8
@@ -239,7 +249,7 @@ class ImportedSubscription(Struct, frozen=True, kw_only=True):
 @click.option("--account", default="", help="Whose they are.  [the operator's]")
 @secret_option("secret", "For those that have none.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@json_option("The report as one JSON object.")
 @speaks_to_hub
 def import_subscriptions(
     hub: Hub,
@@ -397,4 +407,4 @@ def _print_report(found: list[ImportedSubscription]) -> None:
 def _print_json(found: list[ImportedSubscription]) -> None:
     counts = Counter(str(each.outcome) for each in found)
     report = {"counts": counts, "subscriptions": [asdict(each) for each in found]}
-    say(json.dumps(report, indent=2))
+    say_json(report)

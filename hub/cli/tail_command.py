@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import click
 
 from hub.cli import say
 from hub.cli.hub_client import find_stream, url_option
+from hub.cli.line_input import with_input
 from hub.cli.receiver import describe
-from hub.cli.wording import HubUnreachable, plural, printable
+from hub.cli.wording import HubUnreachable, json_option, plural, printable
 from hub.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -35,12 +37,14 @@ LONGEST_WAIT = 30.0
     help="atom: print the documents themselves.",
 )
 @click.option("--count", type=click.IntRange(1), help="End after so many messages.")
+@json_option("One JSON object for each message, one a line.")
 @url_option
 def tail(
     topics: tuple[str, ...],
     cursor: str,
     format_: str,
     count: int | None,
+    as_json: bool,
     url: str | None,
 ) -> None:
     """Print the new entries of each TOPIC until Ctrl-C, each with its cursor.
@@ -50,19 +54,21 @@ def tail(
     """
     from hub.cli.live_client import LiveClient
 
-    if not all(topics):
+    topics = tuple(with_input(topics, "TOPIC"))
+    if not all(topics) or not topics:
         raise click.UsageError("TOPIC: expected the URL of a feed, not an empty one")
     hub = find_stream(url)
     client = LiveClient(hub=hub, topics=topics, format=format_, cursor=cursor)
     with contextlib.suppress(KeyboardInterrupt):
-        _Tail(client, count).follow()
+        _Tail(client, count, as_json=as_json).follow()
 
 
 class _Tail:
     """Prints what a client is told, over as many connections as that takes."""
 
-    def __init__(self, client: LiveClient, count: int | None) -> None:
+    def __init__(self, client: LiveClient, count: int | None, *, as_json: bool) -> None:
         self._client = client
+        self._as_json = as_json
         self._left = count
         self._wait = FIRST_WAIT
         self._has_connected = False
@@ -119,6 +125,9 @@ class _Tail:
     def _print(self, message: NotificationMessage) -> None:
         if self._left is not None:
             self._left -= 1
+        if self._as_json:
+            say(json.dumps(_document(message)))
+            return
         if isinstance(message.body, str):
             say(message.body)
             return
@@ -134,3 +143,15 @@ class _Tail:
             " are no longer kept",
             err=True,
         )
+
+
+def _document(message: NotificationMessage) -> dict[str, object]:
+    """A message for programs; the body is an object if it is JSON."""
+    body = message.body
+    return {
+        "topic": message.topic,
+        "cursor": message.cursor,
+        "prev": message.prev,
+        "kind": message.kind,
+        "body": body if isinstance(body, str) else json.loads(body),
+    }

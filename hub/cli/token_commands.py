@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from hub.cli import say
 from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.secret_options import secret_option
-from hub.cli.wording import moment, print_table, printable
+from hub.cli.wording import json_option, moment, print_table, printable, say_json
 
 SCOPES = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
 
@@ -39,7 +37,7 @@ def tokens() -> None:
 @secret_option(
     "value", "The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 @speaks_to_hub
 def create(
     hub: Hub,
@@ -53,7 +51,7 @@ def create(
     body = {"account": account, "scopes": list(scopes), "label": label, "value": value}
     made = hub.post("/api/tokens", body)
     if as_json:
-        say(json.dumps(made, indent=2))
+        say_json(made)
         return
     say(made["token"])
     say(
@@ -64,13 +62,13 @@ def create(
 
 
 @tokens.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@json_option("One JSON array.")
 @speaks_to_hub
 def list_tokens(hub: Hub, as_json: bool) -> None:
     """List the tokens, revoked ones included; not what they are."""
     found = list(hub.each("/api/tokens", "tokens"))
     if as_json:
-        say(json.dumps(found, indent=2))
+        say_json(found)
         return
     if not found:
         say("no tokens; make one with `fanfare tokens create --scope list`")
@@ -91,8 +89,12 @@ def list_tokens(hub: Hub, as_json: bool) -> None:
 
 @tokens.command()
 @click.argument("token", type=click.IntRange(1), metavar="ID")
+@json_option()
 @speaks_to_hub
-def revoke(hub: Hub, token: int) -> None:
+def revoke(hub: Hub, token: int, as_json: bool) -> None:
     """Revoke a token; it is refused from now on."""
     found = hub.delete(f"/api/tokens/{token}")
-    say(f"revoked  token {found['id']} of {printable(found['account'])}")
+    if as_json:
+        say_json(found)
+    else:
+        say(f"revoked  token {found['id']} of {printable(found['account'])}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from hub.cli import say
-from hub.cli.wording import Failure, plural, printable
+from hub.cli.wording import Failure, json_option, plural, printable, say_json
 from protocols.protocol_errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ def track() -> None:
 @click.option(
     "--in",
     "source",
-    metavar="FILE|URL",
+    metavar="FILE|URL|-",
     help="A feed whose entries are held against it.",
 )
-def test(query: str, source: str | None) -> None:
+@json_option()
+def test(query: str, source: str | None, as_json: bool) -> None:
     """Say how QUERY is understood, and which entries of a feed it matches.
 
     A URL that subscribes to a query (HUB/track?query=..., or one of Superfeedr's) is
@@ -38,6 +40,10 @@ def test(query: str, source: str | None) -> None:
         understood = _read_query(query)
     except InvalidValue as error:
         raise Failure(str(error)) from error
+    if as_json:
+        entries = None if source is None else [*_matches(understood, source)]
+        say_json({"query": str(understood), "entries": entries})
+        return
     say(f"understood as: {printable(str(understood))}")
     if source is not None:
         _print_matches(understood, source)
@@ -56,6 +62,16 @@ def _read_query(text: str) -> Query:
 
 
 def _print_matches(query: Query, source: str) -> None:
+    entries = [*_matches(query, source)]
+    matched = [each for each in entries if each["matches"]]
+    for each in matched:
+        say(printable(str(each["title"] or each["id"])))
+    count = plural(len(entries), "entry", "entries")
+    say(f"{len(matched)} of {count} matched", err=True)
+
+
+def _matches(query: Query, source: str) -> Iterator[dict[str, object]]:
+    """Of each entry of a feed what it is and whether it matches. Raises `Failure`."""
     from hub.cli.parsed_documents import read_document
     from protocols.track import subject_of
 
@@ -63,10 +79,6 @@ def _print_matches(query: Query, source: str) -> None:
     feed = document.parsed
     if feed is None:
         raise Failure(f"{source}: {document.error}")
-    matched = 0
     for entry in feed.entries:
-        if query.matches(subject_of(entry, feed.feed, feed_url=source)):
-            matched += 1
-            say(printable(entry.title or entry.id))
-    count = plural(len(feed.entries), "entry", "entries")
-    say(f"{matched} of {count} matched", err=True)
+        matches = query.matches(subject_of(entry, feed.feed, feed_url=source))
+        yield {"id": entry.id, "title": entry.title, "matches": matches}

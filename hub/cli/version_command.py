@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 import hub
@@ -9,6 +11,10 @@ from hub.cli import say
 
 
 @click.command()
-def version() -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def version(as_json: bool) -> None:
     """Print the version."""
-    say(f"fanfare {hub.__version__}")
+    if as_json:
+        say(json.dumps({"version": hub.__version__}))
+    else:
+        say(f"fanfare {hub.__version__}")

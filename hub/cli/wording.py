@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import click
 
 from hub.cli import say
 from hub.core.durations import duration
 from hub.runtime.clock import SystemClock
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def printable(text: str) -> str:
@@ -48,6 +51,15 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         say(f"{name.ljust(width)}  {value}")
+
+
+def json_option(help: str = "One JSON object.") -> Callable[[Command], Command]:
+    """Give a command ``--json``: it prints for programs, on standard output alone."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def say_json(document: object) -> None:
+    say(json.dumps(document, indent=2))
 
 
 def plural(count: int, one: str, many: str = "") -> str:

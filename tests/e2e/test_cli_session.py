@@ -169,7 +169,7 @@ async def test_of_several_urls_the_good_ones_are_added(session: Session) -> None
     assert added.code == 1
     assert f"added  {url}" in added.out
     assert "not added  nonsense" in added.err
-    assert "trouble with 1 feed of 2" in added.err
+    assert "1 of 2 feeds failed" in added.err
 
 
 async def test_an_unknown_token_is_refused(session: Session) -> None:

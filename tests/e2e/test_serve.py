@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
 import sqlite3
@@ -31,10 +32,15 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def served(
-    variables: Mapping[str, str], lines: int = 6, directory: Path = ROOT
+    variables: Mapping[str, str],
+    *options: str,
+    lines: int = 6,
+    directory: Path = ROOT,
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """A running hub and the first lines it printed."""
-    process = await start_fanfare("serve", variables=variables, directory=directory)
+    process = await start_fanfare(
+        "serve", *options, variables=variables, directory=directory
+    )
     assert process.stdout is not None
     try:
         async with asyncio.timeout(60):
@@ -84,6 +90,20 @@ async def test_commands_find_it_from_every_directory(tmp_path: Path) -> None:
         outcome = await fanfare("feeds", "list", variables=state)
     assert (outcome.code, another.tokens) == (3, [""])
     assert "was sent no token" in outcome.err
+
+
+async def test_it_says_where_it_is_to_programs(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    async with served(variables, "--json", lines=1) as (_, greeting):
+        said = json.loads(greeting)
+        token = {"FANFARE_ADMIN_TOKEN_FILE": said.pop("admin_token_file")}
+        listed = await fanfare(
+            *("feeds", "list", "--url", said.pop("url")), variables=token
+        )
+        assert listed.code == 0
+        assert said.pop("public_url").startswith("http://localhost:")
+        assert said == {"database": str(tmp_path / "data" / "hub.db")}
 
 
 async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:

@@ -28,8 +28,11 @@ def environment(tmp_path: Path) -> dict[str, str | None]:
 def alone(environment: dict[str, str | None]) -> Fanfare:
     """Run ``fanfare`` where no hub is."""
 
-    def fanfare(*arguments: str, **variables: str) -> Result:
-        return CliRunner().invoke(main, arguments, env={**environment, **variables})
+    def fanfare(
+        *arguments: str, input: bytes | None = None, **variables: str
+    ) -> Result:
+        variables = {**environment, **variables}
+        return CliRunner().invoke(main, arguments, input=input, env=variables)
 
     return fanfare
 
@@ -38,8 +41,10 @@ def alone(environment: dict[str, str | None]) -> Fanfare:
 def fanfare(api: FakeApi, alone: Fanfare) -> Fanfare:
     """Run ``fanfare`` with the fake hub to speak to."""
 
-    def fanfare(*arguments: str, **variables: str) -> Result:
+    def fanfare(
+        *arguments: str, input: bytes | None = None, **variables: str
+    ) -> Result:
         known = {"FANFARE_PUBLIC_URL": api.url, "FANFARE_ADMIN_TOKEN": "token"}
-        return alone(*arguments, **{**known, **variables})
+        return alone(*arguments, input=input, **{**known, **variables})
 
     return fanfare

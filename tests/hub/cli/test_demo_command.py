@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -40,6 +41,17 @@ def test_a_missing_arrival_is_shown_and_fails(
     assert "1 entry published" in shown.stdout
     assert "websocket  0    0     0     1        -       -" in shown.stdout
     assert shown.stderr == "fanfare: 1 arrival did not come\n"
+
+
+def test_programs_get_the_summary_alone(
+    alone: Fanfare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hub.demo.show.show", show_that_loses_one)
+    shown = alone("demo", "--json")
+    document = json.loads(shown.stdout)
+    assert (shown.exit_code, document["published"]) == (1, 1)
+    assert [each["way"] for each in document["ways"]] == ["webhook", "websocket", "sse"]
+    assert [each["missing"] for each in document["ways"]] == [0, 1, 0]
 
 
 def test_a_demonstration_that_cannot_begin_says_why(

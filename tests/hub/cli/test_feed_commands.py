@@ -182,7 +182,7 @@ def test_a_feed_in_trouble_is_kept_and_the_command_fails(
     result = fanfare("feeds", "add", URL)
     assert result.exit_code == 1
     assert "(feed 7)\n  trouble: the host's name cannot be resolved" in result.stderr
-    assert "trouble with 1 feed of 1" in result.stderr
+    assert "1 of 1 feeds failed" in result.stderr
 
 
 def test_a_file_of_urls_may_come_from_any_editor(
@@ -208,7 +208,7 @@ def test_of_several_urls_each_has_its_outcome(fanfare: Fanfare, api: FakeApi) ->
     assert result.exit_code == 1
     assert "not added  a\n  url: expected" in result.stderr
     assert "not added  b\n  url: expected" in result.stderr
-    assert "trouble with 2 feeds of 2" in result.stderr
+    assert "2 of 2 feeds failed" in result.stderr
 
 
 def test_urls_come_from_a_file_one_a_line(
@@ -243,7 +243,7 @@ def test_of_a_file_of_urls_each_has_its_outcome(
     )
     assert "not added  refused\n  url: expected" in result.stderr
     assert "trouble: the host's name cannot be resolved" in result.stderr
-    assert "trouble with 2 feeds of 4" in result.stderr
+    assert "2 of 4 feeds failed" in result.stderr
 
 
 def test_a_file_of_any_length_is_added_part_by_part(
@@ -525,6 +525,101 @@ def test_a_feed_is_named_by_url_too(fanfare: Fanfare, api: FakeApi) -> None:
     assert json.loads(fanfare("feeds", "show", URL, "--json").stdout)["id"] == 7
 
 
+ADDED, KNOWN = feed_document(added=True), feed_document(added=False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("example.org", "https://example.org"),
+        ("example.org:8443/news?a=b", "https://example.org:8443/news?a=b"),
+        ("localhost:8080/feed", "https://localhost:8080/feed"),
+        ("http://example.org", "http://example.org"),
+        ("nonsense", "nonsense"),
+        ("me:secret@example.org", "me:secret@example.org"),
+    ],
+)
+def test_a_url_may_be_typed_without_its_scheme(
+    fanfare: Fanfare, api: FakeApi, typed: str, asked: str
+) -> None:
+    api.answers[ADD] = (201, ADDED)
+    api.answers["POST /api/discover"] = (200, {"is_feed": True})
+    fanfare("feeds", "add", typed)
+    fanfare("feeds", "discover", typed, "--json")
+    assert [body["url"] for _, body in api.requests] == [asked, asked]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "code"),
+    [
+        ((201, ADDED), {"outcome": "added", "feed": ADDED}, 0),
+        ((200, KNOWN), {"outcome": "known", "feed": KNOWN}, 0),
+        ((300, {"feeds": CHOICES}), {"outcome": "undecided", "feeds": CHOICES}, 3),
+        ((422, {"detail": "no"}), {"outcome": "refused", "reason": "no"}, 1),
+    ],
+)
+def test_programs_are_told_what_became_of_each(
+    fanfare: Fanfare,
+    api: FakeApi,
+    answer: tuple[int, dict[str, object]],
+    outcome: dict[str, object],
+    code: int,
+) -> None:
+    api.answers[ADD] = answer
+    result = fanfare("feeds", "add", URL, "--json")
+    assert result.exit_code == code
+    expected = {"url": URL, "reason": "", "feed": None, "feeds": [], **outcome}
+    assert json.loads(result.stdout) == [expected]
+
+
+def test_urls_come_from_standard_input_too(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[IMPORT] = (200, imported)
+    api.answers[ADD] = (201, ADDED)
+    lines = "\ufeffa.example/feed\n# b\n\nhttps://c.example/\n".encode()
+    result = fanfare("feeds", "add", "-", URL, input=lines)
+    assert result.exit_code == 0
+    bodies = [body for _, body in api.requests]
+    assert bodies[0]["url"] == URL
+    assert bodies[1]["feeds"] == [
+        {"url": "https://a.example/feed"},
+        {"url": "https://c.example/"},
+    ]
+
+
+def test_urls_are_listed_for_a_pipe(fanfare: Fanfare, api: FakeApi) -> None:
+    listed = [feed_document(), feed_document(url="https://a.example/\u202e")]
+    api.answers["GET /api/feeds"] = (200, {"feeds": listed, "next": None})
+    assert (
+        fanfare("feeds", "list", "--urls").stdout
+        == f"{URL}\nhttps://a.example/\u202e\n"
+    )
+    assert fanfare("feeds", "list", "--urls", "--json").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer"),
+    [
+        ("fetch", feed_document(fetched=True)),
+        ("pause", feed_document()),
+        ("resume", feed_document()),
+        ("remove", {"subscriptions_ended": 2}),
+    ],
+)
+def test_of_several_feeds_one_that_fails_keeps_none_from_it(
+    fanfare: Fanfare, api: FakeApi, verb: str, answer: dict[str, object]
+) -> None:
+    operation = f"POST /api/feeds/7/{verb}"
+    if verb == "remove":
+        operation = "DELETE /api/feeds/7"
+    api.answers[operation] = (200, answer)
+    given = ("feeds", verb, "9", "-", "--json")
+    result = fanfare(*given, input=b"7\n8\n")
+    assert result.exit_code == 1
+    assert [each["id"] for each in json.loads(result.stdout)] == [7]
+    assert "9\n  no /api/feeds/9" in result.stderr
+    assert "fanfare: 2 of 3 feeds failed" in result.stderr
+
+
 def test_an_unknown_url_is_a_failure(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
     result = fanfare("feeds", "fetch", URL)
@@ -544,6 +639,7 @@ def test_a_fetch_that_brings_trouble_fails(fanfare: Fanfare, api: FakeApi) -> No
     document = feed_document(fetched=True, error="empty")
     api.answers["POST /api/feeds/7/fetch"] = (200, document)
     assert fanfare("feeds", "fetch", "7").exit_code == 1
+    assert "2 of 2 feeds failed" in fanfare("feeds", "fetch", "7", "9").stderr
 
 
 @pytest.mark.parametrize(

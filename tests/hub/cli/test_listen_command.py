@@ -80,6 +80,16 @@ def test_it_subscribes_prints_and_unsubscribes(fanfare: Fanfare, api: FakeApi) -
     assert last == f"{END}?tell=false"
 
 
+def test_programs_get_a_line_for_each_delivery(fanfare: Fanfare, api: FakeApi) -> None:
+    on_subscribing(api, deliver)
+    result = fanfare("listen", URL, "--once", "--json")
+    [line] = result.stdout.splitlines()
+    document = json.loads(line)
+    assert document["body"] == {"items": [{"title": "One"}]}
+    assert document["content_type"] == "application/json"
+    assert f"for {URL}" in result.stderr
+
+
 def test_it_ends_when_the_hub_ends_the_subscription(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

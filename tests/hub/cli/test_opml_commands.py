@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,23 @@ def test_a_refusal_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     done = fanfare("opml", "export")
     assert done.exit_code == 1
     assert "too many requests" in done.stderr
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_programs_get_the_feeds_of_the_list(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path, is_written: bool
+) -> None:
+    document = (
+        b'<opml><body><outline text="News"><outline xmlUrl="https://a.example/feed"/>'
+        b"</outline></body></opml>"
+    )
+    api.answers[EXPORT] = (200, document)
+    file = tmp_path / "feeds.opml"
+    options = ["--output", str(file)] if is_written else []
+    printed = json.loads(fanfare("opml", "export", "--json", *options).stdout)
+    assert printed["file"] == (str(file) if is_written else None)
+    assert [each["section"] for each in printed["feeds"]] == ["News"]
+    assert not is_written or file.read_bytes() == document
 
 
 def test_without_a_hub_the_exit_code_is_3(alone: Fanfare) -> None:
@@ -114,6 +132,21 @@ def test_names_and_descriptions_of_a_list_are_given_to_new_feeds(
     (asked,) = posted(hub)
     named = listed(A, title="Mine", description="All of it")
     assert asked["feeds"] == [named, listed(B)]
+
+
+def test_programs_are_told_what_became_of_each_feed(
+    fanfare: Fanfare, hub: FakeApi
+) -> None:
+    hub.answers["POST /api/imports"] = (200, imported("refused", "url: expected"))
+    list_ = f'<opml><body><outline xmlUrl="{A}"/></body></opml>'
+    result = fanfare("opml", "import", "-", "--json", input=list_.encode())
+    assert result.exit_code == 1
+    outcome = {"outcome": "refused", "reason": "url: expected"}
+    assert json.loads(result.stdout) == {
+        "feeds": [{"id": None, "url": A, "section": "", **outcome}],
+        "lists": [],
+        "notes": [],
+    }
 
 
 def test_a_feed_that_is_there_stays_as_it_is(fanfare: Fanfare, hub: FakeApi) -> None:

@@ -128,9 +128,17 @@ def test_what_is_no_feed_is_explained_as_far_as_it_can_be(
     assert "an HTML page" in result.stderr
 
 
-def test_json_takes_explain(alone: Fanfare, tmp_path: Path) -> None:
+def test_json_is_no_atom(alone: Fanfare, tmp_path: Path) -> None:
     path = tmp_path / "feed.xml"
     path.write_bytes(FEED)
-    result = alone("parse", str(path), "--json")
-    assert result.exit_code == 2
-    assert "--json takes --explain" in result.stderr
+    assert json.loads(alone("parse", str(path), "--json").stdout)["items"]
+    result = alone("parse", str(path), "--json", "--format", "atom")
+    assert (result.exit_code, "goes without --format atom" in result.stderr) == (
+        2,
+        True,
+    )
+
+
+def test_standard_input_is_parsed(alone: Fanfare) -> None:
+    result = alone("parse", "-", input=FEED)
+    assert json.loads(result.stdout)["items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -145,6 +146,18 @@ async def test_without_a_name_it_goes_to_the_hub_on_the_database(
     database = {"FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}"}
     found = await fanfare("tail", NEWS, variables=database)
     assert (found.code, "no hub runs on" in found.err) == (3, True)
+
+
+async def test_programs_get_a_line_for_each_message(hub: LiveHub) -> None:
+    begin = await hub.cursor(0)
+    await hub.publish(NEWS, "one")
+    options = ("--cursor", begin, "--count", "1", "--json")
+    found = await fanfare("tail", NEWS, *options, variables=knowing(hub.port))
+    [line] = found.out.splitlines()
+    document = json.loads(line)
+    assert (document["topic"], document["prev"]) == (NEWS, None)
+    assert document["cursor"] > begin
+    assert [each["title"] for each in document["body"]["items"]] == ["one"]
 
 
 async def test_an_empty_topic_is_wrong_usage() -> None:

@@ -1,4 +1,4 @@
-"""Nothing that others wrote steers the terminal of who runs a command."""
+"""Every verb: nothing others wrote steers a terminal, and programs get JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import hub.cli
 from hub.cli import main, visible
@@ -152,6 +153,47 @@ def test_no_verb_lets_what_others_wrote_steer_the_terminal(
     assert code in (0, 1, 3)
     assert shown
     assert visible(shown) == shown
+
+
+AS_JSON = [
+    (verb, given)
+    for verb, all_of in ARGUMENTS.items()
+    for given in all_of
+    if "--json" not in given and "--format" not in given
+]
+WITHOUT_IDS = {
+    *(
+        "deliveries list",
+        "deliveries retry",
+        "feeds discover",
+        "health",
+        "opml discover",
+        "opml export",
+    ),
+    *("scp build", "subs import", "track test", "version", "feeds report"),
+}
+"""What these tell of has no id, or one by a longer name."""
+
+
+def test_every_verb_has_an_option_for_programs() -> None:
+    for words, command in verbs(main):
+        if words[0] != "db":
+            assert "as_json" in {each.name for each in command.params}, words
+
+
+@pytest.mark.parametrize(("verb", "given"), AS_JSON, ids=str)
+def test_every_verb_answers_programs_with_json_and_ids(
+    folder: Path, verb: str, given: tuple[str, ...]
+) -> None:
+    if verb.startswith("db "):
+        return
+    arguments = (each.format(folder=folder) for each in given)
+    result = CliRunner().invoke(main, [*verb.split(), *arguments, "--json"])
+    assert result.exit_code in (0, 1, 3)
+    document = json.loads(result.stdout)
+    if verb not in WITHOUT_IDS:
+        assert '"id":' in result.stdout
+    assert document or verb.startswith("deliveries")
 
 
 @pytest.mark.parametrize("failing", ["feeds show", "opml discover"])
