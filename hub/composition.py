@@ -8,7 +8,7 @@ offers all of it. Nothing begins to work before `hub.main` starts the background
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -135,17 +135,22 @@ async def build_hub(
     network: Network | None = None,
     parser: Parser | None = None,
     lookup: Lookup | None = None,
+    metrics: Metrics | None = None,
+    poller: Poller | None = None,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     identity_key: str = "",
 ) -> BuiltHub:
     """Make all parts; what must be closed goes on the stack.
 
     ``token`` is the administrator's, ``identity_key`` that of `hub.hub_address`. The
-    others behind the stack replace the world around a hub, in simulations. ``jitter``
-    is that of polls, from -1 to 1. Without a ``parser`` worker processes are started.
+    others behind the stack replace the world around a hub, in simulations and tests.
+    ``jitter`` is that of polls, from -1 to 1. Without a ``parser`` worker processes are
+    started, without a ``poller`` there is the one that polls. ``sleep``: until a moment
+    of the ``clock`` that is to be published.
     """
     clock = clock or SystemClock()
     random = random or SystemRandom()
-    metrics = Metrics()
+    metrics = metrics or Metrics()
     hub_url = f"{public_url}/hub"
     if network is None:
         network = await stack.enter_async_context(_network(settings))
@@ -174,7 +179,7 @@ async def build_hub(
     rules = settings.polling_rules
     if settings.takes_pushes:
         rules = replace(rules, push_url=public_url)
-    poller = Poller(
+    poller = poller or Poller(
         storage,
         feed_fetcher,
         parser,
@@ -345,6 +350,7 @@ async def build_hub(
             language=settings.scp_language,
         ),
         metrics,
+        sleep,
     )
     publisher = CollectionPublisher(builder, clock, storage.log, is_on=has_collections)
     analytics = Analytics(create_sink(settings, network, urlsplit(public_url).netloc))

@@ -67,7 +67,6 @@ class LiveStream:
         metrics: Metrics,
         clock: Clock,
         quotas: ConnectionQuotas | None = None,
-        heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         """``head``: where the log ends now, before anybody has connected.
 
@@ -96,7 +95,7 @@ class LiveStream:
         self._random = random
         self._metrics = metrics
         self._quotas = quotas or ConnectionQuotas()
-        self._heartbeat_seconds = heartbeat_seconds
+        self.heartbeat_seconds = HEARTBEAT_SECONDS
         self.registry = ConnectionRegistry()
         self._draining = False
 
@@ -225,7 +224,7 @@ class LiveStream:
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self._heartbeat_seconds)
+            await asyncio.sleep(self.heartbeat_seconds)
             async with self._reader.giving:
                 position = self._reader.position
                 cursor = self._rendering.cursor(position)

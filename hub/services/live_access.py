@@ -51,14 +51,13 @@ class LiveService:
         tracks: TrackTopics,
         *,
         is_open: bool,
-        most_topics: int = MOST_TOPICS,
         local_topics: LocalTopics | None = None,
     ) -> None:
         self.stream = stream
         self._feeds = feeds
         self._tracks = tracks
         self._is_open = is_open
-        self._most_topics = most_topics
+        self.most_topics = MOST_TOPICS
         self._local_topics = local_topics or LocalTopics()
         self._lookups: SingleFlight[Lookup, StoredFeed | None] = SingleFlight()
 
@@ -127,8 +126,8 @@ class LiveService:
 
     def check_count(self, topics: int) -> None:
         """Raises `TooManyTopics`."""
-        if topics > self._most_topics:
-            raise TooManyTopics(self._most_topics)
+        if topics > self.most_topics:
+            raise TooManyTopics(self.most_topics)
 
     def unsubscribe(self, connection: LiveConnection, request: Unsubscribe) -> None:
         """Raises `InvalidValue` and `NotSubscribed`."""

@@ -16,9 +16,10 @@ import aiohttp
 from lxml.etree import fromstring
 from websockets.asyncio.client import connect
 
+from tests.support.admin import ADMIN
 from tests.support.event_stream import EventParser
 from tests.support.http_server import WebServer
-from tests.support.hub_process import TOKEN, HubApi, HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.one_blog import FORMATS
 from tests.support.openfeeder import FeederServer
 from tests.support.publisher import Site
@@ -30,7 +31,6 @@ NAMESPACES = {
     "a": "http://www.w3.org/2005/Atom",
     "at": "http://purl.org/atompub/tombstones/1.0",
 }
-LOGIN = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Followers:
 
     async def hold_websocket(self, hub: HubProcess, topic: str) -> None:
         url = f"{hub.url.replace('http', 'ws')}/stream?topic={quote(topic, safe='')}"
-        async with connect(f"{url}&updates=all", additional_headers=LOGIN) as client:
+        async with connect(f"{url}&updates=all", additional_headers=ADMIN) as client:
             async for text in client:
                 message = json.loads(text)
                 if message["type"] == "subscribed":
@@ -86,7 +86,7 @@ class Followers:
 
     async def hold_event_stream(self, hub: HubProcess, topic: str) -> None:
         url = f"{hub.url}/stream?topic={quote(topic, safe='')}&updates=all"
-        headers = {**LOGIN, "Accept": "text/event-stream"}
+        headers = {**ADMIN, "Accept": "text/event-stream"}
         parser = EventParser()
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as client,

@@ -51,7 +51,9 @@ async def query(hub: LiveHub, begin: int) -> str:
 async def test_each_of_many_who_return_at_once_gets_each_entry_once(
     tmp_path: Path,
 ) -> None:
-    async with live_hub(tmp_path, most_connections=CLIENTS, ping_seconds=600) as hub:
+    async with live_hub(
+        tmp_path, stream_connections=CLIENTS, stream_share=100, ping_seconds=600
+    ) as hub:
         await hub.add_feed(NEWS)
         await hub.add_feed(OTHER)
         for number in range(BEFORE):

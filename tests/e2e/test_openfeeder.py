@@ -7,9 +7,10 @@ from pathlib import Path
 
 import httpx2
 
+from tests.support.admin import ADMIN
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.http_server import WebServer
-from tests.support.hub_process import LOOPBACK, TOKEN, HubApi, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.openfeeder_client import OpenFeederClient, faults
 from tests.support.publisher import Site
 from tests.support.subscribers import Told
@@ -59,7 +60,7 @@ async def test_a_reader_follows_the_hub_and_bots_are_counted(tmp_path: Path) -> 
             answer = await http.post(
                 f"{hub.url}/openfeeder/update",
                 json={"action": "upsert", "urls": [url]},
-                headers={"Authorization": f"Bearer {TOKEN}"},
+                headers=ADMIN,
             )
             assert answer.status_code == 202
             await eventually(lambda: has("a", "c"))

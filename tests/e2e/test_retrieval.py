@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.hub_process import TOKEN
+from tests.support.admin import ADMIN
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
@@ -65,7 +65,7 @@ async def account(tmp_path: Path) -> AsyncIterator[Account]:
             "POST",
             f"{scene.hub.url}/api/tokens",
             json={"account": "me", "rights": ["subscribe", "retrieve"]},
-            headers={"Authorization": f"Bearer {TOKEN}"},
+            headers=ADMIN,
         )
         login = {"Authorization": f"Bearer {json.loads(made.text)['token']}"}
         account = Account(scene, login, scene.topic(), scene.callback())

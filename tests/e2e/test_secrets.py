@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import pytest
 import pytest_asyncio
 
+from tests.support.admin import ADMIN, TOKEN
 from tests.support.http_server import ServerAnswer
-from tests.support.hub_process import TOKEN
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
@@ -29,7 +29,6 @@ from tests.support.websub import (
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 SUBSCRIPTION = "planted-subscription-secret"
 ROTATED = "planted-rotated-secret"

@@ -12,11 +12,11 @@ from time import monotonic
 import aiohttp
 from websockets.asyncio.client import connect
 
+from tests.support.admin import ADMIN
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.waiting import eventually
 
 MOST = 5.0
-TOKEN = "t" * 32
 ITEM = "<item><guid>{0}</guid><title>Entry {0}</title></item>"
 
 
@@ -62,7 +62,6 @@ async def test_a_hub_with_all_kinds_of_work_under_way_has_ended_within_five_seco
     endpoints = Endpoints()
     settings = {
         **LOOPBACK,
-        "FANFARE_ADMIN_TOKEN": TOKEN,
         "FANFARE_MIN_PERIOD": "1",
         "FANFARE_MAX_PERIOD": "1",
     }
@@ -70,9 +69,7 @@ async def test_a_hub_with_all_kinds_of_work_under_way_has_ended_within_five_seco
         server = await asyncio.start_server(endpoints.answer, "127.0.0.1", 0)
         origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         hub = await stack.enter_async_context(HubProcess(tmp_path, settings))
-        api = await stack.enter_async_context(
-            aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"})
-        )
+        api = await stack.enter_async_context(aiohttp.ClientSession(headers=ADMIN))
         feed = f"{origin}/feed"
         async with api.post(f"{hub.url}/api/feeds", json={"url": feed}) as answer:
             assert answer.status == 201

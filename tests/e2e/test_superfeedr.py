@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl
 import pytest
 import pytest_asyncio
 
+from tests.support.admin import ADMIN
 from tests.support.http_server import ServerAnswer
-from tests.support.hub_process import TOKEN
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
@@ -28,7 +28,6 @@ from tests.support.websub import (
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 
 class Customer:

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.support.hub_process import TOKEN
+from tests.support.admin import ADMIN
 from tests.support.live_hub import next_message
 from tests.support.publisher import entry_id
 from tests.support.stage import Stage, open_stage
@@ -46,9 +46,8 @@ async def test_what_matches_reaches_the_webhook_and_the_websocket_and_nothing_el
         subscriber = await tracking(stage)
         other = f"https://track.superfeedr.com/?{urlencode({'query': '-HARDY Laurel'})}"
         stream = f"{stage.hub.url}/stream?{urlencode({'topic': other})}"
-        headers = {"Authorization": f"Bearer {TOKEN}"}
         async with connect(
-            stream.replace("http:", "ws:"), additional_headers=headers
+            stream.replace("http:", "ws:"), additional_headers=ADMIN
         ) as listener:
             assert (await next_message(listener))["type"] == "subscribed"
             await publish(stage, feed_id, "Laurel and Hardy")

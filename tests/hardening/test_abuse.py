@@ -27,14 +27,13 @@ from hub.services.open_hub_requests import (
     MOST_PENDING_OF_HOST,
 )
 from hub.services.service_errors import TooManyWaiting
-from hub.web.application import create_application
 from hub.websub import verification_loop as verifier_module
 from protocols.websub.signatures import sign_webhook
 from protocols.websub.websub_parameters import UnsubscribeRequest
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState
+from tests.support.admin import ADMIN, TOKEN
 from tests.support.application_client import client_of
 from tests.support.http_server import ServerAnswer, ServerRequest
-from tests.support.hub_process import TOKEN
 from tests.support.open_hub import (
     CALLBACK,
     TOPIC,
@@ -48,7 +47,6 @@ from tests.support.waiting import eventually, in_background
 from tests.support.websub import HubAnswer, Topic, WebSubScene, atom, websub_scene
 
 VICTIM = "victim.example"
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
@@ -100,7 +98,7 @@ async def test_only_so_many_requests_wait_for_one_host(hub: OpenHubScene) -> Non
 async def test_no_stranger_fills_the_queue_of_all(tmp_path: Path) -> None:
     """By many hosts, each within its own bound; nor does an account."""
     async with open_hub(tmp_path) as hub:
-        application = create_application(hub.services, TOKEN)
+        application = hub.application
         new = SubscriptionRequest(topic=TOPIC, account=ANONYMOUS).as_verification("")
         await asyncio.gather(
             *(

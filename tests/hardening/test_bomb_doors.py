@@ -25,14 +25,10 @@ import pytest
 import pytest_asyncio
 from backports import zstd
 
+from tests.support.admin import ADMIN
 from tests.support.http_server import Origin, ServerAnswer
 from tests.support.hub_process import HubProcess
-from tests.support.upstream_hub import (
-    ADMIN,
-    UpstreamScene,
-    upstream_process,
-    upstream_scene,
-)
+from tests.support.upstream_hub import UpstreamScene, upstream_process, upstream_scene
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -22,6 +22,7 @@ import pytest
 
 from hub.main import run
 from hub.settings import Settings
+from tests.support.admin import ADMIN, TOKEN
 from tests.support.failing_disk import (
     BROKEN,
     FULL,
@@ -34,7 +35,6 @@ from tests.support.subscribers import Reply, Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
-TOKEN = "of-a-test"
 
 
 @dataclass(slots=True)
@@ -105,8 +105,7 @@ async def serving(database: Path) -> AsyncIterator[aiohttp.ClientSession]:
     running = asyncio.create_task(run(settings, announce=said.put_nowait))
     async with asyncio.timeout(60):
         [url] = re.findall(r"http://localhost:\d+", await said.get())
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    async with aiohttp.ClientSession(base_url=url, headers=headers) as session:
+    async with aiohttp.ClientSession(base_url=url, headers=ADMIN) as session:
         yield session
     os.kill(os.getpid(), signal.SIGTERM)
     async with asyncio.timeout(60):

@@ -6,7 +6,6 @@ statement elsewhere, and the whole hub is looked at afterwards.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +16,6 @@ import pytest
 from lxml import etree, html
 
 from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS
-from hub.web.application import create_application
 from hub.web.superfeedr.endpoint import create_modes
 from protocols.model import Feed
 from storage.records import (
@@ -27,15 +25,12 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
+from tests.support.admin import ADMIN, ADMIN_LOGIN
 from tests.support.application_client import client_of
 from tests.support.documents import an_entry
 from tests.support.services import Hub, open_hub
 
-TOKEN = "the admin token"
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
-BASIC = {
-    "Authorization": f"Basic {base64.b64encode(f'admin:{TOKEN}'.encode()).decode()}"
-}
+BASIC = {"Authorization": f"Basic {ADMIN_LOGIN}"}
 SAFE = "<>'\"=(){}!;&"
 """What is put into URLs as it is, though it means something in a page."""
 SINKS = (
@@ -93,7 +88,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 @pytest.fixture
 async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(create_application(hub.services, TOKEN)) as client:
+    async with client_of(hub.application) as client:
         yield client
 
 

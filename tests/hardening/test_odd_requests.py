@@ -16,12 +16,11 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from hub.web.application import create_application
+from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
 from tests.support.services import open_hub
 
-TOKEN = "the admin token"
-HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+HEADERS = {**ADMIN, "Content-Type": "application/json"}
 NUMBERS = (
     "-1",
     "0",
@@ -47,7 +46,7 @@ ODD_BODIES = (b"", b"\0", b"\xff\xfe{\x00}\x00", b"[" * 9_000, b"{}{}", b'{"\xff
 async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     async with (
         open_hub(tmp_path) as hub,
-        client_of(create_application(hub.services, TOKEN)) as client,
+        client_of(hub.application) as client,
     ):
         yield client
 

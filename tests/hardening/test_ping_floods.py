@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.support.admin import ADMIN
 from tests.support.http_server import Origin
-from tests.support.hub_process import TOKEN
 from tests.support.waiting import eventually
 from tests.support.websub import HubAnswer, Topic, WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 AT_ONCE, A_SECOND = 10, 1
 """Fetches for pings of one topic, whoever sends them (`hub.websub.ping_queue`)."""
 FLOOD = 1_000

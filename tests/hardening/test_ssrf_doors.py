@@ -22,15 +22,15 @@ import pytest
 import pytest_asyncio
 
 from tests.hardening.forbidden_addresses import forbidden_urls
+from tests.support.admin import ADMIN
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
-from tests.support.hub_process import TOKEN, HubProcess
+from tests.support.hub_process import HubProcess
 from tests.support.waiting import eventually
 from tests.support.websub import atom
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 OUTSIDE = "127.0.0.2"
 PATIENCE = 180.0
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 SITEMAP = (
     '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     ' xmlns:scp="https://scp-protocol.org/schemas/sitemap/1.0"><scp:version>0.1'

@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from hub.services.token_authentication import CreateToken
 from hub.web.api.openapi import OPEN_OPERATIONS, SCOPES
-from hub.web.application import create_application
 from hub.web.superfeedr.endpoint import create_modes
 from storage.records import (
     NewFeed,
@@ -27,10 +26,10 @@ from storage.records import (
     SubscriptionState,
     TokenScope,
 )
+from tests.support.admin import TOKEN
 from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
-ADMIN_TOKEN = "the admin token"
 VERBS = (
     *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"),
     *("CONNECT", "PROPFIND", "PURGE", "ODD"),
@@ -115,7 +114,7 @@ class Scene:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with open_hub(tmp_path) as hub:
-        application = create_application(hub.services, ADMIN_TOKEN)
+        application = hub.application
         async with client_of(application) as client:
             scene = Scene(hub, application, client)
             for scope in TokenScope:
@@ -126,7 +125,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
             await hub.services.tokens.revoke(made.token.id)
             scene.tokens["revoked"] = made.secret
             scene.tokens["unknown"] = "0" * 32
-            scene.tokens["operator"] = ADMIN_TOKEN
+            scene.tokens["operator"] = TOKEN
             yield scene
 
 

@@ -22,7 +22,8 @@ from hub.search.index_follower import SearchIndex
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.token_authentication import CreateToken
 from storage.records import AccountId, Credentials, TokenScope
-from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message
+from tests.support.admin import ADMIN
+from tests.support.live_hub import LiveHub, live_hub, next_message
 
 SECRET_WORD = "platypus"
 UNKNOWN = "https://host.example/u0/feed"
@@ -278,8 +279,7 @@ async def test_search_finds_what_the_account_may_read(visitor: Visitor) -> None:
     found = await visitor.ask("GET", f"{path}&format=json")
     assert found.count(f'"title":"{SECRET_WORD}"') == 1
     assert "p0/feed" in found
-    admin = {"Authorization": f"Bearer {ADMIN}"}
-    everything = await visitor.ask("GET", f"{path}&format=json&count=50", **admin)
+    everything = await visitor.ask("GET", f"{path}&format=json&count=50", **ADMIN)
     assert everything.count(f'"title":"{SECRET_WORD}"') == len(visitor.hub.feeds)
 
 
@@ -297,6 +297,5 @@ async def test_to_subscribe_gives_what_anybody_gets_of_it(visitor: Visitor) -> N
 
 
 async def test_the_operator_reads_all_of_them(visitor: Visitor) -> None:
-    admin = {"Authorization": f"Bearer {ADMIN}"}
     for topic in visitor.hub.feeds:
-        assert SECRET_WORD in await visitor.mode("retrieve", topic, **admin)
+        assert SECRET_WORD in await visitor.mode("retrieve", topic, **ADMIN)

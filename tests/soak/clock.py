@@ -15,7 +15,8 @@ from time import monotonic
 
 import aiohttp
 
-from tests.soak.odd_process import TOKEN, odd_hub
+from tests.soak.odd_process import odd_hub
+from tests.support.admin import ADMIN
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
 from tests.support.waiting import eventually
@@ -79,7 +80,7 @@ async def run(jumps: list[int], directory: Path) -> Outcome:
         odd_hub(directory / "hub.db", ODD_CLOCK=str(clock)) as hub,
         aiohttp.ClientSession(
             base_url=hub.url,
-            headers={"Authorization": f"Bearer {TOKEN}"},
+            headers=ADMIN,
         ) as session,
     ):
         await eventually(lambda: _is_ready(session))

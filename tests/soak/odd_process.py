@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-TOKEN = "of-the-soak"
+from tests.support.admin import TOKEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.hub_process import TOKEN, HubProcess
+from tests.support.admin import TOKEN
+from tests.support.hub_process import HubProcess
 from tests.support.nursery import ForkedHub, fork_command
 
 ROOT = Path(__file__).parents[2]

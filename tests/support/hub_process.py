@@ -16,9 +16,9 @@ from typing import Any, Self
 
 import aiohttp
 
+from tests.support.admin import ADMIN, TOKEN
 from tests.support.nursery import ForkedHub, fork_hub
 
-TOKEN = "a token for tests"
 LOOPBACK = {"FANFARE_ALLOW_NETWORKS": "127.0.0.0/8"}
 
 
@@ -172,7 +172,7 @@ class HubApi:
         """``seconds``: for an answer to be there."""
         self._session = aiohttp.ClientSession(
             base_url=hub.url,
-            headers={"Authorization": f"Bearer {TOKEN}"},
+            headers=ADMIN,
             raise_for_status=True,
             timeout=aiohttp.ClientTimeout(total=seconds),
         )

@@ -15,9 +15,7 @@ import orjson
 from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection, connect
 
-from hub.web.application import create_application
-from hub.web.rate_limits import RateLimits
-from hub.web.server.http_server import create_server, listening_socket
+from hub.web.server.http_server import listening_socket
 from protocols.model import Entry, Feed, Status, Text
 from storage.records import (
     OPERATOR,
@@ -37,7 +35,6 @@ from storage.records import (
 from tests.support.event_stream import EventClient, request_events
 from tests.support.services import Hub, open_hub
 
-ADMIN = "the administrator's token"
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -148,26 +145,27 @@ async def live_hub(
     *,
     ping_seconds: float = 20.0,
     pong_seconds: float | None = None,
-    limits: RateLimits | None = None,
-    **options: Any,
+    heartbeat_seconds: float = 25.0,
+    **settings: Any,
 ) -> AsyncIterator[LiveHub]:
-    """``pong_seconds``: as ``ping_seconds``. ``options`` are those of `open_hub`."""
-    async with open_hub(directory, **options) as hub:
-        server = create_server(create_application(hub.services, ADMIN, limits))
+    """``pong_seconds``: as ``ping_seconds``."""
+    async with open_hub(directory, **settings) as hub:
+        stream, server = hub.built.live, hub.built.server
+        stream.heartbeat_seconds = heartbeat_seconds
         server.config.ws_ping_interval = ping_seconds
         server.config.ws_ping_timeout = pong_seconds or ping_seconds
         listener = listening_socket("127.0.0.1", 0)
         with listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
-            parts = (hub.services.live.stream.run(), hub.watch.run())
-            running = [asyncio.create_task(part) for part in parts]
+            parts = (stream.run, hub.built.background["live watch"])
+            running = [asyncio.create_task(part()) for part in parts]
             live = LiveHub(hub, listener.getsockname()[1])
             try:
                 yield live
             finally:
                 for client in live.clients:
                     client.abort()
-                await hub.services.live.stream.drain()
+                await stream.drain()
                 server.stop()
                 await serving
                 for task in running:

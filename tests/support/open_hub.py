@@ -22,16 +22,13 @@ from hub.websub.intent_verification import IntentVerification
 from hub.websub.ping_queue import PingQueue
 from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
-from protocols.feeds import ParseContext
-from protocols.feeds.lenient import parse_leniently
-from protocols.model import ParsedFeed
 from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequest
 from storage.contract import Storage
 from storage.records import NewFeed, StoredFeed, Verification
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
 from tests.support.new_database import open_new
-from tests.support.polled import a_limiter
+from tests.support.polled import InlineParser, a_limiter
 from tests.support.services import FakePoller
 
 HUB_URL = "https://hub.example/hub"
@@ -103,11 +100,6 @@ class ScriptedTopics:
         if self.meanwhile is not None:
             await self.meanwhile()
         return self.answer
-
-
-class InlineParser:
-    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return parse_leniently(body, context)
 
 
 def named_by(link: str, body: bytes = b"plain text") -> Fetched:

@@ -16,6 +16,7 @@ from hub.ingest.fetcher import FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
 from protocols.feeds import ParseContext
+from protocols.feeds.lenient import parse_leniently
 from protocols.model import ParsedFeed
 from protocols.protocol_errors import EmptyDocument
 from protocols.urls import resource_url
@@ -206,6 +207,11 @@ class ScriptedFetcher:
         now = self.clock.now()
         url = self.lands.get(request.url, request.url)
         return replace(answer, at=now, started=now, url=url)
+
+
+class InlineParser:
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        return parse_leniently(body, context)
 
 
 class LineParser:

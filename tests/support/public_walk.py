@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx2
 from starlette.routing import Mount, Route
 
-from hub.web.application import create_application
+from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
 MOST_IDS = 8
@@ -66,7 +66,7 @@ def public_routes(hub: Hub) -> list[Route]:
     """All that take no token."""
     return [
         route
-        for route in create_application(hub.services, "token").routes
+        for route in hub.application.routes
         if isinstance(route, Route) and not isinstance(route, Mount)
         if "GET" in (route.methods or ()) and route.path not in WALKED_ELSEWHERE
     ]
@@ -104,14 +104,9 @@ async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[Ans
 
 async def digests(directory: Path) -> dict[str, str]:
     """Of all that a hub in that directory publishes."""
-    async with open_hub(directory) as hub:
-        application = create_application(hub.services, "token")
-        transport = httpx2.ASGITransport(application)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://hub.example"
-        ) as client:
-            start = public_paths(public_routes(hub)) - set(ABOUT_THE_HUB)
-            return {each.path: each.stable async for each in walk(client, start)}
+    async with open_hub(directory) as hub, client_of(hub.application) as client:
+        start = public_paths(public_routes(hub)) - set(ABOUT_THE_HUB)
+        return {each.path: each.stable async for each in walk(client, start)}
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlencode
 
 import aiohttp
 
+from tests.support.admin import ADMIN
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
+from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.waiting import eventually
 
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 TEN_DAYS = 864_000
 SETTINGS = {**LOOPBACK, "FANFARE_UPSTREAM": "on"}
 

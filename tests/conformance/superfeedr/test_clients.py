@@ -21,7 +21,7 @@ from tests.conformance.superfeedr.requests import (
     Reply,
 )
 from tests.conformance.superfeedr.retrievals import RETRIEVALS
-from tests.support.hub_process import TOKEN
+from tests.support.admin import ADMIN
 from tests.support.websub import WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,7 +45,7 @@ async def token(scene: WebSubScene) -> str:
             "account": "demo",
             "scopes": ["subscribe", "unsubscribe", "list", "retrieve"],
         },
-        headers={"Authorization": f"Bearer {TOKEN}"},
+        headers=ADMIN,
     ) as answer:
         return str((await answer.json())["token"])
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.admin import TOKEN
 from tests.support.broken_networks import CuttingProxy, cutting_proxy
 from tests.support.command import fanfare, fork_fanfare
-from tests.support.live_hub import ADMIN, LiveHub, live_hub
+from tests.support.live_hub import LiveHub, live_hub
 from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
@@ -33,7 +34,7 @@ async def network(hub: LiveHub) -> AsyncIterator[CuttingProxy]:
         yield network
 
 
-def knowing(port: int, token: str = ADMIN) -> dict[str, str]:
+def knowing(port: int, token: str = TOKEN) -> dict[str, str]:
     return {
         "FANFARE_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "FANFARE_ADMIN_TOKEN": token,

@@ -17,9 +17,10 @@ from click.testing import CliRunner
 import hub.cli
 from hub.cli import main, visible
 from hub.web.api.openapi import openapi_document
+from tests.support.admin import TOKEN
 from tests.support.command_walk import verbs
 from tests.support.fake_api import FakeApi, serving
-from tests.support.live_hub import ADMIN, live_hub
+from tests.support.live_hub import live_hub
 from tests.support.terminal import run_in_terminal
 
 C1, OVERRIDE, ESCAPE = "\x9b31m", "\u202e", "\x1b]0;title\x07"
@@ -224,7 +225,7 @@ async def test_nor_what_comes_live(
         await live.publish(topic, "evil", text=IN_XML)
         await live.publish(topic, IN_XML)
         monkeypatch.setenv("FANFARE_PUBLIC_URL", f"http://127.0.0.1:{live.port}")
-        monkeypatch.setenv("FANFARE_ADMIN_TOKEN", ADMIN)
+        monkeypatch.setenv("FANFARE_ADMIN_TOKEN", TOKEN)
         options = ("--format", format, "--count", "2", "--cursor", begin)
         code, shown = await asyncio.to_thread(run_in_terminal, "tail", topic, *options)
     assert code == 0

@@ -19,7 +19,6 @@ from hub.publishing.collection_store import LIST, CollectionStore, Generation
 from hub.publishing.page_visibility import PageKeeper, judge_entry
 from hub.services.served_collections import CollectionService
 from hub.services.service_errors import Conflict
-from hub.web.application import create_application
 from protocols.model import Entry, Feed
 from storage.errors import NotFound, StorageClosed
 from storage.packing import unpack
@@ -35,6 +34,7 @@ from storage.records import (
     Retention,
     StoredFeed,
 )
+from tests.support.application_client import client_of
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.services import Hub, open_hub
@@ -52,10 +52,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 @pytest.fixture
 async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(create_application(hub.services, "token"))
-    async with httpx2.AsyncClient(
-        transport=transport, base_url="http://hub.example"
-    ) as client:
+    async with client_of(hub.application) as client:
         yield client
 
 

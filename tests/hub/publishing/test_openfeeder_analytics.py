@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
 from structlog.testing import capture_logs
 
 from hub.http import Answer, Purpose, Request
@@ -21,9 +20,8 @@ from hub.publishing.openfeeder_analytics import (
     create_sink,
 )
 from hub.settings import Settings
-from hub.web.application import create_application
 from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
-from tests.hub.web.conftest import TOKEN
+from tests.support.application_client import client_of
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub
 
@@ -81,29 +79,28 @@ async def running(analytics: Analytics) -> AsyncIterator[None]:
 
 
 async def test_requests_of_bots_are_told_with_all_eight_fields(tmp_path: Path) -> None:
-    collector = Collector()
-    analytics = Analytics(collector)
-    async with open_hub(tmp_path, analytics=analytics) as hub, running(analytics):
+    async with (
+        open_hub(tmp_path, openfeeder_analytics="log") as hub,
+        running(hub.services.analytics),
+        client_of(hub.application) as client,
+    ):
         feeds = PublicFeeds(hub.storage)
         feed = await feeds.add()
         await feeds.publish(feed, an_entry("a"), an_entry("b"))
         await hub.services.collections.build(snapshots=False)
-        application = create_application(hub.services, TOKEN)
-        transport = httpx2.ASGITransport(application)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://hub.example"
-        ) as client:
-            page = {"url": "https://example.org/a", "q": "content"}
+        page = {"url": "https://example.org/a", "q": "content"}
+        with capture_logs() as logs:
             for query in ({}, {"q": "cheese"}, page, {"since": "2020-01-01T00:00:00Z"}):
                 await client.get("/openfeeder", params=query, headers=BOT)
             await client.get("/.well-known/openfeeder.json", headers=BOT)
             # Neither people nor what was refused.
             await client.get("/openfeeder", headers={"User-Agent": "Firefox/140.0"})
             await client.get("/openfeeder?page=x", headers=BOT)
-        await analytics.told()
+            await hub.services.analytics.told()
+    told = [each for each in logs if each["event"] == "openfeeder_request"]
     assert [
-        (each.endpoint, each.query, each.results, each.cached)
-        for each in collector.told
+        (each["endpoint"], each["query"], each["results"], each["cached"])
+        for each in told
     ] == [
         (Endpoint.INDEX, "", 2, False),
         (Endpoint.SEARCH, "cheese", 0, False),
@@ -111,10 +108,10 @@ async def test_requests_of_bots_are_told_with_all_eight_fields(tmp_path: Path) -
         (Endpoint.INDEX, "", 2, False),
         (Endpoint.DISCOVERY, "", 0, False),
     ]
-    for each in collector.told:
-        assert (each.bot_name, each.bot_family) == ("GPTBot", "openai")
-        assert each.intent == "answer-question"
-        assert each.response_ms >= 0
+    for each in told:
+        assert (each["bot_name"], each["bot_family"]) == ("GPTBot", "openai")
+        assert each["intent"] == "answer-question"
+        assert each["response_ms"] >= 0
 
 
 async def test_what_does_not_fit_is_lost_and_nobody_waits() -> None:

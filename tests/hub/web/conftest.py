@@ -6,11 +6,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from hub.web.application import create_application
+from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
-
-TOKEN = "the admin token"
 
 
 @pytest.fixture
@@ -22,12 +20,12 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 @pytest.fixture
 async def anybody(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without the token."""
-    async with client_of(create_application(hub.services, TOKEN)) as client:
+    async with client_of(hub.application) as client:
         yield client
 
 
 @pytest.fixture
 def client(anybody: httpx2.AsyncClient) -> httpx2.AsyncClient:
     """A client with the token."""
-    anybody.headers["Authorization"] = f"Bearer {TOKEN}"
+    anybody.headers.update(ADMIN)
     return anybody

@@ -10,9 +10,8 @@ import httpx2
 import pytest
 
 from hub.web.request_input import LARGEST_BODY
+from tests.support.admin import ADMIN_LOGIN, TOKEN
 from tests.support.services import Hub
-
-TOKEN = "the admin token"
 
 
 def basic(text: str) -> str:
@@ -20,7 +19,7 @@ def basic(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "authorization", [f"Bearer {TOKEN}", f"bearer {TOKEN}", basic(f"admin:{TOKEN}")]
+    "authorization", [f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {ADMIN_LOGIN}"]
 )
 async def test_the_token_opens_the_api(
     anybody: httpx2.AsyncClient, authorization: str

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import httpx2
 import pytest
 
 from hub.ingest.fetcher import FetcherIdentity
-from hub.web.application import create_application
-from tests.support.application_client import client_of
-from tests.support.services import open_hub
+from tests.support.services import PUBLIC_URL
 
-PUBLIC_URL = "http://hub.example"
 OWN = FetcherIdentity(
     product="Fanfare/1.0", url=f"{PUBLIC_URL}/about", contact="a@b.example"
 )
 DELIVERING = f"Fanfare/1.0 (+{PUBLIC_URL}/hub)"
-
-
-@pytest.fixture
-async def anybody(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    async with open_hub(tmp_path) as hub:
-        application = create_application(hub.services, "token", public_url=PUBLIC_URL)
-        async with client_of(application) as client:
-            yield client
 
 
 @pytest.mark.parametrize("agent", [OWN.of_hub, DELIVERING])

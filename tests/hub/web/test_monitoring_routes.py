@@ -13,6 +13,7 @@ from storage.records import (
     RecordKind,
     RecordWrite,
 )
+from tests.support.admin import ADMIN
 from tests.support.services import Hub
 
 
@@ -42,9 +43,8 @@ async def test_it_shows_what_is_there(anybody: httpx2.AsyncClient, hub: Hub) -> 
 async def test_a_feed_that_is_overdue_shows(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    headers = {"Authorization": "Bearer the admin token"}
     body = {"url": "https://example.org/feed.xml"}
-    await anybody.post("/api/feeds", json=body, headers=headers)
+    await anybody.post("/api/feeds", json=body, headers=ADMIN)
     hub.clock.advance(90)
     found = await scrape(anybody)
     assert found["fanfare_feeds"] == 1
@@ -56,9 +56,8 @@ async def test_the_database_is_asked_no_more_often_than_every_second(
 ) -> None:
     await scrape(anybody)
     hub.clock.advance(0.5)
-    headers = {"Authorization": "Bearer the admin token"}
     await anybody.post(
-        "/api/feeds", json={"url": "https://example.org/"}, headers=headers
+        "/api/feeds", json={"url": "https://example.org/"}, headers=ADMIN
     )
     assert (await scrape(anybody))["fanfare_feeds"] == 0
     hub.clock.advance(0.5)
@@ -77,8 +76,7 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
 ) -> None:
     topic = "https://example.org/feed.xml"
     body = {"callback": "https://you.example/hook", "topic": topic}
-    headers = {"Authorization": "Bearer the admin token"}
-    made = await anybody.post("/api/subscriptions", json=body, headers=headers)
+    made = await anybody.post("/api/subscriptions", json=body, headers=ADMIN)
     await hub.storage.log.commit(
         FetchCommit(
             feed_id=made.json()["feed"],
@@ -106,9 +104,8 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
 async def test_records_that_live_connections_were_not_given_show_by_their_age(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    headers = {"Authorization": "Bearer the admin token"}
     body = {"url": "https://example.org/feed.xml"}
-    added = await anybody.post("/api/feeds", json=body, headers=headers)
+    added = await anybody.post("/api/feeds", json=body, headers=ADMIN)
     record = RecordWrite(kind=RecordKind.RECOVERED, status=Status(code=200))
     hub.metrics.live_position = Position(0)
     assert (await scrape(anybody))["fanfare_live_lag_seconds"] == 0

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx2
 import pytest
 from starlette.requests import HTTPConnection
 from structlog.testing import capture_logs
 
-from hub.limits.token_bucket import Rate
+from hub.limits.token_bucket import per_minute
 from hub.services.token_authentication import CreateToken
-from hub.web.application import create_application
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address
 from storage.records import TokenScope
-from tests.hub.web.conftest import TOKEN
-from tests.support.application_client import client_of
+from tests.support.admin import ADMIN
 from tests.support.clock import ManualClock
-from tests.support.services import Hub
-
-RATE = Rate(per_second=0.1, burst=2.0)
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+from tests.support.services import Hub, open_hub
 
 
 def connection(peer: str, *forwarded: str) -> HTTPConnection:
@@ -33,19 +30,10 @@ def connection(peer: str, *forwarded: str) -> HTTPConnection:
 
 
 @pytest.fixture
-def clock(hub: Hub) -> ManualClock:
-    return hub.clock
-
-
-@pytest.fixture
-def limited(hub: Hub) -> httpx2.AsyncClient:
-    """A client of a hub where two requests at once are as many as may be."""
-    limits = RateLimits(
-        RequestLimits(of_token=RATE, of_address=RATE),
-        hub.clock,
-        hub.metrics,
-    )
-    return client_of(create_application(hub.services, TOKEN, limits))
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    """One where two requests at once are as many as may be."""
+    async with open_hub(tmp_path, rate_limit_token=12, rate_limit_address=12) as hub:
+        yield hub
 
 
 async def statuses(
@@ -58,32 +46,32 @@ async def statuses(
     ("path", "usual"), [("/nothing", 404), ("/api/feeds", 401), ("/api/nothing", 401)]
 )
 async def test_an_address_without_a_token_is_told_when_to_try_again(
-    limited: httpx2.AsyncClient, clock: ManualClock, path: str, usual: int
+    anybody: httpx2.AsyncClient, hub: Hub, path: str, usual: int
 ) -> None:
-    assert await statuses(limited, path) == [usual, usual, 429]
-    refused = await limited.get(path)
-    assert refused.headers["retry-after"] == "10"
+    assert await statuses(anybody, path) == [usual, usual, 429]
+    refused = await anybody.get(path)
+    assert refused.headers["retry-after"] == "5"
     assert refused.headers["content-type"] == "application/problem+json"
     assert "address" in refused.json()["detail"]
-    clock.advance(10)
-    assert (await limited.get(path)).status_code == usual
+    hub.clock.advance(5)
+    assert (await anybody.get(path)).status_code == usual
 
 
 async def test_the_description_of_the_api_is_counted_too(
-    limited: httpx2.AsyncClient,
+    anybody: httpx2.AsyncClient,
 ) -> None:
-    assert await statuses(limited, "/api/openapi.json") == [200, 200, 429]
+    assert await statuses(anybody, "/api/openapi.json") == [200, 200, 429]
 
 
-async def test_a_token_is_counted_by_itself(limited: httpx2.AsyncClient) -> None:
+async def test_a_token_is_counted_by_itself(anybody: httpx2.AsyncClient) -> None:
     tokens = []
     for account in ("alice", "bob"):
         body = {"account": account, "scopes": ["list"]}
-        made = await limited.post("/api/tokens", json=body, headers=ADMIN)
+        made = await anybody.post("/api/tokens", json=body, headers=ADMIN)
         tokens.append({"Authorization": f"Bearer {made.json()['token']}"})
-    await statuses(limited, "/nothing")  # its address has used up its own
+    await statuses(anybody, "/nothing")  # its address has used up its own
     for headers in tokens:
-        assert await statuses(limited, "/api/subscriptions", headers) == [200, 200, 429]
+        assert await statuses(anybody, "/api/subscriptions", headers) == [200, 200, 429]
 
 
 async def new_token(hub: Hub) -> str:
@@ -100,24 +88,24 @@ DOORS = [
 
 @pytest.mark.parametrize(("method", "path", "usual"), DOORS)
 async def test_a_token_counts_for_itself_at_open_doors_too(
-    limited: httpx2.AsyncClient, hub: Hub, method: str, path: str, usual: int
+    anybody: httpx2.AsyncClient, hub: Hub, method: str, path: str, usual: int
 ) -> None:
-    await statuses(limited, "/nothing")  # its address has used up its own
-    assert (await limited.request(method, path)).status_code == 429
+    await statuses(anybody, "/nothing")  # its address has used up its own
+    assert (await anybody.request(method, path)).status_code == 429
     for _ in range(2):
         headers = {"Authorization": f"Bearer {await new_token(hub)}"}
-        found = [await limited.request(method, path, headers=headers) for _ in range(3)]
+        found = [await anybody.request(method, path, headers=headers) for _ in range(3)]
         assert [each.status_code for each in found] == [usual, usual, 429]
         assert "token" in found[-1].json()["detail"]
 
 
 async def test_a_token_in_the_url_counts_for_itself(
-    limited: httpx2.AsyncClient, hub: Hub
+    anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    await statuses(limited, "/nothing")
+    await statuses(anybody, "/nothing")
     login = base64.b64encode(f"ada:{await new_token(hub)}".encode()).decode()
     path = f"/stream?topic=https://nobody.example/&authorization={login}"
-    assert await statuses(limited, path) == [404, 404, 429]
+    assert await statuses(anybody, path) == [404, 404, 429]
 
 
 @pytest.mark.parametrize(
@@ -130,30 +118,30 @@ async def test_a_token_in_the_url_counts_for_itself(
     ids=["unknown", "malformed", "sent by another site's page"],
 )
 async def test_a_token_that_is_not_believed_leaves_the_address_to_count(
-    limited: httpx2.AsyncClient, headers: dict[str, str]
+    anybody: httpx2.AsyncClient, headers: dict[str, str]
 ) -> None:
-    assert await statuses(limited, "/nothing", headers) == [404, 404, 429]
+    assert await statuses(anybody, "/nothing", headers) == [404, 404, 429]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 async def test_what_machines_watch_is_not_counted(
-    limited: httpx2.AsyncClient, path: str
+    anybody: httpx2.AsyncClient, path: str
 ) -> None:
-    assert await statuses(limited, path) == [200, 200, 200]
+    assert await statuses(anybody, path) == [200, 200, 200]
 
 
-async def test_the_administrator_is_not_counted(limited: httpx2.AsyncClient) -> None:
-    assert await statuses(limited, "/api/feeds", ADMIN) == [200, 200, 200]
-    assert await statuses(limited, "/nothing", ADMIN) == [404, 404, 404]
+async def test_the_administrator_is_not_counted(anybody: httpx2.AsyncClient) -> None:
+    assert await statuses(anybody, "/api/feeds", ADMIN) == [200, 200, 200]
+    assert await statuses(anybody, "/nothing", ADMIN) == [404, 404, 404]
 
 
-async def test_guessing_tokens_is_slow(limited: httpx2.AsyncClient) -> None:
+async def test_guessing_tokens_is_slow(anybody: httpx2.AsyncClient) -> None:
     guess = {"Authorization": "Bearer " + "0" * 32}
-    assert await statuses(limited, "/api/feeds", guess) == [401, 401, 429]
+    assert await statuses(anybody, "/api/feeds", guess) == [401, 401, 429]
 
 
-async def test_refusals_are_counted(limited: httpx2.AsyncClient, hub: Hub) -> None:
-    await statuses(limited, "/nothing")
+async def test_refusals_are_counted(anybody: httpx2.AsyncClient, hub: Hub) -> None:
+    await statuses(anybody, "/nothing")
     assert hub.metrics.limited["address"] == 1
 
 
@@ -207,7 +195,9 @@ def test_where_proxies_are_named_nobody_elses_header_is_warned_about() -> None:
 
 
 def test_what_is_kept_of_clients_is_bounded() -> None:
-    limits = RateLimits(RequestLimits(of_address=RATE), ManualClock(), capacity=2)
+    limits = RateLimits(
+        RequestLimits(of_address=per_minute(12)), ManualClock(), capacity=2
+    )
     for peer in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
         limits.check_address(connection(peer))
     with pytest.raises(Problem):

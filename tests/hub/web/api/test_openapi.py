@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute, Mount, Route
 
 from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS, openapi_document
-from hub.web.application import create_application
 from hub.web.operation import ApiOperation
 from protocols.model import Hints
 from storage.records import (
@@ -28,7 +27,6 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
-from tests.hub.web.conftest import TOKEN
 from tests.support.golden import DATA
 from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
@@ -40,7 +38,7 @@ METHODS = {"get", "post", "put", "patch", "delete", "options"}
 
 def real_routes(hub: Hub) -> set[tuple[str, str]]:
     """Method and path of every route; the websocket is at one of them, too."""
-    application = create_application(hub.services, TOKEN)
+    application = hub.application
     return {
         (method, f"{prefix}{route.path}")
         for prefix, routes in (("", application.routes), *mounted(application.routes))

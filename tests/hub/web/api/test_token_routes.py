@@ -11,10 +11,9 @@ import pytest
 from hub.web.api.openapi import API_OPERATIONS
 from hub.web.operation import Operation
 from storage.records import TokenScope
-from tests.hub.web.conftest import TOKEN
+from tests.support.admin import ADMIN
 from tests.support.services import Hub
 
-ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 SUBSCRIPTION = {
     "callback": "https://you.example/hook",
     "topic": "https://example.org/feed.xml",

@@ -14,10 +14,9 @@ import pytest
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import CollectionStore
 from hub.publishing.page_visibility import PageKeeper
-from hub.web.application import create_application
 from protocols.model import Feed
-from protocols.scp.collection import Encoding
 from storage.records import FeedChange, FeedState, NewFeed
+from tests.support.application_client import client_of
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
@@ -414,25 +413,16 @@ async def test_headers_say_how_long_a_collection_may_be_kept(
     assert all(each.headers["content-encoding"] == "gzip" for each in found.values())
 
 
-@pytest.mark.parametrize(
-    ("options", "encoding"),
-    [
-        (BuildOptions(encoding=Encoding.ZSTD), "zstd"),
-        (BuildOptions(encoding=Encoding.GZIP), "gzip"),
-    ],
-)
+@pytest.mark.parametrize("encoding", ["zstd", "gzip"])
 async def test_collections_are_compressed_as_the_setting_says(
-    tmp_path_factory: pytest.TempPathFactory, options: BuildOptions, encoding: str
+    tmp_path_factory: pytest.TempPathFactory, encoding: str
 ) -> None:
-    async with open_hub(tmp_path_factory.mktemp("h"), build_options=options) as hub:
+    async with open_hub(tmp_path_factory.mktemp("h"), scp_compression=encoding) as hub:
         feeds = PublicFeeds(hub.storage)
         feed = await feeds.add()
         await feeds.publish(feed, *(an_entry(str(n)) for n in range(9)))
         await build(hub)
-        transport = httpx2.ASGITransport(create_application(hub.services, "token"))
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://hub.example"
-        ) as client:
+        async with client_of(hub.application) as client:
             crawler = ScpCrawler(client)
             await crawler.crawl()
             assert len(crawler.pages) == 9

@@ -10,27 +10,24 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hub.limits.token_bucket import Rate
-from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.publishing.openfeeder_sync import MOST_CHANGES
 from hub.publishing.page_visibility import PageKeeper
 from hub.search.index_follower import SearchIndex
-from hub.services.openfeeder_documents import OpenFeederOptions, OpenFeederService
+from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
-from hub.web.rate_limits import RateLimits, RequestLimits
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.openfeeder.write.relevance import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, TokenScope
-from tests.hub.web.conftest import TOKEN
+from tests.support.admin import ADMIN, TOKEN
 from tests.support.application_client import client_of
 from tests.support.openfeeder_client import OpenFeederClient, faults
 from tests.support.public_feeds import PublicFeeds, an_entry
@@ -65,17 +62,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(
-    directory: Path,
-    options: OpenFeederOptions | None = None,
-    limits: Callable[[Hub], RateLimits] | None = None,
-) -> AsyncIterator[Scene]:
-    async with open_hub(directory, openfeeder_options=options) as hub:
-        application = create_application(
-            hub.services, TOKEN, limits(hub) if limits else None
-        )
-        async with client_of(application) as http:
-            yield Scene(hub, http)
+async def a_scene(directory: Path, **settings: Any) -> AsyncIterator[Scene]:
+    async with (
+        open_hub(directory, **settings) as hub,
+        client_of(hub.application) as http,
+    ):
+        yield Scene(hub, http)
 
 
 @pytest.fixture
@@ -119,8 +111,8 @@ async def test_the_site_says_what_it_can(scene: Scene) -> None:
 
 
 async def test_the_site_may_have_a_name_and_a_contact(tmp_path: Path) -> None:
-    options = OpenFeederOptions(name="Ours", contact="ops@example.org", language="de")
-    async with a_scene(tmp_path, options) as scene:
+    settings = {"openfeeder_name": "Ours", "contact": "ops@example.org"}
+    async with a_scene(tmp_path, **settings, scp_language="de") as scene:
         found = await scene.client.discover()
         assert found["contact"] == "ops@example.org"
         assert (found["site"]["name"], found["site"]["language"]) == ("Ours", "de")
@@ -263,8 +255,7 @@ async def test_a_token_of_another_database_goes_on_from_its_moment(
 
 
 async def test_tombstones_are_told_as_long_as_the_setting_says(tmp_path: Path) -> None:
-    options = OpenFeederOptions(tombstone_seconds=3_600)
-    async with a_scene(tmp_path, options) as scene:
+    async with a_scene(tmp_path, openfeeder_tombstone_seconds=3_600) as scene:
         feed = await scene.feeds.add()
         await scene.feeds.publish(feed, an_entry("a"))
         await scene.judge()
@@ -438,8 +429,7 @@ async def test_equal_state_gives_equal_bytes_and_304(scene: Scene) -> None:
 
 
 async def test_a_key_is_asked_for_but_not_for_the_discovery(tmp_path: Path) -> None:
-    options = OpenFeederOptions(gatekeeper=Gatekeeper(key="open sesame"))
-    async with a_scene(tmp_path, options) as scene:
+    async with a_scene(tmp_path, openfeeder_key="open sesame") as scene:
         found = await scene.client.discover()
         assert found["capabilities"] == ["search", "diff-sync", "auth"]
         for authorization in ("", "Bearer wrong", "Basic open sesame", "open sesame"):
@@ -457,12 +447,12 @@ async def test_a_key_is_asked_for_but_not_for_the_discovery(tmp_path: Path) -> N
 
 
 async def test_excluded_paths_types_and_authors_are_nowhere(tmp_path: Path) -> None:
-    gatekeeper = Gatekeeper(
-        excluded_paths=("/checkout", "/admin/"),
-        excluded_types=frozenset({"audio"}),
-        authors=AuthorDisplay.HIDDEN,
-    )
-    async with a_scene(tmp_path, OpenFeederOptions(gatekeeper=gatekeeper)) as scene:
+    async with a_scene(
+        tmp_path,
+        openfeeder_excluded_paths=("/checkout", "/admin/"),
+        openfeeder_excluded_types=("audio",),
+        openfeeder_authors="hidden",
+    ) as scene:
         feed = await scene.feeds.add()
         audio = Link(
             href="https://example.org/a.mp3", rel="enclosure", type="audio/mp3"
@@ -495,7 +485,7 @@ async def test_excluded_paths_types_and_authors_are_nowhere(tmp_path: Path) -> N
 
 
 async def test_switched_off_it_is_not_there(tmp_path: Path) -> None:
-    async with a_scene(tmp_path, OpenFeederOptions(is_on=False)) as scene:
+    async with a_scene(tmp_path, openfeeder="off") as scene:
         for path in (URL, "/.well-known/openfeeder.json"):
             answer = await scene.http.get(path)
             assert answer.status_code == 404
@@ -624,12 +614,7 @@ async def test_pages_of_any_site_may_read(scene: Scene) -> None:
 
 
 async def test_too_many_requests_are_told_when_to_return(tmp_path: Path) -> None:
-    rate = Rate(per_second=0.1, burst=2.0)
-
-    def limits(hub: Hub) -> RateLimits:
-        return RateLimits(RequestLimits(of_address=rate), hub.clock, hub.metrics)
-
-    async with a_scene(tmp_path, limits=limits) as scene:
+    async with a_scene(tmp_path, rate_limit_address=12) as scene:
         now = int(scene.hub.clock.now().timestamp())
         left = []
         for _ in range(2):
@@ -642,9 +627,9 @@ async def test_too_many_requests_are_told_when_to_return(tmp_path: Path) -> None
         assert refused.status_code == 429
         assert faults("error", refused.json()) == []
         assert refused.json()["error"]["code"] == "RATE_LIMITED"
-        assert refused.headers["retry-after"] == "10"
+        assert refused.headers["retry-after"] == "5"
         assert refused.headers["x-ratelimit-remaining"] == "0"
-        assert int(refused.headers["x-ratelimit-reset"]) == now + 10
+        assert int(refused.headers["x-ratelimit-reset"]) == now + 5
         assert (await scene.http.post(f"{URL}/update", json={})).status_code == 429
 
 
@@ -671,10 +656,7 @@ async def test_whatever_else_goes_wrong_is_told_in_the_envelope(scene: Scene) ->
         hub.storage, hub.clock, "http://hub.example", ranker=BrokenRanker()
     )
     application = create_application(replace(hub.services, openfeeder=broken), TOKEN)
-    transport = httpx2.ASGITransport(application)
-    async with httpx2.AsyncClient(
-        transport=transport, base_url="http://hub.example"
-    ) as client:
+    async with client_of(application) as client:
         answer = await client.get(URL, params={"q": "content"})
     assert answer.status_code == 500
     assert faults("error", answer.json()) == []
@@ -728,8 +710,7 @@ async def test_hints_take_a_token_and_a_body_of_their_form(scene: Scene) -> None
 
 
 async def test_a_hint_whose_text_is_not_utf_8_is_refused(scene: Scene) -> None:
-    token = {"Authorization": f"Bearer {TOKEN}"}
     body = b'{"urls": ["\xed\xa0\x80"]}'
-    refused = await scene.http.post(f"{URL}/update", content=body, headers=token)
+    refused = await scene.http.post(f"{URL}/update", content=body, headers=ADMIN)
     assert refused.status_code == 400
     assert faults("error", refused.json()) == []

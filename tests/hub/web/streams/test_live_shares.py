@@ -12,13 +12,11 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from hub.limits.token_bucket import Rate
 from hub.services.token_authentication import CreateToken
-from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import TokenScope
-from tests.support.clock import ManualClock
+from tests.support.admin import ADMIN_LOGIN
 from tests.support.event_stream import EventClient
-from tests.support.live_hub import ADMIN, LiveHub, live_hub
+from tests.support.live_hub import LiveHub, live_hub
 from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
@@ -29,8 +27,9 @@ PROXIES = (ip_network("127.0.0.1"),)
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
     """Of 8 connections an address may hold 2, and an account 4."""
-    limits = RateLimits(RequestLimits(trusted_proxies=PROXIES))
-    shared = live_hub(tmp_path, most_connections=8, stream_share=25, limits=limits)
+    shared = live_hub(
+        tmp_path, stream_connections=8, stream_share=25, trusted_proxies=PROXIES
+    )
     async with shared as hub:
         await hub.add_feed(NEWS)
         yield hub
@@ -116,7 +115,7 @@ async def test_long_polls_and_streams_of_documents_count_among_them(
 @pytest.mark.parametrize("account", ["admin", "operator"])
 async def test_the_operator_may_have_all_of_them(hub: LiveHub, account: str) -> None:
     if account == "admin":
-        login = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+        login = ADMIN_LOGIN
     else:
         login = await a_login(hub, account)
     header = {"Authorization": f"Basic {login}"}
@@ -125,12 +124,10 @@ async def test_the_operator_may_have_all_of_them(hub: LiveHub, account: str) -> 
 
 
 async def test_a_stream_of_many_topics_counts_as_many_requests(tmp_path: Path) -> None:
-    rate = Rate(per_second=0.1, burst=4.0)
-    limits = RateLimits(RequestLimits(of_address=rate), ManualClock())
-    async with live_hub(tmp_path, limits=limits) as hub:
+    async with live_hub(tmp_path, rate_limit_address=24) as hub:
         topics = "".join(f"&topic=https://{number}.example/" for number in range(21))
         assert (await hub.ask(f"/stream?{topics}")).status == 404  # as three
         refused = await hub.ask(f"/stream?{topics}")
-        assert (refused.status, refused.headers["retry-after"]) == (429, "20")
+        assert (refused.status, refused.headers["retry-after"]) == (429, "5")
         assert (await hub.ask(LISTEN)).status == 404  # as one
         assert (await hub.ask(LISTEN)).status == 429

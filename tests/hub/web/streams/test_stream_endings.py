@@ -14,18 +14,14 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from hub.live.live_watch import LiveWatch
 from hub.services.feed_requests import EditFeed
 from hub.services.token_authentication import CreatedToken, CreateToken
 from storage.records import Credentials, FeedState, TokenScope
+from tests.support.admin import ADMIN
 from tests.support.event_stream import EventClient
-from tests.support.live_hub import (
-    ADMIN,
-    START,
-    LiveHub,
-    live_hub,
-    next_message,
-    titles,
-)
+from tests.support.live_hub import START, LiveHub, live_hub, next_message, titles
+from tests.support.waiting import in_background
 
 NEWS = "https://example.org/news"
 OTHER = "https://example.org/other"
@@ -42,9 +38,12 @@ async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
 @pytest.fixture
 async def watchful(tmp_path: Path) -> AsyncIterator[LiveHub]:
     """A hub that looks by itself, without being told of a change."""
-    async with live_hub(tmp_path, watch_seconds=0.05) as hub:
+    async with live_hub(tmp_path) as hub:
         await add_feeds(hub)
-        yield hub
+        storage = hub.hub.storage
+        watch = LiveWatch(hub.hub.built.live, storage.feeds, storage.tokens, 0.05)
+        async with in_background(watch.run):
+            yield hub
 
 
 async def add_feeds(hub: LiveHub) -> None:
@@ -187,12 +186,11 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
 ) -> None:
     may, may_not = await new_token(hub), await new_token(hub, TokenScope.LIST)
     await hub.subscribe(NEWS, may.token.account.id)
-    admin = {"Authorization": f"Bearer {ADMIN}"}
     async with (
         hub.connect(NEWS) as stranger,
         hub.connect(NEWS, authorization=of(may_not)) as without_right,
         hub.connect(NEWS, authorization=of(may)) as reader,
-        connect(hub.url(NEWS), additional_headers=admin) as operator,
+        connect(hub.url(NEWS), additional_headers=ADMIN) as operator,
     ):
         events = await listen(hub, NEWS)
         for client in (stranger, without_right, reader, operator):
@@ -213,10 +211,9 @@ async def test_a_feed_that_takes_credentials_is_gone_for_all_but_the_operator(
 ) -> None:
     token = await new_token(hub)
     await hub.subscribe(NEWS, token.token.account.id)
-    admin = {"Authorization": f"Bearer {ADMIN}"}
     async with (
         hub.connect(NEWS, authorization=of(token)) as reader,
-        connect(hub.url(NEWS), additional_headers=admin) as operator,
+        connect(hub.url(NEWS), additional_headers=ADMIN) as operator,
     ):
         for client in (reader, operator):
             await next_message(client)

@@ -13,12 +13,10 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from hub.limits.token_bucket import Rate
 from hub.services.token_authentication import CreateToken
-from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import RecordKind, TokenScope
-from tests.support.clock import ManualClock
-from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message, titles
+from tests.support.admin import ADMIN_LOGIN, TOKEN
+from tests.support.live_hub import LiveHub, live_hub, next_message, titles
 
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"
@@ -233,18 +231,14 @@ async def test_leaving_a_topic_nobody_listens_to_is_an_error(hub: LiveHub) -> No
     assert (told["error"], told["id"]) == ("not_subscribed", 1)
 
 
-async def test_the_topics_of_a_connection_are_counted(
-    tmp_path: Path,
-) -> None:
-    async with live_hub(tmp_path, most_topics=1) as hub:
-        await hub.add_feed(NEWS)
-        await hub.add_feed(OTHER)
-        async with hub.connect(NEWS) as client:
-            await next_message(client)
-            await say(client, type="subscribe", topic=OTHER)
-            assert (await next_message(client))["error"] == "too_many_topics"
-            await say(client, type="subscribe", topic=NEWS)
-            assert (await next_message(client))["type"] == "subscribed"
+async def test_the_topics_of_a_connection_are_counted(hub: LiveHub) -> None:
+    hub.hub.services.live.most_topics = 1
+    async with hub.connect(NEWS) as client:
+        await next_message(client)
+        await say(client, type="subscribe", topic=OTHER)
+        assert (await next_message(client))["error"] == "too_many_topics"
+        await say(client, type="subscribe", topic=NEWS)
+        assert (await next_message(client))["type"] == "subscribed"
 
 
 # --- who may ------------------------------------------------------------------------
@@ -254,9 +248,7 @@ def basic(user: str, token: str) -> str:
     return base64.b64encode(f"{user}:{token}".encode()).decode()
 
 
-@pytest.mark.parametrize(
-    "header", [f"Bearer {ADMIN}", f"Basic {basic('admin', ADMIN)}"]
-)
+@pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"Basic {ADMIN_LOGIN}"])
 async def test_the_admin_token_opens_private_topics(hub: LiveHub, header: str) -> None:
     headers = {"Authorization": header}
     async with connect(hub.url(SECRET), additional_headers=headers) as client:
@@ -287,11 +279,11 @@ async def test_a_token_that_opens_nothing_is_closed_for_good(hub: LiveHub) -> No
 
 
 async def test_a_stream_that_is_not_open_takes_a_token(tmp_path: Path) -> None:
-    async with live_hub(tmp_path, is_stream_open=False) as hub:
+    async with live_hub(tmp_path, open_stream="off") as hub:
         await hub.add_feed(NEWS)
         async with hub.connect(NEWS) as client:
             assert await closing(client) == (3500, "not authorized")
-        headers = {"Authorization": f"Basic {basic('admin', ADMIN)}"}
+        headers = {"Authorization": f"Basic {ADMIN_LOGIN}"}
         async with connect(hub.url(NEWS), additional_headers=headers) as client:
             assert (await next_message(client))["type"] == "subscribed"
 
@@ -300,7 +292,7 @@ async def test_another_site_cannot_use_the_credentials_a_browser_keeps(
     hub: LiveHub,
 ) -> None:
     foreign = {"Origin": "https://evil.example"}
-    known = {"Authorization": f"Basic {basic('admin', ADMIN)}"}
+    known = {"Authorization": f"Basic {ADMIN_LOGIN}"}
     with pytest.raises(InvalidStatus) as refused:
         await connect(hub.url(SECRET), additional_headers={**foreign, **known})
     assert refused.value.response.status_code == 403
@@ -370,7 +362,10 @@ async def test_who_takes_nothing_is_closed_and_delays_nobody(hub: LiveHub) -> No
 async def test_a_hub_that_is_full_answers_503(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with live_hub(tmp_path, most_connections=1) as hub, hub.connect() as client:
+    async with (
+        live_hub(tmp_path, stream_connections=1, stream_share=100) as hub,
+        hub.connect() as client,
+    ):
         await client.ping()
         with pytest.raises(InvalidStatus) as refused:
             await hub.connect()
@@ -380,9 +375,7 @@ async def test_a_hub_that_is_full_answers_503(
 
 
 async def test_a_token_and_an_address_are_counted_apart(tmp_path: Path) -> None:
-    once = Rate(per_second=0.001, burst=1.0)
-    limits = RateLimits(RequestLimits(of_token=once, of_address=once), ManualClock())
-    async with live_hub(tmp_path, limits=limits) as hub:
+    async with live_hub(tmp_path, rate_limit_token=1, rate_limit_address=1) as hub:
         made = await hub.hub.services.tokens.create(
             CreateToken(account="ada", scopes=frozenset({TokenScope.RETRIEVE}))
         )

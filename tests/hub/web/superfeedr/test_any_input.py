@@ -14,7 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hub.web.application import create_application
 from tests.hub.web.superfeedr.conftest import make_token
 from tests.support.services import open_hub
 
@@ -127,9 +126,8 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
             stack.enter_async_context(open_hub(tmp_path_factory.mktemp("hub")))
         )
         token = runner.run(make_token(hub))
-        application = create_application(hub.services, "the admin token")
         client = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(application, raise_app_exceptions=True),
+            transport=httpx2.ASGITransport(hub.application, raise_app_exceptions=True),
             base_url="http://hub.example",
             auth=("me", token),
         )

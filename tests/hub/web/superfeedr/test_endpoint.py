@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from storage.records import TokenScope
-from tests.hub.web.conftest import TOKEN
 from tests.hub.web.superfeedr.conftest import make_token
+from tests.support.admin import ADMIN, ADMIN_LOGIN
 from tests.support.services import Hub
 
 ALL = {"subscribe": True, "unsubscribe": True, "list": True, "retrieve": True}
@@ -279,12 +279,11 @@ async def test_by_post_a_token_in_the_header_changes_what_it_may(
 async def test_the_admin_token_is_not_taken_in_a_query_string(
     anybody: httpx2.AsyncClient, path: str, name: str
 ) -> None:
-    login = base64.b64encode(f"admin:{TOKEN}".encode()).decode()
     headers = {"Accept": "*/*"}
-    answer = await anybody.get(f"{path}&{name}={login}", headers=headers)
+    answer = await anybody.get(f"{path}&{name}={ADMIN_LOGIN}", headers=headers)
     assert answer.status_code == 403
     assert "query string" in answer.text
-    form = {"authorization": login, "hub.mode": "authenticate"}
+    form = {"authorization": ADMIN_LOGIN, "hub.mode": "authenticate"}
     assert (await anybody.post("/", data=form)).status_code == 200
 
 
@@ -292,7 +291,7 @@ async def test_the_admin_token_is_not_taken_in_a_query_string(
 async def test_the_admin_token_opens_no_jsonp(
     client: httpx2.AsyncClient, method: str
 ) -> None:
-    bearer = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
+    bearer = {**ADMIN, "Accept": "application/json"}
     answer = await client.request(method, SCRIPT, headers=bearer)
     assert "the admin token is not for scripts" in answer.text
     assert '"status":403' in answer.text

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import httpx2
 import orjson
 import pytest
 
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import NotificationBody
-from hub.services.entry_retrieval import FETCHED_AT_ONCE
+from hub.delivery.redelivery import Redeliveries
+from hub.http import Request
+from hub.services.entry_retrieval import FETCHED_AT_ONCE, ReplayService
 from hub.services.token_authentication import CreateToken
-from storage.records import FeedStatistics, Format, TokenScope
-from tests.hub.web.conftest import TOKEN
+from hub.web.application import create_application
+from storage.records import FeedStatistics, Format, Subscription, TokenScope
+from tests.support.admin import TOKEN
+from tests.support.application_client import client_of
 from tests.support.golden import read_xml
 from tests.support.library import CALLBACK, START, Library, id_of, topic_of
-from tests.support.services import Hub
+from tests.support.services import HUB_URL, PUBLIC_URL, Hub
+from tests.support.waiting import eventually, in_background
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SUPERFEEDR = "{http://superfeedr.com/xmpp-pubsub-ext}"
@@ -498,8 +505,8 @@ async def test_a_search_looks_past_what_must_not_be_seen(
 # --- replay ---
 
 
-def replayed(document: NotificationBody) -> list[str]:
-    return [item["title"] for item in orjson.loads(document.body)["items"]]
+def replayed(request: Request) -> list[str]:
+    return [item["title"] for item in orjson.loads(request.body or b"")["items"]]
 
 
 async def test_the_last_entry_is_replayed_to_the_callback(
@@ -508,10 +515,10 @@ async def test_the_last_entry_is_replayed_to_the_callback(
     answer = await ask("replay", hub_topic=news, hub_callback=CALLBACK)
 
     assert answer.status_code == 204
-    ((subscription, document),) = hub.redeliveries.sent
-    assert subscription.callback == CALLBACK
-    assert document.content_type == "application/json; charset=utf-8"
-    assert replayed(document) == ["d"]
+    [sent] = hub.network.requests
+    assert (sent.method, sent.url) == ("POST", CALLBACK)
+    assert sent.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert replayed(sent) == ["d"]
 
 
 async def test_as_many_entries_are_replayed_as_asked_for(
@@ -521,7 +528,7 @@ async def test_as_many_entries_are_replayed_as_asked_for(
     assert (await ask("replay", count="3", **asked)).status_code == 204
     assert (await ask("replay", count="50", **asked)).status_code == 204
 
-    assert [len(replayed(each)) for _, each in hub.redeliveries.sent] == [3, 4]
+    assert [len(replayed(each)) for each in hub.network.requests] == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -536,7 +543,7 @@ async def test_a_replay_to_the_null_device_is_sent_to_nobody(
     answer = await ask("replay", hub_topic=news, hub_callback=null_device)
 
     assert answer.status_code == 204
-    assert hub.redeliveries.sent == []
+    assert hub.network.requests == []
 
 
 async def test_an_async_replay_is_answered_before_it_is_sent(
@@ -545,10 +552,31 @@ async def test_an_async_replay_is_answered_before_it_is_sent(
     asked = {"hub_topic": news, "hub_callback": CALLBACK, "async": "true"}
 
     assert (await ask("replay", **asked)).status_code == 204
-    assert (len(hub.redeliveries.sent), len(hub.redeliveries.later)) == (0, 1)
+    assert hub.network.requests == []
+    async with in_background(hub.built.background["replays"]):
+        await eventually(lambda: hub.network.urls == [CALLBACK])
 
-    hub.redeliveries.refusal = "too many"
-    assert (await ask("replay", **asked)).status_code == 503
+
+class FullQueue(Redeliveries):
+    def send_later(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> bool:
+        return False
+
+
+async def test_an_async_replay_is_refused_while_too_many_wait(
+    hub: Hub, library: Library, news: str
+) -> None:
+    full = FullQueue(hub.network, hub.clock, HUB_URL, NotificationCounter())
+    replays = ReplayService(hub.storage, hub.services.retrieval, full, PUBLIC_URL)
+    application = create_application(replace(hub.services, replays=replays), TOKEN)
+    asked = {"hub.mode": "replay", "hub.topic": news, "hub.callback": CALLBACK}
+    async with client_of(application) as client:
+        refused = await client.post(
+            "/", data={**asked, "async": "true"}, auth=("me", library.token)
+        )
+
+    assert refused.status_code == 503
 
 
 @pytest.mark.parametrize(
@@ -564,8 +592,8 @@ async def test_a_replay_has_the_format_of_the_subscription(
 
     await ask("replay", hub_topic=topic_of("news"), hub_callback=CALLBACK)
 
-    ((_, document),) = hub.redeliveries.sent
-    assert document.content_type == content_type
+    [sent] = hub.network.requests
+    assert sent.headers["Content-Type"] == content_type
 
 
 async def test_an_answer_that_is_known_is_not_sent_again(
@@ -590,14 +618,14 @@ async def test_a_document_that_is_not_kept_is_replayed_as_atom(
 
     await ask("replay", hub_topic=topic_of("news"), hub_callback=CALLBACK)
 
-    ((_, document),) = hub.redeliveries.sent
-    assert document.content_type == "application/atom+xml"
+    [sent] = hub.network.requests
+    assert sent.headers["Content-Type"] == "application/atom+xml"
 
 
 async def test_a_callback_that_does_not_take_a_replay_is_422_with_the_reason(
     ask: Ask, hub: Hub, news: str
 ) -> None:
-    hub.redeliveries.refusal = "it answered 500"
+    hub.network.scripts = [500]
 
     answer = await ask("replay", hub_topic=news, hub_callback=CALLBACK)
 

@@ -250,7 +250,7 @@ async def test_a_stream_ends_when_its_token_is_revoked(
 
 
 async def test_there_are_only_so_many_streams(tmp_path: Path) -> None:
-    async with live_hub(tmp_path, most_connections=1) as hub:
+    async with live_hub(tmp_path, stream_connections=1, stream_share=100) as hub:
         library = await Library.open(hub.hub)
         await library.add_feed("news")
         first = await ask(hub, library, wait="stream", format="json")

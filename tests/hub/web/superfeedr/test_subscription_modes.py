@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
+from hub.http.network_errors import Unreachable
 from hub.services.account_subscriptions import ROOM_OF_ACCOUNTS
 from hub.services.open_hub_requests import MOST_PENDING, MOST_PENDING_OF_HOST
-from hub.websub.callback_challenge import ChallengeReply
 from storage.records import (
     ANONYMOUS,
     Format,
@@ -21,25 +21,15 @@ from storage.records import (
     SubscriptionState,
     Verification,
     VerificationMode,
-    VerificationTry,
 )
 from tests.hub.web.superfeedr.conftest import Ask, make_token
+from tests.support.fake_network import Script, Scripted, agree
 from tests.support.library import Library, topic_of
-from tests.support.services import START, Hub
+from tests.support.services import Hub
 
 TOPIC = "https://example.org/feed.xml"
 CALLBACK = "https://you.example/callback?id=1"
-REFUSED = ChallengeReply(
-    is_confirmed=False, is_final=True, last=VerificationTry(at=START, status=404)
-)
-CONFIRMED = ChallengeReply(
-    is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
-)
-SILENT = ChallengeReply(
-    is_confirmed=False,
-    is_final=False,
-    last=VerificationTry(at=START, reason="the connection was refused"),
-)
+SILENT = Unreachable("the connection was refused")
 
 
 async def subscribed(hub: Hub) -> list[Subscription]:
@@ -63,7 +53,7 @@ async def test_subscribing_is_204_and_asks_nobody(hub: Hub, ask: Ask) -> None:
     assert made.algorithm == "sha1+sha256"
     assert made.format is Format.BY_TOPIC
     assert made.lease_end is None
-    assert not hub.asker.asked
+    assert not hub.network.requests
 
 
 async def test_an_unknown_feed_is_fetched_before_the_answer_and_private(
@@ -172,15 +162,16 @@ async def test_as_many_entries_as_asked_for_are_the_answer(hub: Hub, ask: Ask) -
 async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
     answer = await ask(**wanted(hub_verify="sync", hub_verify_token="vt"))
     assert answer.status_code == 204
-    [asked] = hub.asker.asked
-    assert (asked.verify_token, asked.lease_seconds) == ("vt", 315_359_999)
+    [asked] = hub.network.queries
+    assert asked["hub.verify_token"] == "vt"
+    assert asked["hub.lease_seconds"] == "315359999"
     assert len(await subscribed(hub)) == 1
 
 
 @pytest.mark.parametrize(
     ("reply", "wording"),
     [
-        (REFUSED, f"Your callback {CALLBACK} didn't echo the challenge."),
+        (404, f"Your callback {CALLBACK} didn't echo the challenge."),
         (
             SILENT,
             "We could not verify your callback Error: the connection was refused",
@@ -188,9 +179,9 @@ async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
     ],
 )
 async def test_a_callback_that_does_not_confirm_is_422(
-    hub: Hub, ask: Ask, reply: ChallengeReply, wording: str
+    hub: Hub, ask: Ask, reply: Scripted, wording: str
 ) -> None:
-    hub.asker.reply = reply
+    hub.network.scripts = [reply]
     answer = await ask(**wanted(hub_verify="sync"))
     assert answer.status_code == 422
     assert wording in answer.text
@@ -202,7 +193,7 @@ async def test_a_callback_that_hangs_is_not_waited_for_for_ever(
     hub: Hub, ask: Ask
 ) -> None:
     hub.services.superfeedr.confirm_seconds = 0.01
-    hub.asker.hangs = True
+    hub.network.gate.clear()
     answer = await ask(**wanted(hub_verify="sync"))
     assert answer.status_code == 422
     assert "Error: ETIMEDOUT" in answer.text
@@ -227,7 +218,7 @@ async def test_async_is_202_once_the_wish_is_stored_with_all_that_was_asked(
         )
     )
     assert answer.status_code == 202
-    assert hub.asker.asked == []
+    assert hub.network.requests == []
     assert await subscribed(hub) == []
     [stored] = await put_off(hub)
     assert (stored.topic, stored.callback) == (TOPIC, CALLBACK)
@@ -318,7 +309,7 @@ async def test_the_null_device_is_listed_and_never_told(
     [made] = await subscribed(hub)
     head = (await hub.storage.log.end()).position
     assert made.from_position > head + 10**12
-    assert not hub.asker.asked
+    assert not hub.network.requests
 
 
 @pytest.mark.parametrize(
@@ -401,7 +392,7 @@ async def test_what_was_never_subscribed_may_be_ended_as_what_was(
 ) -> None:
     answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC, hub_callback=callback)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert not hub.asker.asked
+    assert not hub.network.requests
     assert await hub.storage.feeds.find(TOPIC) is None
 
 
@@ -418,11 +409,11 @@ async def test_ending_what_never_was_is_put_off_like_anything_else(
     assert "If there is such a subscription" in answer.text
 
 
-@pytest.mark.parametrize(("reply", "status"), [(CONFIRMED, 204), (REFUSED, 422)])
+@pytest.mark.parametrize(("reply", "status"), [(agree, 204), (404, 422)])
 async def test_ending_what_never_was_is_as_its_callback_says_if_that_is_asked_for(
-    hub: Hub, ask: Ask, reply: ChallengeReply, status: int
+    hub: Hub, ask: Ask, reply: Script, status: int
 ) -> None:
-    hub.asker.reply = reply
+    hub.network.scripts = [reply]
     answer = await ask(
         hub_mode="unsubscribe",
         hub_topic=TOPIC,
@@ -430,7 +421,7 @@ async def test_ending_what_never_was_is_as_its_callback_says_if_that_is_asked_fo
         hub_verify="sync",
     )
     assert answer.status_code == status
-    assert [each.mode for each in hub.asker.asked] == ["unsubscribe"]
+    assert [each["hub.mode"] for each in hub.network.queries] == ["unsubscribe"]
 
 
 async def test_who_is_to_be_asked_must_be_named(hub: Hub, ask: Ask) -> None:
@@ -440,7 +431,7 @@ async def test_who_is_to_be_asked_must_be_named(hub: Hub, ask: Ask) -> None:
     assert "hub.callback" in answer.text
     sure = await ask(**{**wanted(hub_verify="sync"), "hub_mode": "unsubscribe"})
     assert sure.status_code == 204
-    assert hub.asker.asked[0].mode == "unsubscribe"
+    assert hub.network.queries[0]["hub.mode"] == "unsubscribe"
 
 
 async def test_accounts_do_not_touch_each_others_subscriptions(

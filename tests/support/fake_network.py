@@ -1,0 +1,105 @@
+"""The network as a test says it is: it answers without sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import TypeAlias
+from urllib.parse import parse_qs, urlsplit
+
+from msgspec.structs import replace
+
+from hub.http import Answer, Purpose, Request
+from hub.http.response_parser import AnswerHeaders
+
+Scripted: TypeAlias = Answer | int | Exception
+"""An answer; the status of one that says no more; or what is raised."""
+Script: TypeAlias = Scripted | Callable[[Request], Scripted | Awaitable[Scripted]]
+
+
+def answered(
+    status: int = 200,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    *,
+    complete: bool = True,
+) -> Answer:
+    fields = [(k.lower().encode(), v.encode()) for k, v in (headers or {}).items()]
+    return Answer(
+        url="",
+        status=status,
+        headers=AnswerHeaders(fields),
+        body=body,
+        complete=complete,
+        milliseconds=7,
+    )
+
+
+def is_named_exempt(host: str) -> bool:
+    return host.endswith(".exempt")
+
+
+class FakeNetwork:
+    """Answers requests with ``scripts`` in turn, of which the last one stays; those for
+    a URL of ``at`` with what is there. While ``gate`` is closed all requests hang."""
+
+    def __init__(
+        self, *scripts: Script, exempts: Callable[[str], bool] = is_named_exempt
+    ) -> None:
+        """``exempts``: which hosts are not paced."""
+        self.scripts = list(scripts) or [200]
+        self.at: dict[str, Script] = {}
+        self.requests: list[Request] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._exempts = exempts
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return self._exempts(host)
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        await self.gate.wait()
+        script = self.at.get(request.url) or self._next()
+        scripted = script(request) if callable(script) else script
+        if isawaitable(scripted):
+            scripted = await scripted
+        if isinstance(scripted, Exception):
+            raise scripted
+        if isinstance(scripted, int):
+            scripted = answered(scripted)
+        return replace(scripted, url=request.url)
+
+    def _next(self) -> Script:
+        return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+
+    def of(self, method: str) -> list[Request]:
+        return [each for each in self.requests if each.method == method]
+
+    @property
+    def urls(self) -> list[str]:
+        return [each.url for each in self.requests]
+
+    @property
+    def queries(self) -> list[dict[str, str]]:
+        """Of all requests; of a repeated parameter the last."""
+        return [_last(urlsplit(url).query) for url in self.urls]
+
+    @property
+    def forms(self) -> list[dict[str, str]]:
+        """What was posted, if it was forms."""
+        return [_last((each.body or b"").decode()) for each in self.requests]
+
+
+def _last(pairs: str) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(pairs).items()}
+
+
+def agree(request: Request) -> Scripted:
+    """Callbacks want what they are asked about and take what they are told; there is
+    nothing to be read anywhere."""
+    asked = _last(urlsplit(request.url).query)
+    if "hub.challenge" in asked:
+        return answered(body=asked["hub.challenge"].encode())
+    return 404 if request.method == "GET" else 200
