@@ -17,7 +17,7 @@ from tests.support.storage_scene import Scene, at
 async def retrying(hub: Hub) -> Subscription:
     """A retrying subscription; another has a dead letter, the first of all."""
     scene = Scene(hub.storage)
-    given_up = await scene.straggle(await scene.add_feed("a"))
+    given_up = await scene.subscribe_retrying(await scene.add_feed("a"))
     (claimed,) = await scene.claim_retrying(at(5))
     first = Position(claimed.position + 1)
     dead_letter = NewDeadLetter(
@@ -29,7 +29,7 @@ async def retrying(hub: Hub) -> Subscription:
         at=hub.clock.now(),
     )
     await scene.flush(given_up=(dead_letter,))
-    return await scene.straggle(await scene.add_feed("b"))
+    return await scene.subscribe_retrying(await scene.add_feed("b"))
 
 
 async def get(client: httpx2.AsyncClient, path: str) -> dict[str, Any]:
