@@ -38,14 +38,15 @@ async def measure_growth(
     targets: Mapping[str, float] | None = None,
     opened: Callable[[Path, int], Awaitable[Storage]] = open_stored,
     operations: int = OPERATIONS,
+    most: int = MANY,
 ) -> AsyncIterator[Finding]:
     """CPU of each of ``asks``, which are given how many there are; ``what`` there is
     many of, for people. ``targets``: of those that may grow more than twofold.
 
-    ``opened`` makes the hubs.
+    ``opened`` makes the hubs; the large one has ``most``.
     """
     part = size.pick(1, 10, 20)
-    many, few = MANY // part, FEW // part
+    many, few = most // part, FEW // part
     large = await opened(directory / "large.db", many)
     small = await opened(directory / "small.db", few)
     operations = size.pick(operations, operations, 3)

@@ -1,21 +1,32 @@
-"""Listing an account's subscriptions, of which it has a million.
+"""Listing an account's subscriptions, of which it has a million, and feeds, of which
+the hub has a hundred thousand.
 
 The floor is the same with ten thousand: what a page costs must not grow with the
-account.
+account, nor with the hub.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
-from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
+from scripts.benchmarks.stored_hubs import (
+    ACCOUNT,
+    PER_FEED,
+    START,
+    address_of,
+    callback_of,
+    category_of,
+    open_feeds,
+    topic_of,
+)
 from storage.contract import Storage
-from storage.records import Format, ListingSearch
+from storage.records import FeedFilter, FeedHealth, FeedSort, Format, ListingSearch
 
 PAGE: Final = 20
 PART: Final = "page of a part of a callback"
@@ -27,6 +38,36 @@ PAGES: Final = (
     *("page of a callback", "page of a callback's host"),
     PART,
 )
+
+MANY_FEEDS: Final = 100_000
+FEED_PAGE: Final = 100
+FEED_OPERATIONS: Final = 50
+_FAILING: Final = (FeedHealth.FAILING,)
+_SOUGHT: Final = "sought"
+"""Stands for a part of the URL of one of them."""
+FEED_PAGES: Final[Mapping[str, tuple[FeedFilter, FeedSort]]] = {
+    "page of feeds": (FeedFilter(), FeedSort.ID),
+    "page of feeds by URL": (FeedFilter(), FeedSort.URL),
+    "page of failing feeds": (FeedFilter(health=_FAILING), FeedSort.ID),
+    "page of failing feeds, the longest first": (
+        FeedFilter(health=_FAILING),
+        FeedSort.SINCE,
+    ),
+    "page of a category by URL": (FeedFilter(category=category_of(7)), FeedSort.URL),
+    "page of a category's failing feeds": (
+        FeedFilter(health=_FAILING, category=category_of(0)),
+        FeedSort.LAST_SINCE,
+    ),
+    "page of feeds that were otherwise a moment ago": (
+        FeedFilter(after=START + timedelta(seconds=9)),
+        FeedSort.URL,
+    ),
+    "page of feeds with a part of a URL": (FeedFilter(text=_SOUGHT), FeedSort.URL),
+    "page of feeds with a part that all have": (
+        FeedFilter(text="example"),
+        FeedSort.URL,
+    ),
+}
 
 
 async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
@@ -40,6 +81,18 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         targets={PART: OF_PARTS},
     ):
         yield finding
+    (directory / "feeds").mkdir()
+    async for finding in measure_growth(
+        directory / "feeds",
+        "list",
+        {name: partial(_selecting, *asked) for name, asked in FEED_PAGES.items()},
+        "feeds",
+        size,
+        opened=open_feeds,
+        operations=FEED_OPERATIONS,
+        most=MANY_FEEDS,
+    ):
+        yield finding
 
 
 def _listing(name: str, storage: Storage, count: int) -> Ask:
@@ -49,6 +102,19 @@ def _listing(name: str, storage: Storage, count: int) -> Ask:
         search = _search(name, number)
         found = await storage.listings.page(ACCOUNT, search, skip=skip, limit=PAGE)
         assert found.items  # noqa: S101 - or nothing was measured
+
+    return ask
+
+
+def _selecting(wanted: FeedFilter, sort: FeedSort, storage: Storage, _: int) -> Ask:
+    async def ask(number: int) -> None:
+        sought = wanted
+        if wanted.text == _SOUGHT:
+            text = address_of(number + 1).removeprefix("https://")[:10]
+            sought = FeedFilter(text=text)
+        select = storage.feed_selections
+        found = await select.page(sought, sort, after=None, limit=FEED_PAGE)
+        assert found.feeds  # noqa: S101 - or nothing was measured
 
     return ask
 

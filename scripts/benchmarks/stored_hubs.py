@@ -8,10 +8,12 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from protocols.model import Entry, Feed, Text
 from protocols.urls import normal_url
 from storage.packing import pack
-from storage.records import AccountId
+from storage.records import AccountId, Polling, Posting
 from storage.sqlite import open_database
 from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.operations import SqliteStorage
@@ -52,6 +54,61 @@ async def open_stored(path: Path, count: int) -> SqliteStorage:
         _put_listed(connection)
         connection.execute("COMMIT")
     return await open_database(path)
+
+
+CATEGORIES = 50
+_FAILING = 100
+"""Of so many feeds one fails."""
+
+
+def category_of(feed: int) -> str:
+    return f"category {feed % CATEGORIES}"
+
+
+def address_of(feed: int) -> str:
+    """In an order of their own: ids are not to be that of URLs."""
+    return f"https://{feed * 7919 % 1_000_003:06}.example/feed"
+
+
+async def open_feeds(path: Path, count: int) -> SqliteStorage:
+    """A database with so many feeds in fifty categories; of a hundred one fails."""
+    await (await open_database(path)).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN"
+        )
+        connection.executemany(
+            "INSERT INTO feeds (id, url, state, private, section, title, format,"
+            " created_at, fetch_url, credentials, polling, resource_hash, condition,"
+            " condition_since)"
+            " VALUES (?, ?, 'active', 0, ?, ?, 'atom', ?, '', '', ?, ?, ?, ?)",
+            map(_listed_feed, range(1, count + 1)),
+        )
+        connection.execute(
+            "INSERT INTO schedule (feed_id, next_fetch, is_active)"
+            " SELECT id, created_at, 1 FROM feeds"
+        )
+        connection.execute("COMMIT")
+    return await open_database(path)
+
+
+def _listed_feed(feed: int) -> tuple[object, ...]:
+    is_failing = not feed % _FAILING
+    polling = Polling(
+        period=900.0,
+        last_fetch=START,
+        code=500 if is_failing else 200,
+        message="Fetched (ring) 200 900 and parsed 0/20 entries",
+        error="answered 500" if is_failing else "",
+        failures=int(is_failing),
+        failing_since=START if is_failing else None,
+        posting=Posting(weight=3.5, at=START, since=START, habits=bytes(92)),
+    )
+    return (
+        *(feed, address_of(feed), category_of(feed), f"Feed {feed} of many", _NOW),
+        *(msgspec.json.encode(polling), hash_resource(address_of(feed))),
+        *("failing" if is_failing else "ok", _NOW + feed),
+    )
 
 
 def _put_feeds(connection: sqlite3.Connection, count: int) -> None:

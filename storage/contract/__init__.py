@@ -14,6 +14,10 @@ from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStor
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.operations import Storage
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
+from storage.contract.selections import (
+    FeedSelectionStore,
+    SubscriptionSelectionStore,
+)
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -27,6 +31,7 @@ __all__ = [
     "DeliveryStore",
     "DigestStore",
     "EntryStore",
+    "FeedSelectionStore",
     "FeedStore",
     "ListingStore",
     "LogStore",
@@ -38,6 +43,7 @@ __all__ = [
     "SiteStore",
     "StandingStore",
     "Storage",
+    "SubscriptionSelectionStore",
     "SubscriptionStore",
     "TokenStore",
     "TrackStore",

@@ -11,6 +11,10 @@ from storage.contract.deliveries import DeliveryStore
 from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
+from storage.contract.selections import (
+    FeedSelectionStore,
+    SubscriptionSelectionStore,
+)
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -59,6 +63,10 @@ class Storage(Protocol):
     def pages(self) -> PageStore: ...
     @property
     def page_list(self) -> PageListStore: ...
+    @property
+    def feed_selections(self) -> FeedSelectionStore: ...
+    @property
+    def subscription_selections(self) -> SubscriptionSelectionStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -165,6 +165,31 @@ class FeedState(StrEnum):
         return self in (FeedState.GONE, FeedState.DEAD)
 
 
+class FeedHealth(StrEnum):
+    """How a feed is, in a word. Of an active one its last poll tells: its condition."""
+
+    OK = "ok"
+    PUSHED = "pushed"  # its hub pushes what is new: it is polled rarely
+    SLOW = "slow"  # its server took long to answer
+    FAILING = "failing"
+    GONE = "gone"  # the hub gave it up: no longer polled
+    PAUSED = "paused"
+    REMOVED = "removed"
+    TRACK = "track"  # no feed but a track query
+
+    @classmethod
+    def of(cls, state: FeedState, condition: FeedHealth) -> FeedHealth:
+        """Of a feed in that state, whose last poll went so."""
+        if state is FeedState.ACTIVE:
+            return condition
+        return cls.GONE if state.is_stopped else cls(state.value)
+
+
+LISTED_HEALTH = tuple(
+    each for each in FeedHealth if each not in (FeedHealth.REMOVED, FeedHealth.TRACK)
+)
+"""Of feeds that are there."""
+
 FEED_REMOVED = "the feed was removed"
 """Why the subscriptions of a removed feed end; what their subscribers are told."""
 
@@ -299,6 +324,21 @@ class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     removed_at: datetime | None
     polling: Polling
     has_credentials: bool = False
+    condition: FeedHealth = FeedHealth.OK  # how its last poll went
+    condition_since: datetime | None = None  # None: since it was added
+    turned_at: datetime | None = None  # when its state last changed, but for a removal
+
+    @property
+    def health(self) -> FeedHealth:
+        return FeedHealth.of(self.state, self.condition)
+
+    @property
+    def health_since(self) -> datetime:
+        if self.state is FeedState.ACTIVE:
+            return self.condition_since or self.created_at
+        if self.state is FeedState.REMOVED:
+            return self.removed_at or self.created_at
+        return self.turned_at or self.created_at
 
 
 class DueFeed(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import msgspec
 
 from protocols.model import Deletion, Entry, Feed, Status
 from storage.records.feeds import (
+    FeedHealth,
     FeedState,
     FeedStatistics,
     Polling,
@@ -171,6 +172,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     next_fetch: datetime
     polling: Polling
     state: FeedState | None = None
+    condition: FeedHealth | None = None  # how its polls go from now on
     title: str | None = None
     format: str | None = None
     head: Feed | None = None

@@ -26,6 +26,26 @@ class SubscriptionState(StrEnum):
     ENDED = "ended"
 
 
+class SubscriptionHealth(StrEnum):
+    """How a subscription is, in a word."""
+
+    OK = "ok"
+    SLOW = "slow"  # it is behind, and is sent what it lacks
+    FAILING = "failing"  # its callback has not answered with a 2xx
+    PAUSED = "paused"
+    PENDING = "pending"  # not yet verified
+    GONE = "gone"  # ended: its callback answered 410
+    ENDED = "ended"
+
+
+LISTED_SUBSCRIPTIONS = tuple(
+    each
+    for each in SubscriptionHealth
+    if each not in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
+)
+"""Of those that have not ended."""
+
+
 class Format(StrEnum):
     JSON = "json"
     ATOM = "atom"

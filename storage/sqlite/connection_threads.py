@@ -18,6 +18,7 @@ import aiosqlite
 
 from storage.records import Format, RecordKind, Updates
 from storage.secrets import SecretBox
+from storage.sqlite.trigrams import folded
 from storage.subscription_filter import wants
 
 _STATEMENTS_KEPT = 256
@@ -60,6 +61,7 @@ async def open_for_reading(path: Path) -> aiosqlite.Connection:
         cached_statements=_STATEMENTS_KEPT,
     )
     await connection.execute("PRAGMA cache_size = -8192")
+    await connection.create_function("fold", 1, folded, deterministic=True)
     return connection
 
 

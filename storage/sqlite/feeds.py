@@ -417,7 +417,7 @@ def _add(
     if known is None:
         feed_id = _insert(feed, encrypted, now, connection)
     else:
-        _add_again(known, feed, encrypted, connection)
+        _add_again(known, feed, encrypted, now, connection)
     row: Row = connection.execute(_GET, (feed_id,)).fetchone()
     return row, known is None
 
@@ -450,13 +450,18 @@ def _insert(
 
 
 def _add_again(
-    feed_id: int, feed: NewFeed, encrypted: str, connection: sqlite3.Connection
+    feed_id: int,
+    feed: NewFeed,
+    encrypted: str,
+    now: int,
+    connection: sqlite3.Connection,
 ) -> None:
     """``next_fetch`` stays: a re-add is no reason to fetch early. One that was removed
     has all that it had, but counts as not fetched yet: it may be another by now."""
     connection.execute(
-        "UPDATE feeds SET state = 'active' WHERE id = ? AND state IN ('gone', 'dead')",
-        (feed_id,),
+        "UPDATE feeds SET state = 'active', turned_at = ?"
+        " WHERE id = ? AND state IN ('gone', 'dead')",
+        (now, feed_id),
     )
     connection.execute(
         "UPDATE feeds SET polling = iif(polling <> x'',"
@@ -464,9 +469,11 @@ def _add_again(
         " private = :private OR credentials <> '' OR :sent <> '',"
         " section = CASE :section WHEN '' THEN section ELSE :section END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
-        " state = 'active', removed_at = NULL WHERE id = :id AND state = 'removed'",
+        " state = 'active', turned_at = :now, removed_at = NULL"
+        " WHERE id = :id AND state = 'removed'",
         {
             "id": feed_id,
+            "now": now,
             "private": feed.private,
             "section": feed.section,
             "sent": encrypted,
@@ -516,6 +523,7 @@ def _set_state(
     ).fetchone()
     connection.execute(
         "UPDATE feeds SET state = :state,"
+        " turned_at = iif(state = :state, turned_at, :now),"
         " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
         " WHERE id = :id",
         parameters,

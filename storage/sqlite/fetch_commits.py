@@ -68,6 +68,7 @@ class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
     feed_id: int
     at: int
     feed: dict[str, object]  # parameters of the feed's own rows
+    turn: dict[str, object] | None  # of its state and health; None: as they were
     entries: tuple[EncodedEntry, ...]
     records: tuple[EncodedRecord, ...]
     seen: bytes | None
@@ -130,11 +131,10 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
             "polling": msgspec.json.encode(fetch.polling),
             "fetch_url": fetch.polling.fetch_url,
             "unlisted": fetch.polling.unlisted,
-            "state": fetch.state,
             "title": fetch.title,
             "format": fetch.format,
-            "removed_at": at if fetch.state == "removed" else None,
         },
+        turn=_encode_turn(fetch, at),
         entries=tuple(_encode_entries(fetch, values, at, last_records)),
         records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
         seen=fetch.seen,
@@ -152,6 +152,17 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         if fetch.push
         else None,
     )
+
+
+def _encode_turn(fetch: FetchCommit, at: int) -> dict[str, object] | None:
+    if fetch.state is None and fetch.condition is None:
+        return None
+    return {
+        "id": fetch.feed_id,
+        "at": at,
+        "state": fetch.state,
+        "condition": fetch.condition,
+    }
 
 
 def _encode_entries(
@@ -427,6 +438,17 @@ def _refer(
 
 # --- the unit of work ---
 
+_TURN: Final = """
+UPDATE feeds SET
+    turned_at = iif(state = coalesce(:state, state), turned_at, :at),
+    removed_at = iif(:state = 'removed', :at, removed_at),
+    state = coalesce(:state, state),
+    condition_since = iif(condition = coalesce(:condition, condition),
+        condition_since, :at),
+    condition = coalesce(:condition, condition)
+WHERE id = :id
+"""
+
 
 def apply_commit(
     commit: EncodedCommit, connection: sqlite3.Connection
@@ -438,17 +460,18 @@ def apply_commit(
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
         " unlisted = :unlisted,"
-        " state = coalesce(:state, state),"
         # The name it was given stands while it has none of its own.
         " title = CASE :title WHEN '' THEN coalesce("
         "(SELECT title FROM given_names WHERE feed_id = :id), '')"
         " ELSE coalesce(:title, title) END,"
-        " format = coalesce(:format, format), removed_at = :removed_at"
+        " format = coalesce(:format, format)"
         " WHERE id = :id AND state <> 'removed'",
         commit.feed,
     )
     if not updated.rowcount:
         return None
+    if commit.turn is not None:  # apart, for its columns are in many indexes
+        connection.execute(_TURN, commit.turn)
     connection.execute(
         "UPDATE schedule SET next_fetch = :next_fetch, pace = :pace"
         " WHERE feed_id = :id",

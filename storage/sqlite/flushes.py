@@ -21,12 +21,25 @@ from storage.records import (
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import PackedOutcome, acknowledge
-from storage.sqlite.retries import Lease, RetryFate, give_up, move, open_retry
+from storage.sqlite.retries import (
+    Lease,
+    RetryFate,
+    give_up,
+    move,
+    note_conditions,
+    open_retry,
+)
 from storage.sqlite.rows import pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
 """Failed attempts and catch-ups that are kept of each subscription."""
+
+
+_GONE = """
+UPDATE subscriptions SET condition = 'gone'
+WHERE id = ? AND state IN ('pending', 'active')
+"""
 
 
 def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed:
@@ -43,9 +56,11 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
         fate = give_up(given_up, closed, connection)
         fates[given_up.subscription_id] = fate
     for subscription_id, reason in flush.ended:
+        connection.execute(_GONE, (subscription_id,))
         end_all([subscription_id], reason, SubscriptionState.ENDED, at, connection)
     if flush.recovered:
         _recover(flush.recovered, connection)
+    _note_changed(flush, at, connection)
     if flush.advanced:
         _advance(flush.advanced, connection)
     if flush.notified:
@@ -56,6 +71,19 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
         unfinished=_those(RetryFate.UNFINISHED, fates),
         lost=_those(RetryFate.LOST, fates),
     )
+
+
+def _note_changed(
+    flush: DeliveryFlush, at: int, connection: sqlite3.Connection
+) -> None:
+    changed = {
+        *flush.recovered,
+        *(each.subscription_id for each in flush.opened),
+        *(each.subscription_id for each in flush.moved),
+        *(each.subscription_id for each in flush.given_up),
+    }
+    if changed:
+        note_conditions(changed, at, connection)
 
 
 def _acknowledge_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from protocols.urls import normal_url
 from storage.records import AccountId, Bound, ListedSubscription, Listing, ListingSearch
@@ -11,11 +11,10 @@ from storage.secrets import SecretBox
 from storage.sqlite.feed_statistics import read_standing
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key, read_feed, read_subscription
+from storage.sqlite.trigrams import quoted, trigrams_of
 
 Condition = tuple[str, tuple[object, ...]]
 
-MOST_TRIGRAMS = 6
-"""Of what is searched for. Each more costs as much as it spares of reading texts."""
 _FIRST_OF_ACCOUNT = 19_968
 """The first of the characters that stand for an account; see the migration."""
 _COLUMNS = 18
@@ -165,38 +164,16 @@ def _trigrams(account: AccountId, search: ListingSearch) -> str:
         ],
     }
     wanted = [
-        f"{column} : ({' AND '.join(_quoted(each) for each in threes)})"
+        f"{column} : ({' AND '.join(quoted(each) for each in threes)})"
         for column, texts in parts.items()
-        if (threes := _threes(texts))
+        if (threes := trigrams_of(texts))
     ]
     if not wanted:
         return ""
     of_account = "".join(
         chr(_FIRST_OF_ACCOUNT + (account >> bits & 0xFFF)) for bits in (24, 12, 0)
     )
-    return " AND ".join([f"account : {_quoted(of_account)}", *wanted])
-
-
-def _threes(texts: Sequence[str]) -> list[str]:
-    """Trigrams side by side, those with digits first: they are rarer than others.
-
-    The last of a text may overlap the one before it.
-    """
-    found = {
-        text[start : start + 3]
-        for text in texts
-        for start in (*range(0, len(text) - 2, 3), len(text) - 3)
-        if start >= 0
-    }
-    return sorted(found, key=_commonness)[:MOST_TRIGRAMS]
-
-
-def _commonness(three: str) -> tuple[int, str]:
-    return -sum(each.isdigit() for each in three), three
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""').replace("\0", " ") + '"'
+    return " AND ".join([f"account : {quoted(of_account)}", *wanted])
 
 
 def _conditions(search: ListingSearch) -> Iterator[Condition]:

@@ -28,6 +28,10 @@ from storage.sqlite.pushes import SqlitePushes
 from storage.sqlite.readers import Readers
 from storage.sqlite.schema import latest_version
 from storage.sqlite.search import SqliteSearch
+from storage.sqlite.selections import (
+    SqliteFeedSelections,
+    SqliteSubscriptionSelections,
+)
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.stored_entries import SqliteEntries
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
@@ -81,6 +85,8 @@ class SqliteStorage:
         self.pushes = SqlitePushes(self._writer, readers, box)
         self.pages = SqlitePages(self._writer, readers)
         self.page_list = SqlitePageList(readers)
+        self.feed_selections = SqliteFeedSelections(readers)
+        self.subscription_selections = SqliteSubscriptionSelections(readers, box)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

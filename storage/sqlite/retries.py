@@ -6,11 +6,12 @@ Which records a subscription would get is `storage.subscription_filter.wants`, i
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from enum import Enum, auto
 
 from storage.errors import NotFound, StorageBusy
 from storage.records import NewDeadLetter, RetryMoved, RetryOpened
-from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.columns import pack_ids, to_milliseconds
 
 END = 2**63 - 1
 """Above every position."""
@@ -132,6 +133,7 @@ def replay(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE dead SET last = ? WHERE id = ?", (tail, dead_id))
     else:
         connection.execute("DELETE FROM dead WHERE id = ?", (dead_id,))
+    note_conditions([subscription_id], now, connection)
 
 
 def _refuse_if_at_work(subscription_id: int, connection: sqlite3.Connection) -> None:
@@ -204,11 +206,40 @@ def _open(
     )
 
 
-Lease = tuple[int, int]
-"""A subscription and the lease on its retry."""
+# --- how subscriptions are ---
+
+_CONDITIONS = """
+UPDATE subscriptions AS s SET
+    condition_since = iif(s.condition = n.condition, s.condition_since, n.since),
+    condition = n.condition, failure = n.failure
+FROM (
+    SELECT b.id,
+        CASE WHEN b.exhausted OR g.attempts > 0 THEN 'failing'
+            WHEN g.subscription_id IS NOT NULL THEN 'slow' ELSE 'ok' END AS condition,
+        coalesce(g.failing_since, :at) AS since,
+        CASE WHEN g.attempts > 0 OR g.attempts = 0 AND NOT b.exhausted
+            THEN g.last_error WHEN b.exhausted THEN b.failure ELSE '' END AS failure
+    FROM json_each(:ids) a CROSS JOIN subscriptions b ON b.id = a.value
+    LEFT JOIN stragglers g ON g.subscription_id = b.id WHERE b.state = 'active'
+) n WHERE s.id = n.id AND (s.condition, s.failure) <> (n.condition, n.failure)
+"""
+"""``exhausted`` stays until a 2xx, and so does why its last record was given up."""
+
+
+def note_conditions(
+    ids: Collection[int], at: int, connection: sqlite3.Connection
+) -> None:
+    """Note whether they fail, are behind or are well, and since when that is so.
+
+    Called where that may have changed, in the same unit of work.
+    """
+    connection.execute(_CONDITIONS, {"ids": pack_ids(ids), "at": at})
 
 
 # --- outcomes ---
+
+Lease = tuple[int, int]
+"""A subscription and the lease on its retry."""
 
 
 class RetryFate(Enum):
@@ -339,8 +370,8 @@ def give_up(
     _close(given_up.subscription_id, last, connection)
     if not given_up.was_untried:
         connection.execute(
-            "UPDATE subscriptions SET exhausted = 1 WHERE id = ?",
-            (given_up.subscription_id,),
+            "UPDATE subscriptions SET exhausted = 1, failure = ? WHERE id = ?",
+            (given_up.reason, given_up.subscription_id),
         )
     return RetryFate.DONE
 

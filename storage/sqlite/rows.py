@@ -19,6 +19,7 @@ from storage.records import (
     DueFeed,
     EntryId,
     EntryRef,
+    FeedHealth,
     FeedId,
     FeedPush,
     FeedState,
@@ -354,6 +355,7 @@ _polling_decoder = msgspec.json.Decoder(Polling)
 _posting_decoder = msgspec.json.Decoder(_OnlyPosting)
 _NEVER_POLLED = Polling()
 _states = {state.value: state for state in FeedState}
+_conditions = {each.value: each for each in FeedHealth}
 _credentials_decoder = msgspec.json.Decoder(Credentials)
 
 
@@ -372,6 +374,9 @@ def read_feed(row: Row) -> StoredFeed:
         removed_at=from_milliseconds_or_none(row[9]),
         polling=_polling_decoder.decode(row[10]) if row[10] else _NEVER_POLLED,
         has_credentials=bool(row[11]),
+        condition=_conditions[row[12]],
+        condition_since=from_milliseconds_or_none(row[13]),
+        turned_at=from_milliseconds_or_none(row[14]),
     )
 
 
@@ -383,8 +388,9 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
     whether an error is awaited, the standing and the push.
     """
-    encrypted, keeps_document, subscribers, seen, slices, inventory = row[11:17]
-    is_error_awaited = row[17] is not None
+    encrypted = row[11]
+    keeps_document, subscribers, seen, slices, inventory = row[15:20]
+    is_error_awaited = row[20] is not None
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -394,8 +400,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         slices=slices or b"",
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
-        standing=read_standing(row[18:22]),
-        push=read_push(row[22:]),
+        standing=read_standing(row[21:25]),
+        push=read_push(row[25:]),
     )
 
 

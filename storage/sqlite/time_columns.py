@@ -58,8 +58,10 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "digests": {"due": Limit(ahead=_DAY, is_wait=True)},
     "entries": {"sorted_at": HISTORY},
     "feeds": {
+        "condition_since": HISTORY,
         "created_at": HISTORY,
         "removed_at": Limit(among="state = 'removed'"),
+        "turned_at": HISTORY,
     },
     "meta": {"seen_at": Limit()},
     "page_entries": {"dated": HISTORY, "stated": HISTORY},
@@ -92,10 +94,12 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "next_try": Limit(ahead=_DAY, is_wait=True),
     },
     "subscriptions": {
+        "condition_since": HISTORY,
         "created_at": HISTORY,
         "ended_at": Limit(among="state = 'ended'"),
         "former_until": Limit(ahead=_LEASE),
         "lease_end": Limit(ahead=_LEASE, among="state = 'active'"),
+        "paused_at": HISTORY,
     },
     "tokens": {"created_at": HISTORY, "revoked_at": HISTORY, "used_at": Limit()},
     "track_queries": {"wanted_at": Limit()},

@@ -28,6 +28,9 @@ from storage.records import (
     DeliveryFlush,
     DocumentWrite,
     FeedChange,
+    FeedFilter,
+    FeedHealth,
+    FeedSort,
     FeedState,
     Format,
     NewDeadLetter,
@@ -41,6 +44,9 @@ from storage.records import (
     RetryMoved,
     RetryOpened,
     SubscriberGroup,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionSort,
     Updates,
 )
 from tests.support.memory.storage import MemoryStorage
@@ -138,9 +144,20 @@ class Comparison(RuleBasedStateMachine):
         before = self._now - timedelta(seconds=30)
         self._do(lambda storage: storage.feeds.purge_removed(before, 1))
 
-    @rule(feed=FEEDS, keys=KEYS, kinds=st.lists(KINDS, max_size=2), fresh=st.booleans())
+    @rule(
+        feed=FEEDS,
+        keys=KEYS,
+        kinds=st.lists(KINDS, max_size=2),
+        fresh=st.booleans(),
+        condition=st.sampled_from([None, FeedHealth.OK, FeedHealth.FAILING]),
+    )
     def commit(
-        self, feed: int, keys: list[str], kinds: list[RecordKind], fresh: bool
+        self,
+        feed: int,
+        keys: list[str],
+        kinds: list[RecordKind],
+        fresh: bool,
+        condition: FeedHealth | None,
     ) -> None:
         is_deletion = kinds == [RecordKind.DELETED]
         stored = self._runner.run(self._model.feeds.get(feed))
@@ -154,6 +171,7 @@ class Comparison(RuleBasedStateMachine):
                 fetch_url="https://moved.example/" * fresh,
                 period=3_600.0 if fresh else 60.0,
             ),
+            condition=condition,
             seen=keys[0].encode(),
             body=DocumentWrite(content_type="text/xml", body=keys[0].encode()),
             deletions=tuple(Deletion(key=key, id=key) for key in keys if is_deletion),
@@ -421,6 +439,8 @@ class Comparison(RuleBasedStateMachine):
             lambda storage: storage.feeds.page(after=0, limit=9, state=removed),
             lambda storage: storage.feeds.due(self._now, after={}, limit=9),
             lambda storage: storage.feeds.targets([3, 1, 2]),
+            lambda storage: storage.feed_selections.counts(),
+            *(partial(_feeds_by, sort) for sort in FeedSort),
             *(partial(_body, feed) for feed in (1, 2, 3)),
             *(partial(_latest_entries, feed) for feed in (1, 2, 3)),
         )
@@ -437,6 +457,8 @@ class Comparison(RuleBasedStateMachine):
         self._agree(
             lambda storage: storage.subscriptions.page(after=0, limit=99),
             lambda storage: storage.subscriptions.ending(9),
+            lambda storage: storage.subscription_selections.counts(),
+            *(partial(_subscriptions_by, sort) for sort in SubscriptionSort),
             *(partial(_subscription, each) for each in range(1, 12)),
             *(partial(_attempts, each) for each in range(1, 12)),
         )
@@ -458,6 +480,20 @@ async def _attempt(
         return await operation(storage)
     except (NotFound, StorageBusy) as error:
         return type(error)
+
+
+async def _feeds_by(sort: FeedSort, storage: Storage) -> object:
+    """The first two pages of all feeds there are."""
+    wanted, select = FeedFilter(health=tuple(FeedHealth)), storage.feed_selections
+    first = await select.page(wanted, sort, after=None, limit=2)
+    return first, await select.page(wanted, sort, after=first.next, limit=2)
+
+
+async def _subscriptions_by(sort: SubscriptionSort, storage: Storage) -> object:
+    wanted = SubscriptionFilter(health=tuple(SubscriptionHealth))
+    select = storage.subscription_selections
+    first = await select.page(wanted, sort, after=None, limit=4)
+    return first, await select.page(wanted, sort, after=first.next, limit=4)
 
 
 async def _body(feed: int, storage: Storage) -> object:

@@ -37,6 +37,7 @@ from hub.core.news.fetch_commit import (
     fetch_error,
     quiet_commit,
     succeeded,
+    with_condition,
 )
 from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
@@ -52,6 +53,10 @@ from storage.records import FetchCommit, Polling, Posting
 
 def decide(decision: Decision) -> FetchCommit:
     """The whole commit of one fetch."""
+    return with_condition(decision, _decided(decision))
+
+
+def _decided(decision: Decision) -> FetchCommit:
     fetched, understood = decision.fetched, decision.understood
     if is_content(decision.target, fetched, understood):
         return after_content(decision)

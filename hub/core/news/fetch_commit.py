@@ -37,6 +37,7 @@ from hub.core.schedule.next_request import (
     retry_after,
 )
 from hub.core.schedule.posting_profile import velocity
+from hub.core.status.feed_health import condition_after
 from hub.core.status.feed_status import failure_line, success_line
 from protocols.model import FeedFormat
 from protocols.protocol_errors import UnsupportedVersion
@@ -68,6 +69,15 @@ def fetch_error(polling: Polling, fetched: Fetched, understood: Understood) -> s
 def is_known_body(polling: Polling, body_hash: str) -> bool:
     """Whether a body need not be parsed: it is the last one, and that was a feed."""
     return body_hash == polling.body_hash and not polling.body_error
+
+
+def with_condition(decision: Decision, commit: FetchCommit) -> FetchCommit:
+    """The commit, with how the feed's polls go from now on if that has changed."""
+    target = decision.target
+    push = target.push if commit.push is None else commit.push.push
+    before = target.feed.condition
+    condition = condition_after(before, commit.polling, decision.fetched, push)
+    return commit if condition is before else replace(commit, condition=condition)
 
 
 def after_sameness(decision: Decision) -> FetchCommit:

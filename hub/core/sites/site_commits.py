@@ -28,7 +28,12 @@ from hub.core.news.entry_diff import (
     written_entries,
 )
 from hub.core.news.feed_quality import LONGEST_PROBLEM, MOST_PROBLEMS
-from hub.core.news.fetch_commit import after_failure, quiet_commit, succeeded
+from hub.core.news.fetch_commit import (
+    after_failure,
+    quiet_commit,
+    succeeded,
+    with_condition,
+)
 from hub.core.news.seen_set import day_of
 from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.site_state import SiteState, pack_state
@@ -266,9 +271,15 @@ def end_commit(
     ``new`` entries were told of in it. ``is_unfinished``: it goes on soon, since there
     was more than one visit may read.
     """
-    decision = msgspec.structs.replace(
-        decision, fetched=_representative(decision.fetched, ended, at)
-    )
+    representative = _representative(decision.fetched, ended, at)
+    visited = msgspec.structs.replace(decision, fetched=representative)
+    commit = _end_of_visit(visited, ended, at, new, is_unfinished)
+    return with_condition(decision, commit)  # by how fast its front document came
+
+
+def _end_of_visit(
+    decision: Decision, ended: Ended, at: datetime, new: int, is_unfinished: bool
+) -> FetchCommit:
     if ended.error:
         return after_failure(decision, ended.error)
     front = decision.fetched

@@ -17,11 +17,16 @@ from storage.contract import Storage
 from storage.errors import DatabaseOutdated
 from storage.packing import pack
 from storage.records import (
+    FeedFilter,
+    FeedHealth,
+    FeedSort,
     Format,
     ListingSearch,
     PageId,
     PageSection,
+    Polling,
     Position,
+    SubscriptionHealth,
     SubscriptionId,
 )
 from storage.sqlite import copy_at_rest, open_database
@@ -31,7 +36,7 @@ from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.rows import hash_key, pack_refs
 from storage.sqlite.schema import latest_version, migrations, run, run_pending
 from tests.support.clock import ManualClock
-from tests.support.storage_scene import START, Scene, fetch, record
+from tests.support.storage_scene import MINUTE, START, Scene, fetch, record
 
 URL = "https://a.example/feed"
 RECORDS = 3
@@ -135,6 +140,43 @@ async def test_an_older_database_is_whole_after_a_migration_that_was_killed(
     try:
         assert (await storage.status()).version == latest_version()
         await check_content(storage)
+    finally:
+        await storage.close()
+
+
+async def test_feeds_and_subscriptions_from_before_are_as_their_last_try_left_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    (health,) = (each for each in migrations() if each.name.endswith("_health.sql"))
+    write_version(path, health.version - 1)
+    failing = msgspec.json.encode(Polling(failures=2, failing_since=START + MINUTE))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE feeds SET polling = ?, section = 'news'", (failing,))
+        connection.execute("UPDATE subscriptions SET exhausted = 1 WHERE id = 1")
+        connection.execute(
+            "INSERT INTO dead VALUES (9, 1, 1, 1, 'no answer', ?)", (NOW,)
+        )
+
+    storage = await open_database(path)
+
+    try:
+        page = await storage.feed_selections.page(
+            FeedFilter(text="A FEED", category="news"),
+            FeedSort.SINCE,
+            after=None,
+            limit=9,
+        )
+        (feed,) = page.feeds
+        assert (feed.health, feed.health_since) == (FeedHealth.FAILING, START + MINUTE)
+        assert page.total == 1
+        conditions = await storage.subscription_selections.conditions(
+            [SubscriptionId(1), SubscriptionId(2)]
+        )
+        is_failing = {each.health for each in conditions}
+        assert is_failing == {SubscriptionHealth.FAILING}
+        assert [each.reason for each in conditions] == ["no answer", "busy"]
+        assert {each.since for each in conditions} == {START}
     finally:
         await storage.close()
 

@@ -239,6 +239,7 @@ class MemoryDeliveries:
             state.dead[dead_id] = replace(dead, last=Position(state.tail))
         else:
             del state.dead[dead_id]
+        state.note_conditions([subscription.id], now)
 
     def _replay(
         self, subscription: Subscription, position: Position, last: int, now: datetime

@@ -81,7 +81,7 @@ class MemoryFeeds:
             if feed.as_anybody and known.credentials is not None:
                 continue
             if known.stored.url == feed.url or known.credentials == feed.credentials:
-                return self._add_again(known, feed), False
+                return self._add_again(known, feed, now), False
         feed_id = FeedId(self._state.next_id("feed"))
         stored = StoredFeed(
             id=feed_id,
@@ -118,7 +118,8 @@ class MemoryFeeds:
         aliased = self._state.feeds.get(self._state.topics.get(url, FeedId(0)))
         return sorted(found, key=rank) or ([aliased] if aliased else [])
 
-    def _add_again(self, known: ModelFeed, feed: NewFeed) -> StoredFeed:
+    def _add_again(self, known: ModelFeed, feed: NewFeed, now: datetime) -> StoredFeed:
+        turned_at = milliseconds(now)
         if known.stored.state is FeedState.REMOVED:
             known.credentials = feed.credentials or known.credentials
             known.stored = replace(
@@ -127,11 +128,14 @@ class MemoryFeeds:
                 section=feed.section or known.stored.section,
                 has_credentials=known.credentials is not None,
                 state=FeedState.ACTIVE,
+                turned_at=turned_at,
                 removed_at=None,
                 polling=replace(known.stored.polling, last_fetch=None),
             )
         elif known.stored.state.is_stopped:
-            known.stored = replace(known.stored, state=FeedState.ACTIVE)
+            known.stored = replace(
+                known.stored, state=FeedState.ACTIVE, turned_at=turned_at
+            )
         return known.stored
 
     async def edit(
@@ -298,6 +302,7 @@ class MemoryFeeds:
         self._change(
             feed_id,
             state=state,
+            turned_at=known.turned_at if known.state is state else milliseconds(now),
             next_fetch=milliseconds(next_fetch) if next_fetch else known.next_fetch,
             removed_at=removed_at if state is FeedState.REMOVED else None,
         )

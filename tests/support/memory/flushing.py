@@ -16,15 +16,17 @@ from storage.records import (
     RetryingSubscription,
     RetryMoved,
     RetryOpened,
+    SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
 )
 
-from .state import ModelChunk, ModelRetry, State, milliseconds
+from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
 ATTEMPTS_KEPT = 20
 ENDLESS = 2**63
+GONE = SubscriptionHealth.GONE
 
 
 class Flushing:
@@ -53,6 +55,8 @@ class Flushing:
             self._give_up(given_up)
         subscriptions = MemorySubscriptions(state)
         for each, reason in flush.ended:
+            if subscriptions.is_alive(each):
+                state.conditions.setdefault(each, ModelCondition()).health = GONE
             subscriptions.end_these([each], reason, SubscriptionState.ENDED, flush.at)
         for each in flush.recovered:
             self._change(each, exhausted=False)
@@ -61,6 +65,9 @@ class Flushing:
             if known is not None:
                 furthest = max(known.from_position, position)
                 self._change(each, from_position=furthest)
+        named = (*flush.opened, *flush.moved, *flush.given_up)
+        changed = [*(each.subscription_id for each in named), *flush.recovered]
+        state.note_conditions(changed, flush.at)
         self._count()
         for attempt in flush.attempts:
             self._keep(attempt)
@@ -171,6 +178,8 @@ class Flushing:
         self._bury(given_up, None if found is None else found.stored)
         if not given_up.was_untried:
             self._change(subscription_id, exhausted=True)
+            condition = state.conditions.setdefault(subscription_id, ModelCondition())
+            condition.failure = given_up.reason
 
     def _bury(
         self, given_up: NewDeadLetter, known: RetryingSubscription | None

@@ -48,13 +48,19 @@ class MemoryLog:
             return None
         self._refuse_unknown(fetch)
         self._require_document(fetch)
-        state = fetch.state or feed.stored.state
+        at, known = milliseconds(fetch.at), feed.stored
+        state = fetch.state or known.state
+        condition = fetch.condition or known.condition
+        is_as_before = condition is known.condition
         feed.stored = replace(
             feed.stored,
             next_fetch=milliseconds(fetch.next_fetch),
             polling=fetch.polling,
             state=state,
-            removed_at=milliseconds(fetch.at) if state is FeedState.REMOVED else None,
+            turned_at=known.turned_at if state is known.state else at,
+            condition=condition,
+            condition_since=known.condition_since if is_as_before else at,
+            removed_at=at if state is FeedState.REMOVED else None,
             title=feed.stored.title if fetch.title is None else fetch.title,
             format=feed.stored.format if fetch.format is None else fetch.format,
         )

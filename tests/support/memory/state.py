@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -24,6 +24,7 @@ from storage.records import (
     StoredFeed,
     StoredSitePage,
     Subscription,
+    SubscriptionHealth,
     SubscriptionId,
     SubscriptionState,
 )
@@ -82,6 +83,16 @@ class ModelRetry:
 
 
 @dataclass
+class ModelCondition:
+    """``since`` None: since it began."""
+
+    health: SubscriptionHealth = SubscriptionHealth.OK
+    since: datetime | None = None
+    failure: str = ""
+    paused_at: datetime | None = None
+
+
+@dataclass
 class State:
     epoch: str = "model"
     head: int = 0
@@ -93,6 +104,7 @@ class State:
     trimmed: dict[FeedId, Position] = field(default_factory=dict)
     subscriptions: dict[SubscriptionId, Subscription] = field(default_factory=dict)
     ended_at: dict[SubscriptionId, datetime] = field(default_factory=dict)
+    conditions: dict[SubscriptionId, ModelCondition] = field(default_factory=dict)
     fanouts: dict[Position, SubscriptionId] = field(default_factory=dict)
     turns: dict[FeedId, int] = field(default_factory=dict)
     """The last chunks of feeds whose records wait."""
@@ -132,6 +144,29 @@ class State:
         found = self.subscriptions.get(subscription_id)
         is_active = found is not None and found.state is SubscriptionState.ACTIVE
         return found if is_active else None
+
+    def note_conditions(self, ids: Iterable[SubscriptionId], at: datetime) -> None:
+        """Whether they fail, are behind or are well."""
+        for each in ids:
+            subscription = self.active_or_none(each)
+            if subscription is not None:
+                self._note_condition(subscription, milliseconds(at))
+
+    def _note_condition(self, subscription: Subscription, at: datetime) -> None:
+        known = self.conditions.setdefault(subscription.id, ModelCondition())
+        retry = self.retries.get(subscription.id)
+        late = retry.stored if retry else None
+        if subscription.exhausted or (late and late.attempts):
+            health = SubscriptionHealth.FAILING
+        else:
+            health = SubscriptionHealth.SLOW if late else SubscriptionHealth.OK
+        if health is not known.health:
+            known.since = late.failing_since if late else at
+        known.health = health
+        if late and (late.attempts or not subscription.exhausted):
+            known.failure = late.last_error
+        elif not subscription.exhausted:
+            known.failure = ""
 
     def fan_out(self, position: Position) -> None:
         """If somebody receives the record; of many subscribers none is asked yet."""

@@ -16,6 +16,7 @@ from .entries import MemoryEntries
 from .feeds import MemoryFeeds
 from .log import MemoryLog
 from .search import MemorySearch
+from .selections import MemoryFeedSelections, MemorySubscriptionSelections
 from .sites import MemorySites
 from .state import State
 from .subscriptions import MemorySubscriptions
@@ -31,6 +32,8 @@ class MemoryStorage:
         self.search = MemorySearch(self._state)
         self.subscriptions = MemorySubscriptions(self._state)
         self.deliveries = MemoryDeliveries(self._state)
+        self.feed_selections = MemoryFeedSelections(self._state)
+        self.subscription_selections = MemorySubscriptionSelections(self._state)
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

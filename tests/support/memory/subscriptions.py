@@ -66,6 +66,7 @@ class MemorySubscriptions:
             former = _former(known, new, now)
             return self._put(replace(known, **terms, **spelled, **former))
         subscription_id = known.id if known else new_id
+        self._state.conditions.pop(SubscriptionId(subscription_id), None)
         made = self._put(
             Subscription(
                 id=SubscriptionId(subscription_id),
@@ -186,6 +187,9 @@ class MemorySubscriptions:
         )
         ids = [each for _, each in over[:limit]]
         return self.end_these(ids, "the lease is over", SubscriptionState.ENDING, now)
+
+    def is_alive(self, subscription_id: SubscriptionId) -> bool:
+        return self._state.subscriptions[subscription_id].state in ALIVE
 
     def end_these(
         self,

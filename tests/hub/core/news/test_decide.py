@@ -16,6 +16,7 @@ from hub.core.schedule.poll_period import PollingRules
 from protocols.model import Deletion, Entry, FeedFormat, IdSource, ParsedFeed
 from protocols.protocol_errors import EmptyDocument, FeedError, MalformedDocument
 from storage.records import (
+    FeedHealth,
     FeedState,
     FeedStatistics,
     FetchCommit,
@@ -86,6 +87,7 @@ class Poll:
             polling=commit.polling,
             next_fetch=commit.next_fetch,
             state=commit.state or feed.state,
+            condition=commit.condition or feed.condition,
             title=commit.title if commit.title is not None else feed.title,
             format=commit.format if commit.format is not None else feed.format,
         )
@@ -294,6 +296,18 @@ def test_the_hubs_of_a_header_are_kept_while_the_document_is_the_same() -> None:
     assert poll.fetch(an_answer(304)).polling.hubs == ("https://hub.example/",)
     assert poll.fetch(an_answer(500)).polling.hubs == ("https://hub.example/",)
     assert poll.fetch(an_answer(200, b"c"), a_document()).polling.hubs == ()
+
+
+# --- health --------------------------------------------------------------------
+
+
+def test_a_commit_names_how_polls_go_only_when_that_has_changed() -> None:
+    poll = a_poll_of("a")
+    answers = (500, 404, 304, 304)
+
+    found = [poll.fetch(an_answer(each)).condition for each in answers]
+
+    assert found == [FeedHealth.FAILING, None, FeedHealth.OK, None]
 
 
 # --- trouble -------------------------------------------------------------------

@@ -1,0 +1,71 @@
+"""What operators list and act upon: feeds and subscriptions by filter, in an order.
+
+A page costs what its rows cost, and not how many others there are: an index leads to a
+health, a category, an order, and to a part of a feed's URL or title. If much of
+everything has that part, the page is looked for in the order among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from storage.records import (
+    FeedCount,
+    FeedFilter,
+    FeedPage,
+    FeedSort,
+    ListPlace,
+    SubscriptionCondition,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionId,
+    SubscriptionPage,
+    SubscriptionSort,
+)
+
+
+class FeedSelectionStore(Protocol):
+    async def page(
+        self,
+        wanted: FeedFilter,
+        sort: FeedSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> FeedPage:
+        """Those behind the place, in that order; of the same key by id."""
+        ...
+
+    async def counts(self) -> list[FeedCount]:
+        """Feeds by health and category; none that are zero."""
+        ...
+
+
+class SubscriptionSelectionStore(Protocol):
+    async def page(
+        self,
+        wanted: SubscriptionFilter,
+        sort: SubscriptionSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> SubscriptionPage:
+        """Those behind the place, in that order; of the same time by id.
+
+        A part of a text is looked for in some thousand rows at a time, so that a page
+        may be short and not the last one.
+        """
+        ...
+
+    async def counts(self) -> dict[SubscriptionHealth, int]:
+        """Those that are not well, and have not ended; none that are zero."""
+        ...
+
+    async def conditions(
+        self, ids: Sequence[SubscriptionId]
+    ) -> list[SubscriptionCondition]:
+        """Of those of them that there are, by id."""
+        ...

@@ -1,0 +1,142 @@
+"""What operators list and act upon: which ones, in what order, and how many."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from storage.records.feeds import FeedHealth, StoredFeed
+from storage.records.identities import AccountId, FeedId, SubscriptionId
+from storage.records.subscriptions import Subscription, SubscriptionHealth
+
+
+class ListPlace(msgspec.Struct, frozen=True):
+    """Where a page of a list ended: what its last row is sorted by, and its id.
+
+    ``key`` None: ids are the order.
+    """
+
+    id: int
+    key: str | datetime | None = None
+
+
+# --- feeds ---
+
+
+class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is set must hold.
+
+    ``text`` is a part of the URL or title, in any case. ``since``: in its health since
+    then, or longer; ``after``: it came into it later.
+    """
+
+    health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
+    category: str | None = None
+    text: str = ""
+    since: datetime | None = None
+    after: datetime | None = None
+
+
+class FeedSort(StrEnum):
+    """By what feeds are listed; those with a minus in falling order."""
+
+    ID = "id"
+    URL = "url"
+    SINCE = "since"  # those first that have been as they are for the longest
+    LAST_ID = "-id"
+    LAST_URL = "-url"
+    LAST_SINCE = "-since"
+
+    @property
+    def is_falling(self) -> bool:
+        return self.value.startswith("-")
+
+    @property
+    def rising(self) -> FeedSort:
+        return FeedSort(self.value.removeprefix("-"))
+
+    def place_of(self, feed: StoredFeed) -> ListPlace:
+        match self.rising:
+            case FeedSort.URL:
+                return ListPlace(feed.id, feed.url)
+            case FeedSort.SINCE:
+                return ListPlace(feed.id, feed.health_since)
+            case _:
+                return ListPlace(feed.id)
+
+
+class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
+    """``next``: the place that the following page begins behind; None at the end.
+
+    ``total``: how many are found in all; None if that is not asked for, or there are
+    too many to be counted.
+    """
+
+    feeds: tuple[StoredFeed, ...]
+    next: ListPlace | None
+    total: int | None = None
+
+
+class FeedCount(msgspec.Struct, frozen=True):
+    """How many feeds of a category are so."""
+
+    health: FeedHealth
+    category: str
+    total: int
+
+
+# --- subscriptions ---
+
+
+class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """As `FeedFilter`; ``text`` is a part of the callback or the topic."""
+
+    health: tuple[SubscriptionHealth, ...] = ()  # none: all that have not ended
+    account: AccountId | None = None
+    feed_id: FeedId | None = None
+    topic: str | None = None  # in any spelling
+    callback: str | None = None  # as well
+    text: str = ""
+    since: datetime | None = None
+    after: datetime | None = None
+
+
+class SubscriptionSort(StrEnum):
+    """By what subscriptions are listed."""
+
+    ID = "id"
+    SINCE = "since"
+    LAST_ID = "-id"
+    LAST_SINCE = "-since"
+
+    @property
+    def is_falling(self) -> bool:
+        return self.value.startswith("-")
+
+    @property
+    def rising(self) -> SubscriptionSort:
+        return SubscriptionSort(self.value.removeprefix("-"))
+
+
+class SubscriptionCondition(msgspec.Struct, frozen=True, kw_only=True):
+    """How a subscription is; ``reason`` says why it is not well, "" if it is."""
+
+    id: SubscriptionId
+    health: SubscriptionHealth
+    since: datetime
+    reason: str = ""
+
+
+class SelectedSubscription(msgspec.Struct, frozen=True, kw_only=True):
+    subscription: Subscription
+    condition: SubscriptionCondition
+
+
+class SubscriptionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """As `FeedPage`; it may be short, or empty, and not the last one."""
+
+    subscriptions: tuple[SelectedSubscription, ...]
+    next: ListPlace | None
+    total: int | None = None

@@ -1,0 +1,514 @@
+"""`FeedSelectionStore` and `SubscriptionSelectionStore` of `storage.contract`.
+
+A list is read in the order of an index: of each health its first rows behind the place,
+and of these the first of all. What selects few rows by itself, a part of a text or a
+time, is looked up before, and then only these few are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from protocols.urls import normal_url
+from storage.records import (
+    LISTED_HEALTH,
+    LISTED_SUBSCRIPTIONS,
+    FeedCount,
+    FeedFilter,
+    FeedHealth,
+    FeedPage,
+    FeedSort,
+    ListPlace,
+    SelectedSubscription,
+    SubscriptionCondition,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionId,
+    SubscriptionPage,
+    SubscriptionSort,
+)
+from storage.secrets import SecretBox
+from storage.sqlite.columns import (
+    from_milliseconds,
+    pack_ids,
+    to_milliseconds,
+    to_milliseconds_or_none,
+)
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import hash_key, read_feed, read_subscription
+from storage.sqlite.trigrams import folded, quoted, rare_trigrams_of
+
+Query = tuple[str, dict[str, object]]
+"""SQL and its parameters."""
+
+# --- ranges of an index ---
+
+
+def _behind(key: str, after: ListPlace | None, *, is_falling: bool) -> list[str]:
+    """SQL for what follows a place: the rest of its key's rows, and other keys.
+
+    As one comparison of pairs an index of a generated column would not be used.
+    """
+    sign = "<" if is_falling else ">"
+    if after is None:
+        return [""]
+    if after.key is None:
+        return [f" AND id {sign} :after_id"]
+    return [
+        f" AND {key} = :after_key AND id {sign} :after_id",
+        f" AND {key} {sign} :after_key",
+    ]
+
+
+def _merged(ranges: Iterable[str]) -> str:
+    return " UNION ALL ".join(f"SELECT * FROM ({each})" for each in ranges)
+
+
+def _order(key: str, *, is_falling: bool, of: str = "") -> str:
+    direction = " DESC" if is_falling else ""
+    return f"ORDER BY {of}{key}{direction}, {of}id{direction} LIMIT :limit"
+
+
+def _place_parameters(after: ListPlace | None) -> dict[str, object]:
+    key = after.key if after else None
+    return {
+        "after_id": after.id if after else 0,
+        "after_key": to_milliseconds(key) if isinstance(key, datetime) else key,
+    }
+
+
+def _times(wanted: FeedFilter | SubscriptionFilter) -> Iterator[str]:
+    if wanted.since is not None:
+        yield " AND health_since <= :since"
+    if wanted.after is not None:
+        yield " AND health_since > :after"
+
+
+def _has_times(wanted: FeedFilter | SubscriptionFilter) -> bool:
+    return any(_times(wanted))
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(f"'{each}'" for each in values)
+
+
+# --- feeds ---
+
+MOST_SORTED: Final = 2_000
+"""Rows that are few: all of them are looked at."""
+
+MOST_COUNTED: Final = 10_000
+"""Rows of an index that are counted one by one."""
+
+_FEED_KEYS: Final = {
+    FeedSort.ID: "id",
+    FeedSort.URL: "url",
+    FeedSort.SINCE: "health_since",
+}
+_FEED_INDEXES: Final = {
+    FeedSort.ID: ("feeds_by_health", "feeds_by_section"),
+    FeedSort.URL: ("feeds_by_health_url", "feeds_by_section_url"),
+    FeedSort.SINCE: ("feeds_by_health_since", "feeds_by_section_since"),
+}
+"""Of a health, and of a health and a section."""
+
+
+class SqliteFeedSelections:
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+
+    async def page(
+        self,
+        wanted: FeedFilter,
+        sort: FeedSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> FeedPage:
+        ids = await self._few(wanted, sort)
+        rows = await self._readers.all(*feed_query(wanted, sort, after, limit, ids))
+        feeds = tuple(read_feed(row) for row in rows)
+        is_last = len(feeds) < limit
+        return FeedPage(
+            feeds=feeds,
+            next=None if is_last else sort.place_of(feeds[-1]),
+            total=await self._total(wanted, ids) if has_total else None,
+        )
+
+    async def _total(self, wanted: FeedFilter, ids: list[int] | None) -> int | None:
+        if ids is not None:
+            return await self._number(*_among_query(wanted, ids))
+        of_group = await self._count_of_group(wanted)
+        if not wanted.text and not _has_times(wanted):
+            return of_group
+        if wanted.text and of_group > MOST_SORTED:
+            return None
+        found = await self._number(*_count_query(wanted))
+        return None if found > MOST_COUNTED else found
+
+    async def _count_of_group(self, wanted: FeedFilter) -> int:
+        """As if only health and category were asked for."""
+        among = wanted.health or LISTED_HEALTH
+        return sum(
+            each.total
+            for each in await self.counts()
+            if each.health in among and wanted.category in (None, each.category)
+        )
+
+    async def counts(self) -> list[FeedCount]:
+        rows = await self._readers.all(
+            "SELECT health, section, total FROM feed_counts ORDER BY health, section"
+        )
+        return [FeedCount(FeedHealth(health), *rest) for health, *rest in rows]
+
+    async def _few(self, wanted: FeedFilter, sort: FeedSort) -> list[int] | None:
+        """A few feeds among which are all that are wanted; None if that takes more."""
+        for query in _narrowing(wanted, sort):
+            rows = await self._readers.all(*query)
+            if len(rows) <= MOST_SORTED:
+                return [feed_id for (feed_id, *_) in rows]
+        return None
+
+    async def _number(self, sql: str, parameters: dict[str, object]) -> int:
+        row = await self._readers.first(sql, parameters)
+        return row[0] if row else 0
+
+
+def feed_query(
+    wanted: FeedFilter,
+    sort: FeedSort,
+    after: ListPlace | None,
+    limit: int,
+    ids: Sequence[int] | None,
+) -> Query:
+    """A page; ``ids``: among which all that are wanted are."""
+    found = _merged(_feed_ranges(wanted, sort, after))
+    if ids is not None:
+        found = _among(wanted, sort, after)
+    page = _order("key", is_falling=sort.is_falling)
+    order = _order("key", is_falling=sort.is_falling, of="p.")
+    sql = (
+        f"SELECT v.* FROM (SELECT id, key FROM ({found}) {page}) p"
+        f" CROSS JOIN stored_feeds v ON v.id = p.id {order}"
+    )
+    return sql, _feed_parameters(wanted, after, limit, ids)
+
+
+def _feed_parameters(
+    wanted: FeedFilter,
+    after: ListPlace | None = None,
+    limit: int = -1,
+    ids: Sequence[int] | None = None,
+) -> dict[str, object]:
+    return {
+        "category": wanted.category,
+        "text": folded(wanted.text),
+        "since": to_milliseconds_or_none(wanted.since),
+        "after": to_milliseconds_or_none(wanted.after),
+        "limit": limit,
+        "ids": pack_ids(ids or ()),
+        **_place_parameters(after),
+    }
+
+
+def _feed_conditions(wanted: FeedFilter) -> str:
+    conditions = [*_times(wanted)]
+    if wanted.category is not None:
+        conditions.append(" AND section = :category")
+    if wanted.text:
+        conditions.append(" AND (instr(fold(url), :text) OR instr(fold(title), :text))")
+    return "".join(conditions)
+
+
+def _feed_ranges(
+    wanted: FeedFilter, sort: FeedSort, after: ListPlace | None
+) -> Iterator[str]:
+    """SQL for the ids and keys of each health."""
+    key = _FEED_KEYS[sort.rising]
+    index = _FEED_INDEXES[sort.rising][wanted.category is not None]
+    conditions = _feed_conditions(wanted)
+    order = _order(key, is_falling=sort.is_falling)
+    for health in wanted.health or LISTED_HEALTH:
+        for behind in _behind(key, after, is_falling=sort.is_falling):
+            yield (
+                f"SELECT id, {key} AS key FROM feeds INDEXED BY {index}"
+                f" WHERE health = '{health}'{conditions}{behind} {order}"
+            )
+
+
+def _among(wanted: FeedFilter, sort: FeedSort, after: ListPlace | None) -> str:
+    """SQL for those of some ids that are wanted."""
+    key = _FEED_KEYS[sort.rising]
+    places = " OR ".join(
+        f"(TRUE{each})" for each in _behind(key, after, is_falling=sort.is_falling)
+    )
+    return (
+        f"SELECT id, {key} AS key FROM feeds NOT INDEXED"
+        " WHERE id IN (SELECT value FROM json_each(:ids))"
+        f" AND health IN ({_listed(wanted.health or LISTED_HEALTH)})"
+        f"{_feed_conditions(wanted)} AND ({places})"
+    )
+
+
+def _among_query(wanted: FeedFilter, ids: Sequence[int]) -> Query:
+    found = _among(wanted, FeedSort.ID, None)
+    return f"SELECT count(*) FROM ({found})", _feed_parameters(wanted, ids=ids)
+
+
+def _count_query(wanted: FeedFilter) -> Query:
+    found = _merged(_feed_ranges(wanted, FeedSort.SINCE, None))
+    parameters = _feed_parameters(wanted, limit=MOST_COUNTED + 1)
+    return f"SELECT count(*) FROM ({found})", parameters
+
+
+def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[Query]:
+    """What may be asked for ids alone, of one more than are few."""
+    limit = MOST_SORTED + 1
+    if trigrams := rare_trigrams_of(folded(wanted.text)):
+        match = " AND ".join(quoted(each) for each in trigrams)
+        yield (
+            "SELECT rowid FROM feed_texts WHERE feed_texts MATCH :match LIMIT :limit",
+            {"match": match, "limit": limit},
+        )
+    if _has_times(wanted) and sort.rising is not FeedSort.SINCE:
+        only = FeedFilter(
+            health=wanted.health,
+            category=wanted.category,
+            since=wanted.since,
+            after=wanted.after,
+        )
+        found = _merged(_feed_ranges(only, FeedSort.SINCE, None))
+        parameters = _feed_parameters(only, limit=limit)
+        yield f"SELECT id FROM ({found}) LIMIT :limit", parameters
+
+
+# --- subscriptions ---
+
+MOST_SEARCHED: Final = 2_000
+"""Texts that are looked at in one query."""
+PARTS_SEARCHED: Final = 10
+"""Such queries for one page."""
+
+_SUBSCRIPTION_KEYS: Final = {
+    SubscriptionSort.ID: "id",
+    SubscriptionSort.SINCE: "health_since",
+}
+_OF_TOPIC: Final = (
+    " AND topic_id IN (SELECT id FROM topics WHERE url IN (:topic, :normal_topic)"
+    " UNION ALL SELECT id FROM topics WHERE normal = :normal_topic AND normal <> '')"
+)
+_CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
+
+
+class SqliteSubscriptionSelections:
+    def __init__(self, readers: Readers, box: SecretBox) -> None:
+        self._readers = readers
+        self._box = box
+
+    async def page(
+        self,
+        wanted: SubscriptionFilter,
+        sort: SubscriptionSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> SubscriptionPage:
+        find = self._searched if wanted.text else self._listed
+        rows, next = await find(wanted, sort, after, limit)
+        return SubscriptionPage(
+            subscriptions=await self._selected([id for id, _ in rows]),
+            next=next,
+            total=await self._total(wanted) if has_total else None,
+        )
+
+    async def _listed(
+        self,
+        wanted: SubscriptionFilter,
+        sort: SubscriptionSort,
+        after: ListPlace | None,
+        limit: int,
+    ) -> tuple[list[Row], ListPlace | None]:
+        """Ids and keys of a page, and where it ends."""
+        rows = await self._readers.all(*_subscription_query(wanted, sort, after, limit))
+        return rows, _place(sort, rows[-1]) if len(rows) == limit else None
+
+    async def _searched(
+        self,
+        wanted: SubscriptionFilter,
+        sort: SubscriptionSort,
+        after: ListPlace | None,
+        limit: int,
+    ) -> tuple[list[Row], ListPlace | None]:
+        found: list[Row] = []
+        place = after
+        for _ in range(PARTS_SEARCHED):
+            rows, place = await self._listed(wanted, sort, place, MOST_SEARCHED)
+            having = await self._having(wanted.text, [id for id, _ in rows])
+            found += [row for row in rows if row[0] in having]
+            if len(found) >= limit:  # what follows may have it as well
+                return found[:limit], _place(sort, found[limit - 1])
+            if place is None:
+                break
+        return found, place
+
+    async def _having(self, text: str, ids: Sequence[int]) -> frozenset[int]:
+        rows = await self._readers.all(
+            "SELECT s.id FROM json_each(:ids) asked"
+            " CROSS JOIN subscriptions s ON s.id = asked.value"
+            " CROSS JOIN topics t ON t.id = s.topic_id"
+            " WHERE instr(fold(s.callback), :text) OR instr(fold(t.url), :text)",
+            {"ids": pack_ids(ids), "text": folded(text)},
+        )
+        return frozenset(id for (id,) in rows)
+
+    async def _selected(self, ids: Sequence[int]) -> tuple[SelectedSubscription, ...]:
+        rows = await self._readers.all(
+            f"SELECT {_CONDITION}, v.* FROM json_each(?) asked"
+            " CROSS JOIN subscriptions s ON s.id = asked.value"
+            " CROSS JOIN stored_subscriptions v ON v.id = s.id ORDER BY asked.key",
+            (pack_ids(ids),),
+        )
+        return tuple(
+            SelectedSubscription(
+                subscription=read_subscription(row[5:], self._box),
+                condition=_read_condition(row[:5]),
+            )
+            for row in rows
+        )
+
+    async def _total(self, wanted: SubscriptionFilter) -> int | None:
+        if wanted.text:
+            return await self._count_searched(wanted)
+        most = MOST_COUNTED + 1
+        found, parameters = _found(wanted, SubscriptionSort.ID, None, most)
+        row = await self._readers.first(
+            f"SELECT count(*) FROM (SELECT 1 FROM ({found}) LIMIT :limit)", parameters
+        )
+        number = row[0] if row else 0
+        return number if number < most else None
+
+    async def _count_searched(self, wanted: SubscriptionFilter) -> int | None:
+        sort = SubscriptionSort.ID
+        rows, next = await self._listed(wanted, sort, None, MOST_SEARCHED)
+        if next is not None:
+            return None
+        return len(await self._having(wanted.text, [id for id, _ in rows]))
+
+    async def counts(self) -> dict[SubscriptionHealth, int]:
+        rows = await self._readers.all(
+            "SELECT health, count(*) FROM subscriptions INDEXED BY subscriptions_unwell"
+            " WHERE health <> 'ok' AND health NOT IN ('gone', 'ended') GROUP BY health"
+        )
+        return {SubscriptionHealth(health): number for health, number in rows}
+
+    async def conditions(
+        self, ids: Sequence[SubscriptionId]
+    ) -> list[SubscriptionCondition]:
+        rows = await self._readers.all(
+            f"SELECT {_CONDITION} FROM subscriptions s"
+            " WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.id",
+            (pack_ids(ids),),
+        )
+        return [_read_condition(row) for row in rows]
+
+
+def _read_condition(row: Row) -> SubscriptionCondition:
+    id, health, since, failure, ended_reason = row
+    has_ended = health in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
+    return SubscriptionCondition(
+        id=SubscriptionId(id),
+        health=SubscriptionHealth(health),
+        since=from_milliseconds(since),
+        reason=ended_reason if has_ended else failure,
+    )
+
+
+def _place(sort: SubscriptionSort, row: Row) -> ListPlace:
+    id, key = row
+    is_time = sort.rising is SubscriptionSort.SINCE
+    return ListPlace(id, from_milliseconds(key) if is_time else None)
+
+
+def _subscription_query(
+    wanted: SubscriptionFilter,
+    sort: SubscriptionSort,
+    after: ListPlace | None,
+    limit: int,
+) -> Query:
+    """The ids and keys of a page, whatever texts they have."""
+    found, parameters = _found(wanted, sort, after, limit)
+    order = _order("key", is_falling=sort.is_falling)
+    return f"SELECT id, key FROM ({found}) {order}", parameters
+
+
+def _found(
+    wanted: SubscriptionFilter,
+    sort: SubscriptionSort,
+    after: ListPlace | None,
+    limit: int,
+) -> Query:
+    parameters: dict[str, object] = {
+        "account": wanted.account,
+        "feed": wanted.feed_id,
+        "topic": wanted.topic,
+        "normal_topic": None if wanted.topic is None else normal_url(wanted.topic),
+        "callback": wanted.callback and hash_key(normal_url(wanted.callback)),
+        "since": to_milliseconds_or_none(wanted.since),
+        "after": to_milliseconds_or_none(wanted.after),
+        "limit": limit,
+        **_place_parameters(after),
+    }
+    return _merged(_subscription_ranges(wanted, sort, after)), parameters
+
+
+def _subscription_ranges(
+    wanted: SubscriptionFilter, sort: SubscriptionSort, after: ListPlace | None
+) -> Iterator[str]:
+    key = _SUBSCRIPTION_KEYS[sort.rising]
+    conditions = "".join((*_times(wanted), *_subscription_conditions(wanted)))
+    order = _order(key, is_falling=sort.is_falling)
+    for index, health in _subscription_groups(wanted, sort.rising):
+        for behind in _behind(key, after, is_falling=sort.is_falling):
+            yield (
+                f"SELECT id, {key} AS key FROM subscriptions {index}"
+                f" WHERE {health}{conditions}{behind} {order}"
+            )
+
+
+def _subscription_groups(
+    wanted: SubscriptionFilter, sort: SubscriptionSort
+) -> Iterator[tuple[str, str]]:
+    """An index and a health, in SQL, for each range that is read."""
+    among = wanted.health or LISTED_SUBSCRIPTIONS
+    if wanted.callback is not None:
+        yield "INDEXED BY subscriptions_by_key", f"health IN ({_listed(among)})"
+    elif wanted.topic is not None or wanted.feed_id is not None:
+        yield "", f"health IN ({_listed(among)})"
+    elif sort is SubscriptionSort.SINCE:
+        for each in among:
+            yield "INDEXED BY subscriptions_by_health_since", f"health = '{each}'"
+    elif not wanted.health and wanted.account is None:
+        yield "NOT INDEXED", "state IN ('pending', 'active')"
+    elif wanted.account is not None and SubscriptionHealth.OK in among:
+        yield "INDEXED BY subscriptions_by_account", f"health IN ({_listed(among)})"
+    else:
+        for each in among:
+            is_ok = each is SubscriptionHealth.OK
+            index = "NOT INDEXED" if is_ok else "INDEXED BY subscriptions_unwell"
+            unwell = "" if is_ok else " AND health <> 'ok'"
+            yield index, f"health = '{each}'{unwell}"
+
+
+def _subscription_conditions(wanted: SubscriptionFilter) -> Iterator[str]:
+    if wanted.account is not None:
+        yield " AND account_id = :account"
+    if wanted.feed_id is not None:
+        yield " AND feed_id = :feed"
+    if wanted.callback is not None:
+        yield " AND callback_hash = :callback"
+    if wanted.topic is not None:
+        yield _OF_TOPIC

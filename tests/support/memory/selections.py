@@ -1,0 +1,196 @@
+"""Lists of the model: everything is looked at, and sorted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from protocols.urls import normal_url
+from storage.records import (
+    LISTED_HEALTH,
+    LISTED_SUBSCRIPTIONS,
+    FeedCount,
+    FeedFilter,
+    FeedPage,
+    FeedSort,
+    ListPlace,
+    SelectedSubscription,
+    StoredFeed,
+    Subscription,
+    SubscriptionCondition,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionId,
+    SubscriptionPage,
+    SubscriptionSort,
+    SubscriptionState,
+)
+
+from .state import ModelCondition, State
+
+ENDINGS = (SubscriptionState.ENDING, SubscriptionState.ENDED)
+
+
+def is_behind(place: ListPlace, after: ListPlace | None, *, is_falling: bool) -> bool:
+    if after is None:
+        return True
+    ours, theirs = _rank(place), _rank(after)
+    return ours < theirs if is_falling else ours > theirs
+
+
+def _rank(place: ListPlace) -> tuple:
+    return (place.id,) if place.key is None else (place.key, place.id)
+
+
+def is_in_time(wanted: FeedFilter | SubscriptionFilter, health_since: datetime) -> bool:
+    is_old = wanted.since is None or health_since <= wanted.since
+    return is_old and (wanted.after is None or health_since > wanted.after)
+
+
+class MemoryFeedSelections:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def page(
+        self,
+        wanted: FeedFilter,
+        sort: FeedSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> FeedPage:
+        found = sorted(
+            self._found(wanted),
+            key=lambda feed: _rank(sort.place_of(feed)),
+            reverse=sort.is_falling,
+        )
+        page = tuple(
+            feed
+            for feed in found
+            if is_behind(sort.place_of(feed), after, is_falling=sort.is_falling)
+        )[:limit]
+        is_last = len(page) < limit
+        return FeedPage(
+            feeds=page,
+            next=None if is_last else sort.place_of(page[-1]),
+            total=len(found) if has_total else None,
+        )
+
+    def _found(self, wanted: FeedFilter) -> list[StoredFeed]:
+        text = wanted.text.lower()
+        return [
+            feed
+            for feed in (each.stored for each in self._state.feeds.values())
+            if feed.health in (wanted.health or LISTED_HEALTH)
+            and wanted.category in (None, feed.section)
+            and (text in feed.url.lower() or text in feed.title.lower())
+            and is_in_time(wanted, feed.health_since)
+        ]
+
+    async def counts(self) -> list[FeedCount]:
+        totals = Counter(
+            (each.stored.health, each.stored.section)
+            for each in self._state.feeds.values()
+        )
+        return [FeedCount(*group, total) for group, total in sorted(totals.items())]
+
+
+class MemorySubscriptionSelections:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def page(
+        self,
+        wanted: SubscriptionFilter,
+        sort: SubscriptionSort,
+        *,
+        after: ListPlace | None,
+        limit: int,
+        has_total: bool = True,
+    ) -> SubscriptionPage:
+        def place(each: SelectedSubscription) -> ListPlace:
+            is_time = sort.rising is SubscriptionSort.SINCE
+            return ListPlace(
+                each.subscription.id, each.condition.since if is_time else None
+            )
+
+        found = sorted(
+            self._found(wanted),
+            key=lambda each: _rank(place(each)),
+            reverse=sort.is_falling,
+        )
+        page = tuple(
+            each
+            for each in found
+            if is_behind(place(each), after, is_falling=sort.is_falling)
+        )[:limit]
+        is_last = len(page) < limit
+        next = None if is_last else place(page[-1])
+        total = len(found) if has_total else None
+        return SubscriptionPage(subscriptions=page, next=next, total=total)
+
+    def _found(self, wanted: SubscriptionFilter) -> list[SelectedSubscription]:
+        every = (
+            SelectedSubscription(subscription=each, condition=self._condition(each))
+            for each in self._state.subscriptions.values()
+        )
+        return [each for each in every if _is_wanted(wanted, each)]
+
+    def _condition(self, subscription: Subscription) -> SubscriptionCondition:
+        known = self._state.conditions.get(subscription.id, ModelCondition())
+        since = known.paused_at or known.since
+        health, reason = known.health, known.failure
+        if subscription.state in ENDINGS:
+            is_gone = health is SubscriptionHealth.GONE
+            health = SubscriptionHealth.GONE if is_gone else SubscriptionHealth.ENDED
+            reason = subscription.ended_reason
+            since = self._state.ended_at[subscription.id]
+        elif subscription.state is SubscriptionState.PENDING:
+            health = SubscriptionHealth.PENDING
+        elif known.paused_at is not None:
+            health = SubscriptionHealth.PAUSED
+        return SubscriptionCondition(
+            id=subscription.id,
+            health=health,
+            since=since or subscription.created_at,
+            reason=reason,
+        )
+
+    async def counts(self) -> dict[SubscriptionHealth, int]:
+        found = Counter(
+            each.condition.health for each in self._found(SubscriptionFilter())
+        )
+        return {
+            health: number
+            for health, number in found.items()
+            if health is not SubscriptionHealth.OK
+        }
+
+    async def conditions(
+        self, ids: Sequence[SubscriptionId]
+    ) -> list[SubscriptionCondition]:
+        subscriptions = self._state.subscriptions
+        return [
+            self._condition(subscriptions[each])
+            for each in sorted(ids)
+            if each in subscriptions
+        ]
+
+
+def _is_wanted(wanted: SubscriptionFilter, each: SelectedSubscription) -> bool:
+    subscription, text = each.subscription, wanted.text.lower()
+    topic, callback = subscription.topic, subscription.callback
+    return (
+        each.condition.health in (wanted.health or LISTED_SUBSCRIPTIONS)
+        and wanted.account in (None, subscription.account)
+        and wanted.feed_id in (None, subscription.feed_id)
+        and (wanted.topic is None or normal_url(wanted.topic) == normal_url(topic))
+        and (
+            wanted.callback is None
+            or normal_url(wanted.callback) == normal_url(callback)
+        )
+        and (text in callback.lower() or text in topic.lower())
+        and is_in_time(wanted, each.condition.since)
+    )
