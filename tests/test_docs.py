@@ -141,3 +141,30 @@ def test_links_of_what_is_said_on_security_lead_somewhere(document: str) -> None
     path = ROOT / document
     for target in re.findall(r"\]\(([^)#:]+)", path.read_text()):
         assert (path.parent / target).exists(), target
+
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_to_a_file_and_its_heading(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
+    within = [each.partition("#") for each in links if "//" not in each]
+    missing = [
+        f"{path}#{anchor}"
+        for path, _, anchor in within
+        if not leads_somewhere(page.parent / path if path else page, anchor)
+    ]
+    assert missing == []
+
+
+def leads_somewhere(target: Path, anchor: str) -> bool:
+    if not target.exists():
+        return False
+    headings = re.findall(r"(?m)^#+ (.*)$", target.read_text() if anchor else "")
+    return not anchor or anchor in map(as_anchor, headings)
+
+
+def as_anchor(heading: str) -> str:
+    """GitHub's: in lower case, without punctuation, hyphens for blanks."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
