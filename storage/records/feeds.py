@@ -226,6 +226,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     period: float = 0.0  # seconds
     last_fetch: datetime | None = None
     last_success: datetime | None = None
+    settling_since: datetime | None = None  # the first success, while it is new
     last_parse: datetime | None = None
     code: int | None = None  # last HTTP status; 0: unreachable; None: never fetched
     message: str = ""  # the status line for people: "Fetched (ring) 200 900 and …"
