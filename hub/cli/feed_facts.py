@@ -40,6 +40,7 @@ def explain_feed(feed: Document) -> None:
             *_oddities(feed),
             *_requests(feed),
             ("next fetch", _next_fetch(feed)),
+            ("because", feed["next_fetch_reason"]),
             ("period", duration(feed["period"])),
         ]
     )

@@ -88,7 +88,13 @@ class FeedJson(JsonObject):
         )
 
 
-class AddedFeedJson(FeedJson):
+class PlannedFeedJson(FeedJson):
+    """A feed, and why it is fetched next when it is, or why it is not."""
+
+    next_fetch_reason: str
+
+
+class AddedFeedJson(PlannedFeedJson):
     """``added``: it was not known before."""
 
     added: bool
@@ -101,7 +107,7 @@ class EditedFeedJson(FeedJson):
     subscriptions_ended: int
 
 
-class FetchedFeedJson(FeedJson):
+class FetchedFeedJson(PlannedFeedJson):
     """``fetched``: the fetch has ended already."""
 
     fetched: bool
@@ -244,7 +250,7 @@ class PushFactsJson(JsonObject):
     is_hinted: bool
 
 
-class FeedReportJson(FeedJson):
+class FeedReportJson(PlannedFeedJson):
     """A feed, and all that explains it."""
 
     subscribers: int
@@ -277,6 +283,7 @@ class FeedReportJson(FeedJson):
         polling, standing = report.feed.polling, report.standing
         return cls.of_feed(
             report.feed,
+            next_fetch_reason=report.reason,
             subscribers=report.subscribers,
             fetch_url=polling.fetch_url or report.feed.url,
             redirect=RedirectJson.of_any(polling.redirect),
