@@ -36,7 +36,7 @@ class FeedReport:
     subscribers: int
     plan: Plan
     reason: str  # why it is fetched next when it is
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    statistics: FeedStatistics | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
     site: SiteFacts | None = None  # of one that is read by many requests
     push: PushFacts | None = None  # of one that names a hub
@@ -81,13 +81,13 @@ class FeedReportService:
         push = await self._push(feed_id)
         plan = self._plan(feed, push)
         is_hinted = push is not None and push.is_hinted
-        related = await self._storage.standings.related(feed_id, SHOWN_RELATED)
+        related = await self._storage.feed_statistics.related(feed_id, SHOWN_RELATED)
         return FeedReport(
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=plan,
             reason=reason_of(feed, plan, is_hinted=is_hinted),
-            standing=await self._storage.standings.get(feed_id),
+            statistics=await self._storage.feed_statistics.get(feed_id),
             related=tuple(related),
             site=await self._site(feed),
             push=push,

@@ -61,11 +61,12 @@ class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedStatisticsWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """A standing with what it is made of: the feed's ``site`` (host and path of its
-    page, "" if it names none), and the ``places`` (the same) its entries link to."""
+    """Statistics of a feed with what they are made of: its ``site`` (host and path of
+    its page, "" if it names none), and the ``places`` (the same) its entries link
+    to."""
 
     feed_id: FeedId
-    standing: FeedStatistics
+    statistics: FeedStatistics
     site: str
     places: frozenset[str]
     due: datetime  # when the next maintenance is
@@ -365,7 +366,7 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     keeps_body: bool  # some active subscription is sent it
     subscribers: int
     is_error_awaited: bool = False  # by who came when the log had it no more
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    statistics: FeedStatistics | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it

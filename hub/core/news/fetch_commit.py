@@ -136,9 +136,9 @@ def _settling_since(before: Polling, at: datetime) -> datetime | None:
 
 def _maintained_at(decision: Decision) -> datetime:
     """The last maintenance; the first fetch counts as one: clients want a time."""
-    standing = decision.target.standing
-    if standing is not None:
-        return standing.maintained_at
+    statistics = decision.target.statistics
+    if statistics is not None:
+        return statistics.maintained_at
     return decision.polling.last_maintenance_at or decision.fetched.at
 
 

@@ -280,7 +280,7 @@ class FeedReportJson(PlannedFeedJson):
 
     @classmethod
     def of_report(cls, report: FeedReport) -> Self:
-        polling, standing = report.feed.polling, report.standing
+        polling, statistics = report.feed.polling, report.statistics
         return cls.of_feed(
             report.feed,
             next_fetch_reason=report.reason,
@@ -301,10 +301,10 @@ class FeedReportJson(PlannedFeedJson):
             dropped=polling.dropped,
             problems=polling.problems,
             period_terms=report.plan.terms,
-            maintained_at=standing.maintained_at if standing else None,
-            popularity=standing.popularity if standing else None,
-            porn_rank=standing.porn_rank if standing else None,
-            is_stale=standing is not None and standing.is_stale,
+            maintained_at=statistics.maintained_at if statistics else None,
+            popularity=statistics.popularity if statistics else None,
+            porn_rank=statistics.porn_rank if statistics else None,
+            is_stale=statistics is not None and statistics.is_stale,
             related=report.related,
             site=SiteFactsJson.of_any(report.site),
             push=PushFactsJson.of_any(report.push),

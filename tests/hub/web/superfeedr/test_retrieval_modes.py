@@ -178,8 +178,8 @@ async def test_jsonp_takes_json(ask: Ask, news: str) -> None:
 async def test_statuses_have_what_maintenance_found_out(
     ask: Ask, library: Library, news: str
 ) -> None:
-    standing = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.2)
-    await library.maintain("news", standing)
+    statistics = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.2)
+    await library.maintain("news", statistics)
     await library.index()
 
     topic = (await ask(hub_topic=news, format="json")).json()["status"]
