@@ -397,7 +397,7 @@ class Redelivering(Protocol):
     ) -> bool: ...
 
 
-class ReplayService:
+class RedeliveryService:
     def __init__(
         self,
         storage: Storage,

@@ -109,7 +109,7 @@ def add_dead_letter(
         )
 
 
-def replay(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
+def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
     """Turn a dead letter, as far as the log still has it, into a retry due now.
 
     Raises `NotFound`, `StorageBusy`.

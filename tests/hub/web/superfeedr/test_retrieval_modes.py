@@ -14,7 +14,7 @@ from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import NotificationBody
 from hub.delivery.redelivery import Redeliveries
 from hub.http import Request
-from hub.services.entry_retrieval import FETCHED_AT_ONCE, ReplayService
+from hub.services.entry_retrieval import FETCHED_AT_ONCE, RedeliveryService
 from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from storage.records import FeedStatistics, Format, Subscription, TokenScope
@@ -568,8 +568,8 @@ async def test_an_async_replay_is_refused_while_too_many_wait(
     hub: Hub, library: Library, news: str
 ) -> None:
     full = FullQueue(hub.network, hub.clock, HUB_URL, NotificationCounter())
-    replays = ReplayService(hub.storage, hub.services.retrieval, full, PUBLIC_URL)
-    application = create_application(replace(hub.services, replays=replays), TOKEN)
+    redeliveries = RedeliveryService(hub.storage, hub.services.retrieval, full, PUBLIC_URL)
+    application = create_application(replace(hub.services, redeliveries=redeliveries), TOKEN)
     asked = {"hub.mode": "replay", "hub.topic": news, "hub.callback": CALLBACK}
     async with client_of(application) as client:
         refused = await client.post(
