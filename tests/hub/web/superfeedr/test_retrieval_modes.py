@@ -553,7 +553,7 @@ async def test_an_async_replay_is_answered_before_it_is_sent(
 
     assert (await ask("replay", **asked)).status_code == 204
     assert hub.network.requests == []
-    async with in_background(hub.built.background["replays"]):
+    async with in_background(hub.built.background["redeliveries"]):
         await eventually(lambda: hub.network.urls == [CALLBACK])
 
 
@@ -568,8 +568,12 @@ async def test_an_async_replay_is_refused_while_too_many_wait(
     hub: Hub, library: Library, news: str
 ) -> None:
     full = FullQueue(hub.network, hub.clock, HUB_URL, NotificationCounter())
-    redeliveries = RedeliveryService(hub.storage, hub.services.retrieval, full, PUBLIC_URL)
-    application = create_application(replace(hub.services, redeliveries=redeliveries), TOKEN)
+    redeliveries = RedeliveryService(
+        hub.storage, hub.services.retrieval, full, PUBLIC_URL
+    )
+    application = create_application(
+        replace(hub.services, redeliveries=redeliveries), TOKEN
+    )
     asked = {"hub.mode": "replay", "hub.topic": news, "hub.callback": CALLBACK}
     async with client_of(application) as client:
         refused = await client.post(
