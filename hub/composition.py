@@ -34,12 +34,12 @@ from hub.http.resolver import Lookup, SystemLookup
 from hub.ingest.committer import load_detector
 from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
-from hub.ingest.fetch_pipeline import draw_jitter
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
 from hub.ingest.poller import Poller
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
+from hub.ingest.visitor import draw_jitter
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
@@ -62,6 +62,7 @@ from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
     CollectionService,
+    DeliveryReportService,
     FeedListService,
     FeedReportService,
     FeedService,
@@ -74,7 +75,7 @@ from hub.services import (
     PublicService,
     PublishingService,
     PushCallbackService,
-    RedeliveryService,
+    ReplayService,
     RetrievalService,
     SearchService,
     Services,
@@ -371,9 +372,12 @@ async def build_hub(
         feed_reports=FeedReportService(storage, poller, clock),
         lists=FeedListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
+        delivery_reports=DeliveryReportService(
+            storage, hub_url, f"{PRODUCT} (+{hub_url})"
+        ),
         superfeedr=superfeedr,
         websub=websub,
-        redeliveries=RedeliveryService(storage, retrieval, redeliveries, public_url),
+        replays=ReplayService(storage, retrieval, redeliveries, public_url),
         live=LiveService(
             storage.feeds,
             live,
@@ -440,7 +444,7 @@ async def build_hub(
         "dispatcher": dispatcher.run,
         "denials": denials.run,
         "digests": digests.run,
-        "redeliveries": redeliveries.run,
+        "replays": redeliveries.run,
         "live stream": live.run,
         "live watch": live_watch.run,
         "verifier": verifier.run,

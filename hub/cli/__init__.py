@@ -13,7 +13,6 @@ several feeds to choose from.
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from importlib import import_module
 from typing import Final
@@ -62,15 +61,6 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
         readable = text.decode(errors="replace") if isinstance(text, bytes) else text
         text = visible(readable)
     click.echo(text, err=err, nl=nl)
-
-
-def say_in_place(text: str) -> None:
-    """Write over the last line of a terminal, which the next line takes the place of;
-    nothing where standard error is no terminal. "" clears it."""
-    stream = sys.stderr
-    if stream is not None and stream.isatty():
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"\r{visible(text)[:width]}\x1b[K\r", err=True, nl=False)
 
 
 def visible(text: str) -> str:

@@ -10,7 +10,6 @@ import click
 
 from hub.cli import say
 from hub.cli.feed_facts import explain_feed, explain_plan, report
-from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
@@ -117,8 +116,6 @@ def add(
             _print_added(each)
     if as_json:
         say_json(outcomes)
-    elif any(each["feed"] for each in outcomes):
-        say("to poll a feed now: fanfare feeds fetch URL|ID")
     _judge(outcomes)
 
 
@@ -489,11 +486,16 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 
 
 def print_outcome(done: str, feed: Document) -> bool:
-    """Say what was done and found, and when it is polled next; whether it is well."""
-    is_well = not feed["error"]
-    finding = _finding(feed) if is_well else f"trouble: {printable(feed['error'])}"
-    say(f"{done}  {_named(feed)}\n  {finding}\n  {next_poll(feed)}", err=not is_well)
-    return is_well
+    """Say what was done and found; whether the feed is well."""
+    head = f"{done}  {_named(feed)}"
+    if feed["error"]:
+        say(
+            f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
+            err=True,
+        )
+        return False
+    say(f"{head}\n  {_finding(feed)}")
+    return True
 
 
 def _named(feed: Document) -> str:
@@ -504,7 +506,14 @@ def _finding(feed: Document) -> str:
     if feed["last_fetch"] is None:
         return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
     title = printable(feed["title"]) or "(no title)"
-    return f"{title}: {plural(feed['entries'], 'entry', 'entries')}"
+    entries = plural(feed["entries"], "entry", "entries")
+    return f"{title}: {entries}; {_next_fetch(feed)}"
+
+
+def _next_fetch(feed: Document) -> str:
+    if feed["state"] == "active":
+        return f"asked again {moment(feed['next_fetch'])}"
+    return f"{feed['state']}: not asked again until `fanfare feeds resume {feed['id']}`"
 
 
 def why_not_fetched(feed: Document) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from hub.cli import say
+from hub.cli.delivery_facts import print_failed, print_report
 from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.wording import (
+    SINCE,
     Failure,
     json_option,
     moment,
@@ -56,15 +58,44 @@ def _due(at: str | None) -> str:
 
 @click.group()
 def deliveries() -> None:
-    """Deliveries that failed: list, retry."""
+    """Deliveries that failed: list, show, retry."""
 
 
 @deliveries.command(name="list")
 @json_option()
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@click.option("--failed", is_flag=True, help="Requests that failed, newest first.")
+@click.option("--status", help="The same, of this status: 404, 5xx, or none.")
+@click.option("--host", help="The same, of callbacks at this host.")
+@click.option("--since", type=SINCE, help="The same, from then on: 2h, or a time.")
+@click.option("--subscription", type=click.IntRange(1), help="The same, of this one.")
 @speaks_to_hub
-def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
-    """List retrying subscriptions, and dead letters (what was given up)."""
+def list_deliveries(
+    hub: Hub,
+    as_json: bool,
+    limit: int,
+    failed: bool,
+    status: str | None,
+    host: str | None,
+    since: str | None,
+    subscription: int | None,
+) -> None:
+    """List retrying subscriptions, and dead letters (what was given up).
+
+    With --failed, or any of the options that say which, list the requests themselves
+    that callbacks did not take, of all subscriptions.
+    """
+    if failed or status or host or since or subscription:
+        page = hub.get(
+            "/api/deliveries/failed",
+            limit=limit,
+            status=status,
+            host=host,
+            since=since,
+            subscription=subscription,
+        )
+        print_failed(page, as_json=as_json)
+        return
     found = hub.get("/api/deliveries", limit=limit)
     if as_json:
         say_json(found)
@@ -100,6 +131,19 @@ def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
                 for each in found["dead_letters"]
             ],
         )
+
+
+@deliveries.command()
+@click.argument("delivery", type=click.IntRange(1), metavar="ID")
+@json_option()
+@speaks_to_hub
+def show(hub: Hub, delivery: int, as_json: bool) -> None:
+    """Show a failed delivery in full: the request, where it failed, and the answer."""
+    found = hub.get(f"/api/deliveries/failed/{delivery}")
+    if as_json:
+        say_json(found)
+    else:
+        print_report(found)
 
 
 @deliveries.command()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.cli import say
-from hub.cli.feed_watch import how_to_poll, next_poll
+from hub.cli.delivery_facts import print_attempts
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import (
@@ -92,11 +92,9 @@ def add(
         f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
         f"  to {printable(found['topic'])}"
     )
-    feed = found["feed_status"]
-    if feed["error"]:
-        say(f"  note: the feed is failing: {printable(feed['error'])}", err=True)
-    for line in filter(None, (next_poll(feed), how_to_poll(feed))):
-        say(f"  {line}")
+    trouble = found["feed_status"]["error"]
+    if trouble:
+        say(f"  note: the feed is in trouble: {printable(trouble)}", err=True)
 
 
 @subscriptions.command(name="list")
@@ -160,7 +158,7 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
             ("late", _lateness(found)),
         ]
     )
-    _print_attempts(found["attempts"])
+    print_attempts(found["attempts"])
 
 
 def _former_secret(found: Document) -> str:
@@ -185,26 +183,6 @@ def _signing(found: Document) -> str:
     if found["algorithm"] == OF_OLD:
         return "sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
     return str(found["algorithm"])
-
-
-def _print_attempts(attempts: list[Document]) -> None:
-    if not attempts:
-        say("\nno attempts yet")
-        return
-    say()
-    print_table(
-        ("TIME", "RECORD", "STATUS", "MS", "ERROR"),
-        [
-            (
-                moment(each["at"]),
-                each["position"],
-                each["status"] or "-",
-                each["milliseconds"],
-                each["error"],
-            )
-            for each in attempts
-        ],
-    )
 
 
 @subscriptions.command()

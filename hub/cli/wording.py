@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import IO, Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import IO, Any, Final, TypeVar
 
 import click
 
@@ -29,6 +30,37 @@ def moment(value: str | None, now: datetime | None = None) -> str:
     away = (at - (now or SystemClock().now())).total_seconds()
     when = f"in {duration(away)}" if away >= 0 else f"{duration(-away)} ago"
     return f"{at:%Y-%m-%d %H:%M:%S}Z ({when})"
+
+
+class Since(click.ParamType[str]):
+    """``2h``, ``15 min``, ``3d`` ago, or a time; without a zone it is UTC. Its value is
+    a time as the API reads it."""
+
+    name = "TIME"
+
+    def convert(
+        self,
+        value: str,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+        now: datetime | None = None,
+    ) -> str:
+        found = _AGO.fullmatch(value.strip().lower())
+        try:
+            if found is None:
+                at = datetime.fromisoformat(value.strip())
+                at = at if at.tzinfo else at.replace(tzinfo=UTC)
+            else:
+                seconds = int(found[1]) * _UNITS[found[2]]
+                at = (now or SystemClock().now()) - timedelta(seconds=seconds)
+            return at.astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):
+            self.fail("expected a span such as 2h or 3d, or a time", param, ctx)
+
+
+SINCE: Final = Since()
+_UNITS: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_AGO: Final = re.compile(r"([0-9]{1,9}) ?(s|min|m|h|d|w)")
 
 
 def next_try(at: str, is_under_way: bool) -> str:

@@ -73,13 +73,15 @@ BATCH_BYTES = 2**20
 class CatchUpRequest(msgspec.Struct, frozen=True):
     """A document and the last position it brings its subscriber up to.
 
-    Without a document there is nothing (more) to send up to there; unless it
-    there is a reason why it is ``missing``, though wanted.
+    Without a document there is nothing (more) to send up to there; unless
+    there is a reason why it is ``missing``, though wanted. ``records``: what it tells
+    of.
     """
 
     last: Position
     document: NotificationBody | None
     missing: str = ""
+    records: tuple[Position, ...] = ()
 
 
 class CatchUpRequests:
@@ -148,7 +150,9 @@ class CatchUpRequests:
         except NotRenderable:
             return CatchUpRequest(last, None, NOT_RENDERABLE)
         if document is not None:
-            return CatchUpRequest(max(last, document.position), document)
+            told = tuple(each.position for each in records)
+            last = max(last, document.position)
+            return CatchUpRequest(last, document, records=told)
         is_as_is = is_sent_as_is(subscription, records[-1])
         return CatchUpRequest(last, None, NOT_KEPT if is_as_is else "")
 
@@ -307,6 +311,7 @@ class CatchUps:
             on_slow=running.on_slow,
             failures=running.catch_up.failures,
             missed=running.catch_up.missed,
+            records=request.records,
         )
         return await self._settle(running, request.last, reply)
 

@@ -51,7 +51,14 @@ from hub.runtime.background import DrainingTaskGroup, wait_for
 from hub.runtime.clock import Clock
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
-from storage.records import BEFORE_ALL, ClaimedChunk, ClaimTerms, Record, Subscription
+from storage.records import (
+    BEFORE_ALL,
+    ClaimedChunk,
+    ClaimTerms,
+    Position,
+    Record,
+    Subscription,
+)
 
 NEVER = float("inf")
 
@@ -74,6 +81,7 @@ class Member(msgspec.Struct, eq=False, kw_only=True):
     first: FirstDelivery
     document: NotificationBody
     origin: str
+    records: tuple[Position, ...]
     parked_at: float = NEVER  # monotonic; when its origin first had no place
     demoted: tuple[CatchUpProgress, float] | None = (
         None  # it hangs; and its lease's expiry
@@ -163,6 +171,7 @@ class FirstDeliveries:
                 member.first.position,
                 origin=member.origin,
                 on_slow=partial(self._demote, member),
+                records=member.records,
             )
             if member.demoted is not None:
                 catch_up, expires = member.demoted
@@ -418,6 +427,7 @@ class Chunks:
             tuple[str, str, str], NotificationBody | NotRenderable | None
         ] = {}
         members = []
+        told = (claimed.record.position,)
         for index, subscription in claimed.pending:
             key = (subscription.topic, subscription.format, subscription.updates)
             if key not in rendered:  # once for all who get the same
@@ -434,7 +444,13 @@ class Chunks:
                 continue
             origin = origin_of(subscription.callback)
             members.append(
-                Member(chunk=chunk, first=first, document=document, origin=origin)
+                Member(
+                    chunk=chunk,
+                    first=first,
+                    document=document,
+                    origin=origin,
+                    records=told,
+                )
             )
         self._first_deliveries.add(members)
 

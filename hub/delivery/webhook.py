@@ -24,17 +24,19 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
     verdict,
 )
+from hub.delivery.failed_attempts import details_of, stage_of
 from hub.delivery.notification_counter import NotificationCounter, lease_end
 from hub.delivery.notifications import NotificationBody
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
+from hub.http.exchange import RequestProgress
 from hub.http.network_errors import NetworkError, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from protocols.http import parse_retry_after
+from protocols.http import RequestStage, parse_retry_after
 from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
-from storage.records import Position, Subscription
+from storage.records import AttemptDetails, Position, Subscription
 
 SLOW_SECONDS = 1.0
 
@@ -167,7 +169,9 @@ def _former_secret(subscription: Subscription, at: int) -> str:
     return "" if is_over else subscription.former_secret
 
 
-async def request_of(delivery: WebhookDelivery) -> Request:
+async def request_of(
+    delivery: WebhookDelivery, progress: RequestProgress | None = None
+) -> Request:
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
     if len(delivery.body) > LARGE_BYTES and delivery.secret:
@@ -182,6 +186,7 @@ async def request_of(delivery: WebhookDelivery) -> Request:
         body=delivery.body,
         limits=LIMITS,
         cuts_body=True,
+        progress=progress,
     )
 
 
@@ -200,13 +205,19 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, eq=False)
 class _Visit:
-    """A request's place at its origin, given back when it is slow or ends."""
+    """A request, and its place at its origin, given back when it is slow or ends.
+
+    ``records`` are those that it tells of; ``stage`` is how far it has come.
+    """
 
     origins: OriginLimiter
     origin: str
     clock: Clock
     on_slow: Callable[[], None]
+    delivery: WebhookDelivery
+    records: tuple[Position, ...]
     is_over: bool = False
+    stage: RequestStage = RequestStage.QUEUED
 
     def take_long(self) -> None:
         self.leave()
@@ -220,6 +231,11 @@ class _Visit:
             self.origins.succeeded(self.origin)
         elif status in STRAINED_STATUSES and not was_slow:
             self.origins.strained(self.origin, self.clock.monotonic())
+
+    def details(
+        self, stage: RequestStage, answer: Answer | None = None
+    ) -> AttemptDetails:
+        return details_of(self.delivery, self.records, stage, answer)
 
     def leave(self) -> None:
         if not self.is_over:
@@ -266,18 +282,21 @@ class Poster:
         on_slow: Callable[[], None],
         failures: int = 0,
         missed: tuple[Position, Position] | None = None,
+        records: tuple[Position, ...] = (),
     ) -> CallbackResponse:
         """POST a document, signed with this subscription's secret if it has one.
 
+        ``records`` are those that it tells of, if that is not the one at ``position``.
         The origin must have admitted it. ``on_slow`` is called if there is no
         answer within a second. WebSub 7: "the response body MUST be ignored".
         A fault of the hub itself is a failure like the callback's: it harms no other.
         """
-        visit = _Visit(self._origins, origin, self._clock, on_slow)
         delivery = self._delivery(subscription, document, position, failures, missed)
+        told = records or (position,)
+        visit = _Visit(self._origins, origin, self._clock, on_slow, delivery, told)
         is_doubtful = failures > 0 or subscription.exhausted
         try:
-            request = await request_of(delivery)
+            request = await request_of(delivery, visit)
             reply = await self._send(request, visit, is_doubtful)
         except Exception:
             log.exception("delivery_broke", subscription=subscription.id)
@@ -319,14 +338,14 @@ class Poster:
             )
         except NetworkError as error:
             elapsed = self._clock.monotonic() - started
-            reply = _unusable(error, round(elapsed * 1000))
+            reply = _unusable(error, round(elapsed * 1000), visit)
         else:
-            reply = self._reply(answer)
+            reply = self._reply(answer, visit)
         if reply.verdict is Verdict.DELIVERED:
             failpoint("after-2xx")
         return reply
 
-    def _reply(self, answer: Answer) -> CallbackResponse:
+    def _reply(self, answer: Answer, visit: _Visit) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds
         if verdict(status) is Verdict.DELIVERED:
             return CallbackResponse(status=status, milliseconds=milliseconds)
@@ -339,14 +358,20 @@ class Poster:
             milliseconds=milliseconds,
             error=f"answered {status}",
             retry_after=retry_after,
+            details=visit.details(stage_of(answer), answer),
         )
 
 
-def _unusable(error: NetworkError, milliseconds: int) -> CallbackResponse:
+def _unusable(
+    error: NetworkError, milliseconds: int, visit: _Visit
+) -> CallbackResponse:
     """Of an answer that broke off only the status counts, if it had come so far."""
     if verdict(error.status) is Verdict.DELIVERED:
         return CallbackResponse(status=error.status, milliseconds=milliseconds)
     reason = error.reason[:LONGEST_ERROR]
     return CallbackResponse(
-        status=error.status, milliseconds=milliseconds, error=reason
+        status=error.status,
+        milliseconds=milliseconds,
+        error=reason,
+        details=visit.details(visit.stage),
     )

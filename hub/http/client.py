@@ -20,7 +20,6 @@ from hub.http.guard import DENIED_PORTS, AddressRange, Guard, parse_literal
 from hub.http.network_errors import TimedOut
 from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
-from hub.http.response_parser import ResponseParser
 from hub.limits.fifo_semaphore import FifoSemaphore
 
 
@@ -48,7 +47,8 @@ class PurposeClient:
         if not self._places.enter_at_once():
             await self._wait_for_place(deadline)
         try:
-            reception = await self._exchange(request, head, target.server, deadline)
+            connection = await self._exchange(request, head, target.server, deadline)
+            reception = connection.reception
             answer = Answer(
                 url=request.url,
                 status=reception.status,
@@ -56,6 +56,9 @@ class PurposeClient:
                 body=reception.body,
                 complete=reception.is_whole,
                 milliseconds=round((loop.time() - started) * 1000),
+                version=reception.version,
+                reason=reception.reason,
+                is_exempt=connection.is_exempt,
             )
             reception.forget()
             return answer
@@ -82,8 +85,8 @@ class PurposeClient:
 
     async def _exchange(
         self, request: Request, head: bytes, server: ServerAddress, deadline: float
-    ) -> ResponseParser:
-        """The answer; the connection that brought it is kept if it can be.
+    ) -> ClientConnection:
+        """The connection that brought the answer; it is kept if it can be.
 
         A request is sent again in one case only, once, and over a new connection: the
         kept one turns out to have been closed before the server saw the request.
@@ -100,16 +103,18 @@ class PurposeClient:
         while len(self._pool) + self._places.taken > self._connections:
             self._pool.drop_oldest()
         idle = idle_limit(request.limits)
-        new = await self._dialler.dial(server, deadline=deadline, idle=idle)
+        new = await self._dialler.dial(
+            server, deadline=deadline, idle=idle, progress=request.progress
+        )
         await new.exchange(request, head, deadline)
         return self._released(new, server)
 
     def _released(
         self, connection: ClientConnection, server: ServerAddress
-    ) -> ResponseParser:
+    ) -> ClientConnection:
         if connection.can_be_kept:
             self._pool.keep(server, connection)
-        return connection.reception
+        return connection
 
 
 class HttpNetwork:

@@ -24,6 +24,7 @@ from hub.http.network_errors import (
 from hub.http.request_head import ServerAddress
 from hub.http.resolver import AddressBlocked, LookupFailed
 from hub.http.response_parser import NOT_WHOLE, ResponseParser
+from protocols.http import RequestStage
 
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused",
@@ -90,10 +91,15 @@ class ClientConnection(asyncio.Protocol):
         "_timer",
         "_timer_due",
         "_transport",
+        "is_exempt",
         "reception",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, *, is_exempt: bool = False
+    ) -> None:
+        """``is_exempt``: it leads into an allowed network."""
+        self.is_exempt = is_exempt
         self.reception = ResponseParser()
         self._loop = loop
         self._transport: asyncio.Transport | None = None
@@ -137,15 +143,27 @@ class ClientConnection(asyncio.Protocol):
         self._deadline, self._idle = deadline, idle_limit(request.limits)
         self._is_last_look = False
         self._wind_up()
+        if request.progress is not None:
+            request.progress.stage = RequestStage.FIRST_BYTE
         try:
             if self._sent_at >= deadline:  # it would not be waited for at all
                 raise TimedOut("no time was left to ask")
             self._send(head, request.body)
             await over
+        except (NetworkError, asyncio.CancelledError):
+            if request.progress is not None and self.reception.has_begun:
+                has_head = self.reception.status > 0
+                stage = RequestStage.BODY if has_head else RequestStage.HEAD
+                request.progress.stage = stage
+            raise
         finally:
             self._over = None
             if not self.can_be_kept:
                 self.close()
+
+    def change_transport(self, transport: asyncio.BaseTransport) -> None:
+        """To the one that TLS has put over the first."""
+        self._transport = cast(asyncio.Transport, transport)
 
     def close(self) -> None:
         """At once; what is not sent by then will not be."""

@@ -8,12 +8,15 @@ import ssl
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
 from hub.http.client_connections import ClientConnection, not_connected
+from hub.http.exchange import RequestProgress
 from hub.http.guard import Guard, parse_literal
 from hub.http.network_errors import TimedOut
 from hub.http.request_head import ServerAddress
 from hub.http.resolver import AddressBlocked, GuardedResolver
+from protocols.http import RequestStage
 
 NEXT_ADDRESS_SECONDS = 0.25
 """RFC 8305, 8: how long to wait for one address before the next is tried as well."""
@@ -29,6 +32,15 @@ def system_tls() -> ssl.SSLContext:
     return context
 
 
+class _Trial(NamedTuple):
+    """What is the same for all addresses of a server."""
+
+    server: ServerAddress
+    deadline: float
+    idle: float | None
+    progress: RequestProgress | None
+
+
 class Dialler:
     """Opens connections for one purpose."""
 
@@ -40,22 +52,32 @@ class Dialler:
         self._tls = tls
 
     async def dial(
-        self, server: ServerAddress, *, deadline: float, idle: float | None
+        self,
+        server: ServerAddress,
+        *,
+        deadline: float,
+        idle: float | None,
+        progress: RequestProgress | None = None,
     ) -> ClientConnection:
         """A connection to the server, TLS agreed on where it is asked for.
 
         Several addresses are tried one after the other, IPv6 and IPv4 in turn: the next
         when one fails, or has not answered for a moment. ``deadline`` is in the loop's
-        time; ``idle`` bounds each try, in seconds. Raises a NetworkError.
+        time; ``idle`` bounds each try, in seconds. ``progress`` is that of the last one
+        that failed. Raises a NetworkError.
         """
         try:
             addresses = _literal(server.host)
             if addresses is None:
+                _note(progress, RequestStage.DNS)
                 addresses = await self._look_up(server, deadline)
+            trial = _Trial(server, deadline, idle, progress)
             if len(addresses) == 1:
-                return await self._connect(server, addresses[0], deadline, idle)
-            return await self._race(server, _in_turn(addresses), deadline, idle)
+                return await self._connect(trial, addresses[0])
+            return await self._race(trial, _in_turn(addresses))
         except (OSError, UnicodeError) as failure:
+            if isinstance(failure, AddressBlocked):
+                _note(progress, RequestStage.GUARD)
             raise not_connected(failure) from failure
 
     async def _look_up(self, server: ServerAddress, deadline: float) -> Sequence[str]:
@@ -65,43 +87,67 @@ class Dialler:
         except TimeoutError:
             raise TimedOut("no answer in time") from None
 
-    async def _connect(
-        self, server: ServerAddress, address: str, deadline: float, idle: float | None
-    ) -> ClientConnection:
+    async def _connect(self, trial: _Trial, address: str) -> ClientConnection:
         # the last word, on the very text that is dialled: a literal, or it is refused
-        if not self._guard.permits(address, server.port):
+        if not self._guard.permits(address, trial.server.port):
             raise AddressBlocked
-        loop = asyncio.get_running_loop()
-        patience = deadline if idle is None else loop.time() + idle
+        deadline, idle = trial.deadline, trial.idle
+        patience = deadline
+        if idle is not None:
+            patience = asyncio.get_running_loop().time() + idle
         try:
             async with asyncio.timeout_at(min(deadline, patience)):
-                _, connection = await loop.create_connection(
-                    lambda: ClientConnection(loop),
-                    address,
-                    server.port,
-                    ssl=self._tls if server.is_tls else None,
-                    # certificates have names without the dot of a full one
-                    server_hostname=server.host.rstrip(".") if server.is_tls else None,
-                )
+                return await self._connected(trial, address)
         except TimeoutError:
             trouble = "cannot connect: " if patience < deadline else ""
             raise TimedOut(f"{trouble}no answer in time") from None
+
+    async def _connected(self, trial: _Trial, address: str) -> ClientConnection:
+        loop = asyncio.get_running_loop()
+        is_exempt = self._guard.allows(address)
+        stage = RequestStage.CONNECT
+        _note(trial.progress, stage)
+        try:
+            transport, connection = await loop.create_connection(
+                lambda: ClientConnection(loop, is_exempt=is_exempt),
+                address,
+                trial.server.port,
+            )
+            if trial.server.is_tls:
+                stage = RequestStage.TLS
+                _note(trial.progress, stage)
+                await self._secure(connection, transport, trial.server.host)
+        except (Exception, asyncio.CancelledError):
+            _note(trial.progress, stage)
+            raise
         return connection
 
-    async def _race(
-        self,
-        server: ServerAddress,
-        addresses: Sequence[str],
-        deadline: float,
-        idle: float | None,
-    ) -> ClientConnection:
+    async def _secure(
+        self, connection: ClientConnection, transport: asyncio.Transport, host: str
+    ) -> None:
+        try:
+            secured = await asyncio.get_running_loop().start_tls(
+                transport,
+                connection,
+                self._tls,
+                # certificates have names without the dot of a full one
+                server_hostname=host.rstrip("."),
+            )
+        except (Exception, asyncio.CancelledError):
+            transport.abort()
+            raise
+        if secured is None:  # it was lost as TLS was agreed on
+            raise ConnectionResetError
+        connection.change_transport(secured)
+
+    async def _race(self, trial: _Trial, addresses: Sequence[str]) -> ClientConnection:
         """The first connection that comes about; the last failure if none does."""
         waiting = list(reversed(addresses))
         tries: set[asyncio.Task[ClientConnection]] = set()
         try:
             while True:
                 if waiting:
-                    attempt = self._connect(server, waiting.pop(), deadline, idle)
+                    attempt = self._connect(trial, waiting.pop())
                     tries.add(asyncio.create_task(attempt))
                 done, _ = await asyncio.wait(
                     tries,
@@ -117,6 +163,11 @@ class Dialler:
                         raise failure
         finally:
             await _call_off(tries)
+
+
+def _note(progress: RequestProgress | None, stage: RequestStage) -> None:
+    if progress is not None:
+        progress.stage = stage
 
 
 async def _call_off(tries: set[asyncio.Task[ClientConnection]]) -> None:

@@ -8,9 +8,12 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from protocols.http import RequestStage
+
 MEBIBYTE = 1 << 20
 CUT = 64 * 1024
 """Bytes of an answer that are read where only its status matters."""
+LONGEST_REASON = 200
 
 
 class BodySink(Protocol):
@@ -27,6 +30,12 @@ class BodyAllowance(Protocol):
     def take(self, count: int) -> None:
         """So many bytes more; raises a `NetworkError` if it may not."""
         ...
+
+
+class RequestProgress(Protocol):
+    """Whoever sends a request learns here how far it has come, also if it fails."""
+
+    stage: RequestStage
 
 
 class Purpose(StrEnum):
@@ -54,7 +63,8 @@ class Request(Struct, frozen=True, kw_only=True):
     With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
     they come, and what goes wrong after the status line is no failure. With a ``sink``
     the body of a 2xx goes there, as it came, and the answer has none. With an
-    ``allowance`` the bytes of a body that is wanted whole are taken from it.
+    ``allowance`` the bytes of a body that is wanted whole are taken from it. Its
+    ``progress`` is kept up to date.
     """
 
     method: str
@@ -67,6 +77,7 @@ class Request(Struct, frozen=True, kw_only=True):
     cut: int = CUT
     sink: BodySink | None = None
     allowance: BodyAllowance | None = None
+    progress: RequestProgress | None = None
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -74,7 +85,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     ``headers`` ignores the case of names. The body of a 2xx is whole and decompressed;
     any other is cut like those of ``Request.cuts_body``, and ``complete`` says whether
-    that left something out.
+    that left something out. ``is_exempt``: it came from an allowed network.
     """
 
     url: str
@@ -83,6 +94,16 @@ class Answer(Struct, frozen=True, kw_only=True):
     body: bytes
     complete: bool
     milliseconds: int
+    version: bytes = b"1.1"
+    reason: bytes = b""
+    is_exempt: bool = False
+
+    @property
+    def status_line(self) -> str:
+        """As it came, cut after `LONGEST_REASON` bytes of its reason phrase."""
+        version = self.version.decode("latin-1") or "1.1"
+        reason = self.reason[:LONGEST_REASON].decode("utf-8", "replace")
+        return f"HTTP/{version} {self.status} {reason}".rstrip()
 
 
 class Network(Protocol):

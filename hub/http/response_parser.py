@@ -102,9 +102,11 @@ NO_ANSWER = "the server closed the connection without an answer"
 class ResponseParser:
     """Takes in one answer after the other; `expect` begins each.
 
-    ``status`` is 0 until the head of a final answer is there. When it is over, ``body``
-    is what was wanted of it, and ``is_whole`` says whether that is all. ``is_clean``:
-    it ended where it said, nothing came after it, and the server keeps the connection.
+    ``status`` is 0 until the head of a final answer is there; ``reason`` is its reason
+    phrase, and ``version`` that of HTTP, "" if it came in too small a piece. When it is
+    over, ``body`` is what was wanted of it, and ``is_whole`` says whether that is all.
+    ``is_clean``: it ended where it said, nothing came after it, and the server keeps
+    the connection.
     """
 
     __slots__ = (
@@ -124,7 +126,9 @@ class ResponseParser:
         "body",
         "is_clean",
         "is_whole",
+        "reason",
         "status",
+        "version",
     )
 
     def __init__(self) -> None:
@@ -154,6 +158,7 @@ class ResponseParser:
         self._allowance = allowance
         self._sink = sink
         self.status = 0
+        self.reason = self.version = b""
         self._fields: list[Field] = []
         self.body = b""
         self.is_whole = self.is_clean = False
@@ -188,6 +193,8 @@ class ResponseParser:
 
         Raises BadAnswer and TooLarge, with the status if that had come.
         """
+        if not self._fed_bytes:
+            self.version = data[5:8]  # behind "HTTP/"
         self._fed_bytes += len(data)
         had_begun = self.status > 0
         is_broken = self._fails_to_parse(data) or self._has_too_much_framing
@@ -231,6 +238,10 @@ class ResponseParser:
     def on_message_begin(self) -> None:
         self._overran = self._ended
 
+    def on_status(self, reason: bytes) -> None:
+        if not self.status:
+            self.reason += reason
+
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.status:
             return  # a trailer, or what comes after the answer
@@ -248,6 +259,7 @@ class ResponseParser:
         if status < 100:
             raise ValueError
         if status < 200 and status != 101:
+            self.reason = b""
             self._fields.clear()  # RFC 9110, 15.2: "one or more 1xx responses"
         else:
             self.status = status

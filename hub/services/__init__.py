@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
-from hub.services.entry_retrieval import RedeliveryService, RetrievalService
+from hub.services.delivery_reports import DeliveryReportService
+from hub.services.entry_retrieval import ReplayService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
@@ -32,6 +33,7 @@ from storage.contract import Storage
 
 __all__ = [
     "CollectionService",
+    "DeliveryReportService",
     "FeedListService",
     "FeedReportService",
     "FeedService",
@@ -44,7 +46,7 @@ __all__ = [
     "PublicService",
     "PublishingService",
     "PushCallbackService",
-    "RedeliveryService",
+    "ReplayService",
     "RetrievalService",
     "SearchService",
     "Services",
@@ -66,6 +68,7 @@ class Services:
     feed_reports: FeedReportService
     lists: FeedListService
     subscriptions: SubscriptionService
+    delivery_reports: DeliveryReportService
     operations: OperationsService
     tokens: TokenService
     tracks: TrackTopics
@@ -75,7 +78,7 @@ class Services:
     live: LiveService
     retrieval: RetrievalService
     search: SearchService
-    redeliveries: RedeliveryService
+    replays: ReplayService
     superfeedr: SuperfeedrService
     public: PublicService
     publishing: PublishingService

@@ -113,12 +113,11 @@ def create_application(
             services.feeds, services.feed_reports, services.lists, services.storage
         ).routes(),
         *SubscriptionRoutes(
-            services.subscriptions,
-            services.feed_reports,
-            services.tokens,
-            services.storage,
+            services.subscriptions, services.tokens, services.storage
         ).routes(),
-        *DeliveryRoutes(services.storage.deliveries, services.clock).routes(),
+        *DeliveryRoutes(
+            services.storage.deliveries, services.delivery_reports, services.clock
+        ).routes(),
         *TokenRoutes(services.tokens, services.storage.tokens).routes(),
         *OperatorRoutes(services.operations, services.collections).routes(),
         *OpenApiRoutes().routes(),

@@ -24,7 +24,7 @@ from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenSer
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.rate_limits import RateLimits
 from storage.errors import StorageError
-from storage.records import TokenScope
+from storage.records import AccountId, TokenScope
 
 
 def is_foreign(connection: HTTPConnection) -> bool:
@@ -114,6 +114,12 @@ def principal_of(request: Request) -> Principal:
     principal = request.scope[_PRINCIPAL]
     assert isinstance(principal, Principal)  # noqa: S101 - only set below
     return principal
+
+
+def own_account(request: Request) -> AccountId | None:
+    """The only account whose subscriptions are shown; None: all are."""
+    principal = principal_of(request)
+    return None if principal.is_admin else principal.account.id
 
 
 class RequireScope:

@@ -20,6 +20,7 @@ from protocols.http.headers import (
     sendable_content_type,
     user_agent,
 )
+from protocols.http.request_stage import RequestStage
 from protocols.http.robots import Robots, read_robots
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "OCTET_STREAM",
     "ContentType",
     "HeaderLink",
+    "RequestStage",
     "Robots",
     "conditional_headers",
     "format_link_header",

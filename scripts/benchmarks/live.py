@@ -63,7 +63,7 @@ TARGET = f"/stream?topic={quote(TOPIC, safe='')}"
 _IDLE_KIB = 40.0
 
 
-class MessageCounter(Protocol):
+class Listening(Protocol):
     """Those who count what has come."""
 
     @property
@@ -185,7 +185,7 @@ async def connected(
 async def speak(
     storage: Storage,
     feeds: Feeds,
-    listeners: MessageCounter,
+    listeners: Listening,
     messages: int,
     connections: int = CONNECTIONS,
 ) -> Sample:

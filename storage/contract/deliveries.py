@@ -10,10 +10,12 @@ from typing import Protocol
 from storage.records import (
     AccountId,
     Attempt,
+    AttemptFilter,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    FailedAttempt,
     Flushed,
     RetryingSubscription,
     SubscriptionId,
@@ -93,8 +95,8 @@ class DeliveryStore(Protocol):
         """Make it due now. Raises `NotFound`."""
         ...
 
-    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
-        """Turn a dead letter into a retry of it, due now.
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
+        """Turn a dead letter into a retry that replays it, due now.
 
         Raises `NotFound`, or `StorageBusy` while the subscription is in an
         unfinished chunk or has a retry that stands elsewhere.
@@ -104,7 +106,30 @@ class DeliveryStore(Protocol):
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int
     ) -> list[Attempt]:
-        """The last attempts, newest first, successful ones included."""
+        """The last attempts, newest first, successful ones included.
+
+        Of each subscription the last 20 failures and catch-ups are kept, beside all
+        that went straight through, and the details of its last 5 failures.
+        """
+        ...
+
+    async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None: ...
+
+    async def failed_attempts(
+        self,
+        wanted: AttemptFilter,
+        *,
+        limit: int,
+        before: tuple[datetime, int] | None = None,
+    ) -> list[FailedAttempt]:
+        """Failures of all subscriptions, newest first, without their details.
+
+        ``before``: time and id of the last one of the page before.
+        """
+        ...
+
+    async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
+        """How many there are; it counts no further than ``most``."""
         ...
 
     async def trim_attempts(self, before: datetime, limit: int) -> int: ...

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from protocols.http import RequestStage
 from storage.records.identities import AccountId, Position, SubscriptionId
 from storage.records.log import Record
 from storage.records.subscriptions import Subscription
@@ -37,7 +38,7 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription that did not answer in time, and its one open retry.
 
     It delivers the records above ``position`` in order, except those in
-    ``(skip_after, skip_to]``, delivered before (of a dead letter that is retried).
+    ``(skip_after, skip_to]``, which were delivered before (a replayed dead letter).
     """
 
     subscription: Subscription
@@ -69,8 +70,54 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of an answer: its status line, its headers, and how it begins.
+
+    ``is_excerpt``: there was more of the body.
+    """
+
+    status_line: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    is_excerpt: bool = False
+
+
+class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """All that it takes to make a request to a callback again as it was.
+
+    ``records`` are those that it told of; ``at`` is the moment that it was signed with.
+    The size and checksum (CRC-32) of its body show whether it is still the same.
+    """
+
+    host: str
+    at: int  # Unix seconds
+    records: tuple[Position, ...]
+    size: int
+    checksum: int
+    retries: int = 0
+    missed: tuple[Position, Position] | None = None
+    credits: int | None = None
+
+
+class AttemptDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """Of an attempt that failed: where, what was sent, and what was answered.
+
+    ``answer`` None: there was none, or ``is_withheld``: its network is exempt from the
+    address guard, and what is inside it is not shown.
+    """
+
+    stage: RequestStage
+    request: SentRequest
+    answer: CallbackAnswer | None = None
+    is_withheld: bool = False
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to a callback. ``status`` 0: no answer, then ``error`` says why."""
+    """One request to a callback. ``status`` 0: no answer, then ``error`` says why.
+
+    ``id`` 0: it is not stored on its own, as it went straight through. ``details`` are
+    those of a failure, kept for the latest ones of each subscription.
+    """
 
     subscription_id: SubscriptionId
     position: Position
@@ -78,6 +125,30 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     milliseconds: int
     error: str = ""
+    id: int = 0
+    details: AttemptDetails | None = None
+
+
+class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which failures are wanted; what is not given does not matter.
+
+    ``statuses``: the first and the last of a range; 0 is no answer. ``host`` is the
+    callback's, as it was asked; ``since``: from then on.
+    """
+
+    statuses: tuple[int, int] | None = None
+    host: str = ""
+    since: datetime | None = None
+    subscription_id: SubscriptionId | None = None
+
+
+class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure, and whom it was for. Its ``details`` are not read in lists."""
+
+    attempt: Attempt
+    host: str  # "": of a version that did not keep it
+    topic: str
+    callback: str
 
 
 class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True):

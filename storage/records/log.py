@@ -208,7 +208,7 @@ class EntrySource(msgspec.Struct, frozen=True, kw_only=True):
 
     feed: StoredFeed
     head: bytes | None
-    statistics: FeedStatistics | None = None  # None before the first maintenance
+    standing: FeedStatistics | None = None  # None before the first maintenance
 
 
 # --- search ---

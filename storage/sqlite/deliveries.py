@@ -12,10 +12,12 @@ from storage.errors import NotFound
 from storage.records import (
     AccountId,
     Attempt,
+    AttemptFilter,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    FailedAttempt,
     Flushed,
     RetryingSubscription,
     SubscriptionId,
@@ -32,12 +34,14 @@ from storage.sqlite.delivery_chunks import (
 )
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import retry_dead_letter
+from storage.sqlite.retries import replay
 from storage.sqlite.rows import (
+    ATTEMPT,
     read_attempt,
     read_chunk,
     read_chunk_attempt,
     read_dead_letter,
+    read_failed_attempt,
     read_retrying,
 )
 from storage.sqlite.watchers import EndedSubscriptions
@@ -141,26 +145,58 @@ class SqliteDeliveries:
         if not await self._writer.submit(unit, is_single=True):
             raise NotFound("retry of subscription", subscription_id)
 
-    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
-        await self._writer.submit(
-            partial(retry_dead_letter, dead_id, to_milliseconds(now))
-        )
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
+        await self._writer.submit(partial(replay, dead_id, to_milliseconds(now)))
 
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int
     ) -> list[Attempt]:
         noted = await self._readers.all(
-            "SELECT position, at, status, milliseconds, error FROM attempts"
-            " WHERE subscription_id = ? ORDER BY id DESC LIMIT ?",
+            f"SELECT {ATTEMPT}, a.details FROM attempts a"
+            " WHERE a.subscription_id = ? ORDER BY a.id DESC LIMIT ?",
             (subscription_id, limit),
         )
         straight = await self._readers.all(
             _STRAIGHT, {"subscription": subscription_id, "limit": limit}
         )
-        found = [read_attempt(subscription_id, row) for row in noted]
+        found = [read_attempt(row) for row in noted]
         found += [read_chunk_attempt(subscription_id, row) for row in straight]
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
         return found[:limit]
+
+    async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None:
+        row = await self._readers.first(
+            f"SELECT {ATTEMPT}, a.details, {_WHOSE} WHERE a.id = ? AND a.error <> ''",
+            (attempt_id,),
+        )
+        return None if row is None else read_failed_attempt(row)
+
+    async def failed_attempts(
+        self,
+        wanted: AttemptFilter,
+        *,
+        limit: int,
+        before: tuple[datetime, int] | None = None,
+    ) -> list[FailedAttempt]:
+        condition, values = _failures(wanted)
+        if before is not None:
+            condition += " AND a.at <= :at AND (a.at < :at OR a.id < :id)"
+            values |= {"at": to_milliseconds(before[0]), "id": before[1]}
+        rows = await self._readers.all(
+            f"SELECT {ATTEMPT}, NULL, {_WHOSE} WHERE {condition}"
+            " ORDER BY a.at DESC, a.id DESC LIMIT :limit",
+            {**values, "limit": limit},
+        )
+        return [read_failed_attempt(row) for row in rows]
+
+    async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
+        condition, values = _failures(wanted)
+        row = await self._readers.first(
+            "SELECT count(*) FROM"
+            f" (SELECT 1 FROM attempts a WHERE {condition} LIMIT :most)",
+            {**values, "most": most},
+        )
+        return int(row[0]) if row else 0
 
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         unit = partial(_trim_attempts, to_milliseconds(before), limit)
@@ -183,6 +219,39 @@ WHERE m.value = :subscription
 ORDER BY d.position DESC LIMIT :limit
 """
 """Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
+
+
+_WHOSE = (
+    "a.host, t.url, s.callback FROM attempts a"
+    " CROSS JOIN subscriptions s ON s.id = a.subscription_id"
+    " CROSS JOIN topics t ON t.id = s.topic_id"
+)
+
+
+def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+    """A condition and its values.
+
+    Each filter is an equality or a range of one of the indexes of failures, or is
+    judged by what the index holds.
+    """
+    conditions, values = ["a.error <> ''"], dict[str, int | str]()
+    if wanted.subscription_id is not None:
+        conditions.append("a.subscription_id = :subscription")
+        values["subscription"] = wanted.subscription_id
+    if wanted.host:
+        conditions.append("a.host = :host")
+        values["host"] = wanted.host
+    if wanted.statuses is not None:
+        first, last = wanted.statuses
+        conditions.append("a.status BETWEEN :first AND :last")
+        values |= {"first": first, "last": last}
+        if first // 100 == last // 100:
+            conditions.append("a.status / 100 = :hundred")
+            values["hundred"] = first // 100
+    if wanted.since is not None:
+        conditions.append("a.at >= :since")
+        values["since"] = to_milliseconds(wanted.since)
+    return " AND ".join(conditions), values
 
 
 # --- units of work ---

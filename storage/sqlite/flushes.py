@@ -29,11 +29,13 @@ from storage.sqlite.retries import (
     note_conditions,
     open_retry,
 )
-from storage.sqlite.rows import pack_outcome
+from storage.sqlite.rows import pack_details, pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
 """Failed attempts and catch-ups that are kept of each subscription."""
+DETAILS_KEPT = 5
+"""Failures whose details are kept, and which stay however much is caught up since."""
 
 
 _GONE = """
@@ -128,20 +130,29 @@ def _count(
 
 
 def _keep_attempt(attempt: Attempt, connection: sqlite3.Connection) -> None:
+    details = attempt.details
     connection.execute(
         "INSERT INTO attempts (subscription_id, position, at, status, milliseconds,"
-        " error) VALUES (?, ?, ?, ?, ?, ?)",
+        " error, host, details) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(attempt.subscription_id, attempt.position, to_milliseconds(attempt.at)),
             *(attempt.status, attempt.milliseconds, attempt.error),
+            *(details.request.host if details else "", pack_details(details)),
         ),
     )
     connection.execute(
         "DELETE FROM attempts WHERE subscription_id = :subscription AND id <="
         " (SELECT id FROM attempts WHERE subscription_id = :subscription"
-        "  ORDER BY id DESC LIMIT 1 OFFSET :kept)",
+        "  ORDER BY id DESC LIMIT 1 OFFSET :kept) AND details IS NULL",
         {"subscription": attempt.subscription_id, "kept": ATTEMPTS_KEPT},
     )
+    if details is not None:
+        connection.execute(
+            "UPDATE attempts SET details = NULL WHERE id ="
+            " (SELECT id FROM attempts WHERE subscription_id = :subscription"
+            "  AND details IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET :kept)",
+            {"subscription": attempt.subscription_id, "kept": DETAILS_KEPT},
+        )
 
 
 def _those(

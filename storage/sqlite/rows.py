@@ -11,6 +11,7 @@ import msgspec
 from protocols.model import Status
 from storage.records import (
     Attempt,
+    AttemptDetails,
     CallbackState,
     ChunkOutcome,
     ClaimedChunk,
@@ -19,6 +20,7 @@ from storage.records import (
     DueFeed,
     EntryId,
     EntryRef,
+    FailedAttempt,
     FeedHealth,
     FeedId,
     FeedPush,
@@ -50,7 +52,7 @@ from storage.sqlite.columns import (
     from_milliseconds_or_none,
     to_milliseconds_or_none,
 )
-from storage.sqlite.feed_statistics import read_statistics
+from storage.sqlite.feed_statistics import read_standing
 from storage.sqlite.readers import Row
 
 _status_decoder = msgspec.json.Decoder(Status)
@@ -154,7 +156,11 @@ PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
 """The outcome of a member that is not acknowledged yet."""
 NO_ATTEMPT = _OUTCOME.pack(0, 0)
 
+ATTEMPT = "a.id, a.subscription_id, a.position, a.at, a.status, a.milliseconds, a.error"
+"""Columns that `read_attempt` expects; the details, or NULL, follow them."""
+
 _member_decoder = msgspec.json.Decoder(list[Row])
+_details_decoder = msgspec.msgpack.Decoder(AttemptDetails)
 
 
 def pack_outcome(outcome: ChunkOutcome) -> bytes:
@@ -239,15 +245,30 @@ def read_dead_letter(row: Row) -> DeadLetter:
     )
 
 
-def read_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
-    position, at, status, milliseconds, error = row
+def pack_details(details: AttemptDetails | None) -> bytes | None:
+    return None if details is None else msgspec.msgpack.encode(details)
+
+
+def read_attempt(row: Row) -> Attempt:
+    """From the columns of `ATTEMPT`, whatever follows them."""
+    number, whose, position, at, status, milliseconds, error, packed = row[:8]
     return Attempt(
-        subscription_id=subscription_id,
-        position=Position(position),
+        id=number,
+        subscription_id=whose,
+        position=position,
         at=from_milliseconds(at),
         status=status,
         milliseconds=milliseconds,
         error=error,
+        details=_details_decoder.decode(packed) if packed else None,
+    )
+
+
+def read_failed_attempt(row: Row) -> FailedAttempt:
+    """From those columns, then the host, the topic and the callback."""
+    host, topic, callback = row[8:]
+    return FailedAttempt(
+        attempt=read_attempt(row), host=host, topic=topic, callback=callback
     )
 
 
@@ -386,7 +407,7 @@ def read_posting(polling: bytes) -> Posting:
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
-    whether an error is awaited, the statistics and the push.
+    whether an error is awaited, the standing and the push.
     """
     encrypted = row[11]
     keeps_document, subscribers, seen, slices, inventory = row[15:20]
@@ -400,7 +421,7 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         slices=slices or b"",
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
-        statistics=read_statistics(row[21:25]),
+        standing=read_standing(row[21:25]),
         push=read_push(row[25:]),
     )
 

@@ -21,6 +21,7 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     Attempt,
+    AttemptFilter,
     ChunkOutcome,
     ClaimedChunk,
     ClaimTerms,
@@ -49,6 +50,7 @@ from storage.records import (
     SubscriptionSort,
     Updates,
 )
+from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
 from tests.support.storage_scene import START, entry, record
@@ -330,6 +332,7 @@ class Comparison(RuleBasedStateMachine):
                 status=500,
                 milliseconds=1,
                 error="answered 500",
+                details=details(answer=ANSWER),
             )
             return replace(
                 flush,
@@ -405,10 +408,10 @@ class Comparison(RuleBasedStateMachine):
         )
 
     @rule(data=st.data())
-    def retry_dead_letter(self, data: st.DataObject) -> None:
+    def replay_dead_letter(self, data: st.DataObject) -> None:
         dead = self._runner.run(self._model.deliveries.dead_letters(after=0, limit=9))
         each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
-        self._do(lambda storage: storage.deliveries.retry_dead_letter(each, self._now))
+        self._do(lambda storage: storage.deliveries.replay_dead_letter(each, self._now))
 
     @rule(each=SUBSCRIPTIONS)
     def retry_now(self, each: int) -> None:
@@ -469,6 +472,9 @@ class Comparison(RuleBasedStateMachine):
             lambda storage: storage.deliveries.retrying(after=0, limit=99),
             lambda storage: storage.deliveries.next_retry(),
             lambda storage: storage.deliveries.dead_letters(after=0, limit=99),
+            lambda storage: storage.deliveries.failed_attempts(
+                AttemptFilter(host="you.example"), limit=99
+            ),
             lambda storage: storage.backlog(),
         )
 

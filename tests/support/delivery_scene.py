@@ -12,6 +12,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import cast
 
+from msgspec.structs import replace
+
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import Answer, HttpNetwork, Network, Purpose, Request
 from hub.runtime.clock import Clock, SystemClock
@@ -44,7 +46,7 @@ class CappedNetwork:
         self._network = network
 
     async def send(self, request: Request) -> Answer:
-        return await self._network.send(request)
+        return replace(await self._network.send(request), is_exempt=False)
 
     def is_exempt(self, host: str, purpose: Purpose) -> bool:
         return False

@@ -123,15 +123,15 @@ class Library:
         login = FeedChange(credentials=Credentials(username="u"))
         await self.hub.storage.feeds.edit(self.feeds[name], login, "", START)
 
-    async def maintain(self, name: str, statistics: FeedStatistics) -> None:
+    async def maintain(self, name: str, standing: FeedStatistics) -> None:
         write = FeedStatisticsWrite(
             feed_id=self.feeds[name],
-            statistics=statistics,
+            standing=standing,
             site="",
             places=frozenset(),
             due=START + timedelta(days=9),
         )
-        await self.hub.storage.feed_statistics.save([write])
+        await self.hub.storage.standings.save([write])
 
     async def _commit(
         self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()

@@ -9,6 +9,7 @@ import msgspec
 
 from storage.records import (
     Attempt,
+    AttemptDetails,
     ChunkOutcome,
     NewDeadLetter,
     Position,
@@ -44,6 +45,7 @@ class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds: int
     error: str = ""  # for people; "" after a 2xx
     retry_after: float | None = None  # seconds, of a 429 or 503
+    details: AttemptDetails | None = None  # of a failure
 
     @property
     def verdict(self) -> Verdict:
@@ -79,6 +81,7 @@ def attempt_of(
         status=reply.status,
         milliseconds=reply.milliseconds,
         error=reply.error,
+        details=reply.details,
     )
 
 

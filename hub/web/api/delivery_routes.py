@@ -1,8 +1,10 @@
-"""``/api/deliveries``: retrying subscriptions and dead letters."""
+"""``/api/deliveries``: failed deliveries, retrying subscriptions, dead letters."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Self
 
@@ -11,20 +13,34 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
+from hub.services.delivery_reports import DeliveryReportService
 from hub.services.service_errors import Conflict
+from hub.web.api.attempt_json import DeliveryReportJson, FailedDeliveryJson
+from hub.web.authentication import own_account
 from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
     LARGEST_ID,
     RequestBody,
+    path_id,
     query_limit,
     query_number,
+    query_time,
     read_body,
 )
 from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
-from storage.records import RetryingSubscription, SubscriptionId, TokenScope
+from storage.records import (
+    AttemptFilter,
+    FailedAttempt,
+    RetryingSubscription,
+    SubscriptionId,
+    TokenScope,
+)
+
+MOST_COUNTED = 10_000
+"""Of a total; to count a million takes longer than anybody waits."""
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
@@ -83,6 +99,19 @@ class DeliveriesJson(JsonObject):
     dead: Annotated[list[DeadLetterJson], former_name("dead_letters")]
 
 
+class FailedDeliveriesJson(JsonObject):
+    """A page of requests that callbacks did not take, newest first.
+
+    ``next`` is the ``before`` of the following page. ``total`` is exact up to 10,000;
+    with ``has_more`` there are more than that.
+    """
+
+    failed: list[FailedDeliveryJson]
+    next: str | None
+    total: int
+    has_more: bool
+
+
 class RetriedJson(JsonObject):
     """``due``: when it is tried."""
 
@@ -104,8 +133,11 @@ def _after(request: Request, name: str, former: str) -> int:
 class DeliveryRoutes(Routes):
     tag = "deliveries"
 
-    def __init__(self, deliveries: DeliveryStore, clock: Clock) -> None:
+    def __init__(
+        self, deliveries: DeliveryStore, reports: DeliveryReportService, clock: Clock
+    ) -> None:
         self._deliveries = deliveries
+        self._reports = reports
         self._clock = clock
 
     @ApiOperation(
@@ -144,6 +176,70 @@ class DeliveryRoutes(Routes):
         )
 
     @ApiOperation(
+        method="GET",
+        path="/deliveries/failed",
+        id="list_failed_deliveries",
+        scope=TokenScope.ADMIN,
+        summary="Requests that callbacks did not take, of all subscriptions",
+        description="Of each subscription the last 20 failures are kept.",
+        answers={200: FailedDeliveriesJson},
+        query=(
+            Parameter(
+                name="status", help="only these: 404, 5xx, or none for no answer at all"
+            ),
+            Parameter(name="host", help="only those of callbacks at this host"),
+            Parameter(name="since", help="only those from then on, RFC 3339"),
+            Parameter(
+                name="subscription",
+                help="only those of this subscription",
+                kind="integer",
+                least=1,
+                largest=LARGEST_ID,
+            ),
+            Parameter(name="before", help="the page behind this one, as next has it"),
+            PAGE[1],
+        ),
+        problems=(422,),
+    )
+    async def failed(self, request: Request) -> Response:
+        query, limit = request.query_params, query_limit(request)
+        whose = query_number(request, "subscription", 0, LARGEST_ID, least=1)
+        wanted = AttemptFilter(
+            statuses=_read_statuses(query.get("status", "")),
+            host=query.get("host", "").lower(),
+            since=query_time(request, "since"),
+            subscription_id=SubscriptionId(whose) if whose else None,
+        )
+        before = _read_place(query.get("before", ""))
+        found = await self._deliveries.failed_attempts(
+            wanted, limit=limit, before=before
+        )
+        total = await self._deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
+        return json_response(
+            FailedDeliveriesJson(
+                failed=[FailedDeliveryJson.of_failed(each) for each in found],
+                next=_place_of(found[-1]) if len(found) == limit else None,
+                total=min(total, MOST_COUNTED),
+                has_more=total > MOST_COUNTED,
+            )
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/deliveries/failed/{id}",
+        id="get_failed_delivery",
+        scope=TokenScope.LIST,
+        summary="One of them in full: the request, where it failed, and the answer",
+        answers={200: DeliveryReportJson},
+        problems=(404,),
+    )
+    async def show(self, request: Request) -> Response:
+        report = await self._reports.get(
+            path_id(request, "failed delivery"), account=own_account(request)
+        )
+        return json_response(DeliveryReportJson.of_report(report))
+
+    @ApiOperation(
         method="POST",
         path="/deliveries/retry",
         id="retry_delivery",
@@ -171,8 +267,46 @@ class DeliveryRoutes(Routes):
 
     async def _retry_dead_letter(self, number: int) -> None:
         try:
-            await self._deliveries.retry_dead_letter(number, self._clock.now())
+            await self._deliveries.replay_dead_letter(number, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
                 "the subscription has another delivery under way; try again later"
             ) from error
+
+
+_STATUS = re.compile(r"([1-9])(?:xx|([0-9]{2}))")
+_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,18})")
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def _read_statuses(text: str) -> tuple[int, int] | None:
+    """The first and the last of what ``404``, ``5xx`` or ``none`` names."""
+    if not text:
+        return None
+    if text == "none":
+        return 0, 0
+    found = _STATUS.fullmatch(text.lower())
+    if found is None:
+        raise InvalidValue("status", "a status such as 404, 5xx, or none", text)
+    hundred, rest = 100 * int(found[1]), found[2]
+    if rest is None:
+        return hundred, hundred + 99
+    return hundred + int(rest), hundred + int(rest)
+
+
+def _read_place(text: str) -> tuple[datetime, int] | None:
+    if not text:
+        return None
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise InvalidValue("before", "what next said", text)
+    try:
+        return _START + int(found[1]) * _MILLISECOND, int(found[2])
+    except OverflowError:
+        raise InvalidValue("before", "what next said", text) from None
+
+
+def _place_of(failed: FailedAttempt) -> str:
+    at = (failed.attempt.at - _START) // _MILLISECOND
+    return f"{at}-{failed.attempt.id}"

@@ -13,11 +13,11 @@ from hub.services.account_subscriptions import (
     SubscriptionRequest,
     SubscriptionService,
 )
-from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
+from hub.web.api.attempt_json import AttemptJson
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
-from hub.web.api.feed_json import PlannedFeedJson
-from hub.web.authentication import principal_of, require
+from hub.web.api.feed_json import FeedJson
+from hub.web.authentication import own_account, principal_of, require
 from hub.web.json_output import (
     JsonObject,
     Time,
@@ -106,19 +106,9 @@ class SubscriptionJson(JsonObject):
 
 
 class SubscribedJson(SubscriptionJson):
-    """A subscription, how its topic's feed is, and when that is fetched next."""
+    """A subscription, and how its topic's feed is."""
 
-    feed_status: PlannedFeedJson
-
-
-class AttemptJson(JsonObject):
-    """One request to a callback; of ``status`` 0 ``error`` says why there is none."""
-
-    at: Time
-    position: int
-    status: int
-    milliseconds: int
-    error: str
+    feed_status: FeedJson
 
 
 class SubscriptionReportJson(SubscriptionJson):
@@ -136,7 +126,7 @@ class SubscriptionReportJson(SubscriptionJson):
             report.subscription,
             retrying=retrying,
             straggler=retrying,
-            attempts=[AttemptJson.of(each) for each in report.attempts],
+            attempts=[AttemptJson.of_attempt(each) for each in report.attempts],
         )
 
 
@@ -153,12 +143,10 @@ class SubscriptionRoutes(Routes):
     def __init__(
         self,
         subscriptions: SubscriptionService,
-        reports: FeedReportService,
         tokens: TokenService,
         storage: Storage,
     ) -> None:
         self._storage = storage
-        self._reports = reports
         self._subscriptions = subscriptions
         self._tokens = tokens
 
@@ -220,11 +208,10 @@ class SubscriptionRoutes(Routes):
                 batch=body.batch,
             )
         )
-        status = PlannedFeedJson.of_feed(
-            result.feed, next_fetch_reason=await self._reports.reason(result.feed)
-        )
         return json_response(
-            SubscribedJson.of_subscription(result.subscription, feed_status=status),
+            SubscribedJson.of_subscription(
+                result.subscription, feed_status=FeedJson.of_feed(result.feed)
+            ),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
 
@@ -239,7 +226,7 @@ class SubscriptionRoutes(Routes):
     )
     async def show(self, request: Request) -> Response:
         report = await self._subscriptions.get(
-            _subscription_id(request), account=_own_account(request)
+            _subscription_id(request), account=own_account(request)
         )
         return json_response(SubscriptionReportJson.of_report(report))
 
@@ -264,7 +251,7 @@ class SubscriptionRoutes(Routes):
         ended = await self._subscriptions.remove(
             _subscription_id(request),
             tell=query_flag(request, "tell", True),
-            account=_own_account(request),
+            account=own_account(request),
         )
         return json_response(SubscriptionJson.of_subscription(ended))
 
@@ -278,14 +265,8 @@ class SubscriptionRoutes(Routes):
 
     async def _listed_account(self, request: Request) -> AccountId | None:
         name = request.query_params.get("account", "")
-        return await self._account(request, name) if name else _own_account(request)
+        return await self._account(request, name) if name else own_account(request)
 
 
 def _subscription_id(request: Request) -> SubscriptionId:
     return SubscriptionId(path_id(request, "subscription"))
-
-
-def _own_account(request: Request) -> AccountId | None:
-    """The only account whose subscriptions are shown; None: all are."""
-    principal = principal_of(request)
-    return None if principal.is_admin else principal.account.id

@@ -22,7 +22,6 @@ def test_subscribing_sends_what_was_asked_for(fanfare: Fanfare, api: FakeApi) ->
         *("--updates", "--batch"),
     )
     assert f"subscribed  {HOOK}  (subscription 4)\n  to {URL}" in result.stdout
-    assert "): it is new\n  to poll it now: fanfare feeds fetch 7\n" in result.stdout
     assert api.requests == [
         (
             ADD,
@@ -67,6 +66,10 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
             "status": 0,
             "milliseconds": 20_000,
             "error": "no answer within 20 s",
+            "id": 12,
+            "failed_at": "tls",
+            "answer": None,
+            "answer_withheld": False,
         }
     ]
     retrying = {
@@ -83,6 +86,8 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
     assert "late          no answer within 20 s since 2026-01-01" in lines
     assert "next try: being tried" in lines
     assert "9       -       20000  no answer within 20 s" in lines
+    assert "failed  agreeing on TLS" in lines
+    assert "fanfare deliveries show 12" in lines
     assert json.loads(fanfare("subs", "show", "4", "--json").stdout) == document
 
 

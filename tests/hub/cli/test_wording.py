@@ -4,10 +4,12 @@ import sys
 import unicodedata
 from datetime import UTC, datetime
 
+import click
 import pytest
 
 from hub.cli import visible
 from hub.cli.wording import (
+    SINCE,
     moment,
     plural,
     print_facts,
@@ -28,6 +30,27 @@ NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 )
 def test_a_moment_says_how_far_away_it_is(value: str | None, text: str) -> None:
     assert moment(value, NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ("90s", "2026-01-01T11:58:30+00:00"),
+        ("15 min", "2026-01-01T11:45:00+00:00"),
+        ("2h", "2026-01-01T10:00:00+00:00"),
+        ("3D", "2025-12-29T12:00:00+00:00"),
+        ("2025-12-31", "2025-12-31T00:00:00+00:00"),
+        ("2025-12-31T10:00:00+01:00", "2025-12-31T09:00:00+00:00"),
+    ],
+)
+def test_since_is_a_span_of_time_or_a_time(value: str, at: str) -> None:
+    assert SINCE.convert(value, None, None, now=NOW) == at
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2", "2 parsecs", "999999999w"])
+def test_since_is_nothing_else(value: str) -> None:
+    with pytest.raises(click.BadParameter, match="such as 2h or 3d"):
+        SINCE.convert(value, None, None)
 
 
 def test_text_of_others_cannot_steer_the_terminal() -> None:

@@ -12,10 +12,12 @@ from storage.errors import NotFound, StorageBusy
 from storage.records import (
     AccountId,
     Attempt,
+    AttemptFilter,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    FailedAttempt,
     Flushed,
     Position,
     Record,
@@ -223,7 +225,7 @@ class MemoryDeliveries:
             found.due = milliseconds(now)
             found.stored = replace(found.stored, next_try=found.due)
 
-    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
+    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
         state = self._state
         dead = state.dead.get(dead_id)
         if dead is None or dead.last <= state.tail:
@@ -234,14 +236,14 @@ class MemoryDeliveries:
         if any(subscription.id in chunk.members for chunk in state.chunks.values()):
             raise StorageBusy("in a chunk")
         position = Position(max(dead.first - 1, state.tail))
-        self._retry(subscription, position, dead.last, milliseconds(now))
+        self._replay(subscription, position, dead.last, milliseconds(now))
         if dead.first <= state.tail:
             state.dead[dead_id] = replace(dead, last=Position(state.tail))
         else:
             del state.dead[dead_id]
         state.note_conditions([subscription.id], now)
 
-    def _retry(
+    def _replay(
         self, subscription: Subscription, position: Position, last: int, now: datetime
     ) -> None:
         state = self._state
@@ -297,6 +299,50 @@ class MemoryDeliveries:
                 )
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
         return found[:limit]
+
+    async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None:
+        found = [each for each in self._state.attempts if each.id == attempt_id]
+        return self._failed(found[0]) if found and found[0].error else None
+
+    async def failed_attempts(
+        self,
+        wanted: AttemptFilter,
+        *,
+        limit: int,
+        before: tuple[datetime, int] | None = None,
+    ) -> list[FailedAttempt]:
+        found = [
+            replace(each, details=None)
+            for each in self._wanted(wanted)
+            if before is None or (each.at, each.id) < before
+        ]
+        found.sort(key=lambda each: (each.at, each.id), reverse=True)
+        return [self._failed(each) for each in found[:limit]]
+
+    async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
+        return min(len(self._wanted(wanted)), most)
+
+    def _wanted(self, wanted: AttemptFilter) -> list[Attempt]:
+        first, last = wanted.statuses or (0, 999)
+        hosts = self._state.asked_hosts
+        return [
+            each
+            for each in self._state.attempts
+            if each.error
+            and first <= each.status <= last
+            and wanted.host in ("", hosts[each.id])
+            and (wanted.since is None or each.at >= milliseconds(wanted.since))
+            and wanted.subscription_id in (None, each.subscription_id)
+        ]
+
+    def _failed(self, attempt: Attempt) -> FailedAttempt:
+        subscription = self._state.subscriptions[attempt.subscription_id]
+        return FailedAttempt(
+            attempt=attempt,
+            host=self._state.asked_hosts[attempt.id],
+            topic=subscription.topic,
+            callback=subscription.callback,
+        )
 
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         state, before = self._state, milliseconds(before)

@@ -25,6 +25,7 @@ from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
 ATTEMPTS_KEPT = 20
+DETAILS_KEPT = 5
 ENDLESS = 2**63
 GONE = SubscriptionHealth.GONE
 
@@ -215,15 +216,20 @@ class Flushing:
             self._state.subscriptions[subscription_id] = replace(known, **changes)
 
     def _keep(self, attempt: Attempt) -> None:
-        kept = replace(attempt, at=milliseconds(attempt.at))
-        of_it = [
-            each
-            for each in self._state.attempts
-            if each.subscription_id == attempt.subscription_id
-        ]
-        if len(of_it) >= ATTEMPTS_KEPT:
-            self._state.attempts.remove(of_it[0])
-        self._state.attempts.append(kept)
+        state, whose = self._state, attempt.subscription_id
+        id = max((each.id for each in state.attempts), default=0) + 1
+        details = attempt.details
+        state.asked_hosts[id] = details.request.host if details else ""
+        kept = replace(attempt, id=id, at=milliseconds(attempt.at))
+        state.attempts.append(kept)
+        of_it = [each for each in state.attempts if each.subscription_id == whose]
+        for each in of_it[:-ATTEMPTS_KEPT]:
+            if each.details is None:
+                state.attempts.remove(each)
+        detailed = [each for each in of_it if each.details is not None]
+        if details is not None and len(detailed) > DETAILS_KEPT:
+            oldest = state.attempts.index(detailed[0])
+            state.attempts[oldest] = replace(detailed[0], details=None)
 
 
 def finish_if_done(chunk: ModelChunk, state: State) -> None:

@@ -113,6 +113,8 @@ class State:
     retries: dict[SubscriptionId, ModelRetry] = field(default_factory=dict)
     dead: dict[int, DeadLetter] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
+    asked_hosts: dict[int, str] = field(default_factory=dict)
+    """By the id of the attempt."""
     notified: dict[AccountId, int] = field(default_factory=dict)
     watching: list[Callable] = field(default_factory=list)
     claim_after_commit: Callable[[], None] = lambda: None

@@ -27,6 +27,7 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
+from tests.support.failures import ANSWER, details, failed
 from tests.support.golden import DATA
 from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
@@ -330,6 +331,20 @@ async def test_late_and_dead_deliveries_are_as_described(
     assert answer_faults("POST", url, retried) == []
 
 
+async def test_failed_deliveries_are_as_described(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene = Scene(hub.storage)
+    late = await scene.subscribe_retrying(await scene.add_feed("a"))
+    await scene.flush(attempts=(failed(late, kept=details(answer=ANSWER)),))
+    listed = await client.get("/api/deliveries/failed")
+    assert answer_faults("GET", "/api/deliveries/failed", listed) == []
+    for each in listed.json()["failed"]:
+        url = f"/api/deliveries/failed/{each['id']}"
+        assert answer_faults("GET", url, await client.get(url)) == []
+    assert len(listed.json()["failed"]) == 2
+
+
 async def test_a_backup_is_answered_as_described(
     client: httpx2.AsyncClient, tmp_path: Path
 ) -> None:
@@ -405,7 +420,11 @@ async def test_events_are_as_described(tmp_path: Path) -> None:
 
 def test_every_operation_has_been_asked() -> None:
     asked = {operation_of(method, url)[0] for method, url, *_ in JSON_CALLS + REFUSED}
-    elsewhere = {("GET", "/api/deliveries")}
+    elsewhere = {
+        ("GET", "/api/deliveries"),
+        ("GET", "/api/deliveries/failed"),
+        ("GET", "/api/deliveries/failed/{id}"),
+    }
     assert asked | elsewhere == set(described())
 
 

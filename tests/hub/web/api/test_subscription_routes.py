@@ -133,6 +133,10 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
             "status": 503,
             "milliseconds": 12,
             "error": "HTTP 503",
+            "id": 1,
+            "failed_at": None,
+            "answer": None,
+            "answer_withheld": False,
         }
     ]
     listed = (await client.get("/api/deliveries")).json()

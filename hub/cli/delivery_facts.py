@@ -1,0 +1,145 @@
+"""Requests to callbacks, where they failed and what was answered, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hub.cli import say
+from hub.cli.hub_client import Document
+from hub.cli.wording import (
+    moment,
+    plural,
+    print_facts,
+    print_table,
+    printable,
+    say_json,
+)
+
+STAGES: Final[Mapping[str, str]] = {
+    "queued": "in the hub: no connection was free",
+    "dns": "looking up the callback's name (DNS)",
+    "guard": "at the address guard, before connecting",
+    "connect": "connecting",
+    "tls": "agreeing on TLS",
+    "first_byte": "waiting for the first byte of the answer",
+    "head": "reading the head of the answer",
+    "body": "reading the body of the answer",
+    "answered": "answered to the end, but not with a 2xx",
+}
+WITHHELD: Final = "not shown: the callback is in an exempt network"
+
+
+def print_attempts(attempts: list[Document]) -> None:
+    """A table of them, and the last failure in full."""
+    if not attempts:
+        say("\nno attempts yet")
+        return
+    say()
+    print_table(
+        ("TIME", "RECORD", "STATUS", "MS", "ERROR"),
+        [
+            (
+                moment(each["at"]),
+                each["position"],
+                each["status"] or "-",
+                each["milliseconds"],
+                each["error"],
+            )
+            for each in attempts
+        ],
+    )
+    last = next((each for each in attempts if each["error"]), None)
+    if last is not None and last["failed_at"]:
+        say("\nthe last failure:")
+        print_failure(last)
+        say(f"\n`fanfare deliveries show {last['id']}` shows what was sent")
+
+
+def print_failure(attempt: Document) -> None:
+    """Where an attempt failed, and what was answered."""
+    print_facts(
+        [
+            ("time", moment(attempt["at"])),
+            ("error", attempt["error"]),
+            ("failed", STAGES.get(attempt["failed_at"] or "", "not kept")),
+            ("after", f"{attempt['milliseconds']} ms"),
+            ("answer", _answer_line(attempt)),
+        ]
+    )
+    answer = attempt["answer"]
+    if answer is not None:
+        _print_message(answer["headers"], answer["body"], answer["is_excerpt"])
+
+
+def _answer_line(attempt: Document) -> str:
+    if attempt["answer"] is not None:
+        return str(attempt["answer"]["status_line"])
+    if attempt["answer_withheld"]:
+        return WITHHELD
+    return f"HTTP {attempt['status']}" if attempt["status"] else "none"
+
+
+def print_report(report: Document) -> None:
+    """A failed delivery in full."""
+    print_facts(
+        [
+            ("delivery", report["id"]),
+            ("subscription", report["subscription"]),
+            ("topic", report["topic"]),
+            ("callback", report["callback"]),
+            ("record", report["position"]),
+        ]
+    )
+    say()
+    print_failure(report)
+    request = report["request"]
+    if request is None:
+        say(f"\nthe request cannot be shown: {printable(report['request_missing'])}")
+        return
+    sameness = (
+        "as it was sent"
+        if request["is_same"]
+        else "as it would be sent now: the entries have changed since"
+    )
+    say(f"\nthe request, {sameness} ({plural(request['size'], 'byte')}):")
+    say(f"    {printable(request['method'])} {printable(request['url'])}")
+    shown = len(request["body"].encode())
+    _print_message(request["headers"], request["body"], shown < request["size"])
+
+
+def _print_message(headers: list[Document], body: str, is_excerpt: bool) -> None:
+    """Indented, so that nothing in it looks like a line of this command."""
+    for each in headers:
+        say(f"    {printable(each['name'])}: {printable(each['value'])}".rstrip(": "))
+    lines = body.splitlines()
+    say("\n".join(["", *(f"    {each}" for each in lines)]) if lines else "")
+    if is_excerpt:
+        say("    […]")
+
+
+def print_failed(page: Document, *, as_json: bool) -> None:
+    """A page of failures of all subscriptions."""
+    if as_json:
+        say_json(page)
+        return
+    failed = page["failed"]
+    if not failed:
+        say("no failed deliveries match")
+        return
+    print_table(
+        ("ID", "TIME", "SUBSCRIPTION", "MS", "ERROR", "CALLBACK"),
+        [
+            (
+                each["id"],
+                moment(each["at"]),
+                each["subscription"],
+                each["milliseconds"],
+                each["error"],
+                each["callback"],
+            )
+            for each in failed
+        ],
+    )
+    total = f"more than {page['total']}" if page["has_more"] else page["total"]
+    say(f"\n{len(failed)} of {total}; `fanfare deliveries show ID` shows one in full")

@@ -1,0 +1,156 @@
+"""Requests to callbacks and their answers, as the API shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from hub.services.delivery_reports import DeliveryReport, RenderedRequest
+from hub.web.json_output import JsonObject, Time
+from protocols.http import RequestStage, parse_content_type
+from storage.records import Attempt, CallbackAnswer, FailedAttempt
+
+BODY_SHOWN = 64 * 1024
+"""Bytes of a request's body that are shown."""
+
+
+class HeaderJson(JsonObject):
+    name: str
+    value: str
+
+
+class CallbackAnswerJson(JsonObject):
+    """How an answer began. ``body``: its first KiB; ``is_excerpt``: there was more."""
+
+    status_line: str
+    headers: list[HeaderJson]
+    body: str
+    is_excerpt: bool
+
+    @classmethod
+    def of_answer(cls, answer: CallbackAnswer | None) -> Self | None:
+        if answer is None:
+            return None
+        return cls(
+            status_line=answer.status_line,
+            headers=_headers(answer.headers),
+            body=_text(answer.body, dict(answer.headers)),
+            is_excerpt=answer.is_excerpt,
+        )
+
+
+class AttemptJson(JsonObject):
+    """One request to a callback; of ``status`` 0 ``error`` says why there is none.
+
+    ``failed_at`` says how far a failed one came. ``id`` is null, and so are the others,
+    where nothing more is kept. ``answer_withheld``: the callback is in a network that
+    is exempt from the address guard, of which nothing is shown.
+    """
+
+    id: int | None
+    at: Time
+    position: int
+    status: int
+    milliseconds: int
+    error: str
+    failed_at: RequestStage | None
+    answer: CallbackAnswerJson | None
+    answer_withheld: bool
+
+    @classmethod
+    def of_attempt(cls, attempt: Attempt) -> Self:
+        details = attempt.details
+        return cls.of(
+            attempt,
+            id=attempt.id or None,
+            failed_at=details.stage if details else None,
+            answer=CallbackAnswerJson.of_answer(details.answer if details else None),
+            answer_withheld=details is not None and details.is_withheld,
+        )
+
+
+class FailedDeliveryJson(JsonObject):
+    """A request that a callback did not take."""
+
+    id: int
+    subscription: int
+    topic: str
+    callback: str
+    host: str
+    at: Time
+    position: int
+    status: int
+    milliseconds: int
+    error: str
+
+    @classmethod
+    def of_failed(cls, failed: FailedAttempt) -> Self:
+        return cls.of(
+            failed.attempt,
+            subscription=failed.attempt.subscription_id,
+            topic=failed.topic,
+            callback=failed.callback,
+            host=failed.host,
+        )
+
+
+class CallbackRequestJson(JsonObject):
+    """A request to a callback. ``body`` is text, the first 64 KiB of ``size`` bytes."""
+
+    method: str
+    url: str
+    headers: list[HeaderJson]
+    body: str
+    size: int
+    is_same: bool
+
+    @classmethod
+    def of_request(cls, request: RenderedRequest | None) -> Self | None:
+        if request is None:
+            return None
+        return cls.of(
+            request,
+            headers=_headers(request.headers.items()),
+            body=_text(request.body[:BODY_SHOWN], request.headers),
+            size=len(request.body),
+        )
+
+
+class DeliveryReportJson(AttemptJson):
+    """A delivery that failed. ``request`` is rendered and signed again; ``is_same``
+    says whether it is byte for byte what was sent. Null: ``request_missing`` says why.
+    """
+
+    subscription: int
+    topic: str
+    callback: str
+    request: CallbackRequestJson | None
+    request_missing: str
+
+    @classmethod
+    def of_report(cls, report: DeliveryReport) -> Self:
+        failed = report.failed
+        attempt = AttemptJson.of_attempt(failed.attempt)
+        return cls.of(
+            attempt,
+            subscription=failed.attempt.subscription_id,
+            topic=failed.topic,
+            callback=failed.callback,
+            request=CallbackRequestJson.of_request(report.request),
+            request_missing=report.reason,
+        )
+
+
+def _headers(headers: Iterable[tuple[str, str]]) -> list[HeaderJson]:
+    return [HeaderJson(name=name, value=value) for name, value in headers]
+
+
+def _text(body: bytes, headers: Mapping[str, str]) -> str:
+    """By the charset that the headers name, UTF-8 if that is none."""
+    named = {name.lower(): value for name, value in headers.items()}
+    charset = parse_content_type(named.get("content-type", "")).charset or "utf-8"
+    try:
+        text = body.decode(charset, "replace")
+    except (LookupError, ValueError):
+        text = body.decode("utf-8", "replace")
+    return text.encode("utf-8", "replace").decode()  # without halves of characters
