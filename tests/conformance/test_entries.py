@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from protocols.model import Feed
 from storage.packing import pack
 from storage.records import EntryPlace, FeedId, StoredFeed
+from tests.support.documents import an_entry
 from tests.support.storage_scene import (
     NO_FEED,
     START,
     Scene,
     at,
-    entry,
     fetch,
     record,
     written,
@@ -23,7 +23,7 @@ from tests.support.storage_scene import (
 
 
 async def publish(scene: Scene, feed: StoredFeed, **dates: datetime) -> None:
-    entries = tuple(entry(key, published=date) for key, date in dates.items())
+    entries = tuple(an_entry(key, published=date) for key, date in dates.items())
     commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*dates),))
     assert await scene.storage.log.commit(commit)
 
@@ -135,14 +135,14 @@ async def test_unlisted_entries_and_feeds_can_be_left_out(
 ) -> None:
     sources = await scene.storage.entries.sources(feeds)
     first, second = (each.feed for each in sources)
-    hidden = entry("d", unlisted=True)
+    hidden = an_entry("d", unlisted=True)
     await scene.storage.log.commit(fetch(first, entries=(hidden,)))
     assert await keys(scene, feeds) == "abcdef"
     assert await keys(scene, feeds, listed_only=True) == "abcef"
     assert await keys(scene, feeds, listed_only=True, limit=4) == "abce"
 
     polling = replace(second.polling, unlisted=True)
-    listed = entry("g", published=at(5))
+    listed = an_entry("g", published=at(5))
     await scene.storage.log.commit(fetch(second, polling=polling, entries=(listed,)))
     assert await keys(scene, feeds) == "abcdefg"
     assert await keys(scene, feeds, listed_only=True) == "acf"

@@ -25,12 +25,12 @@ from storage.records import (
     Retention,
     StoredBody,
 )
+from tests.support.documents import an_entry
 from tests.support.storage_scene import (
     NO_FEED,
     START,
     Scene,
     at,
-    entry,
     fetch,
     record,
     written,
@@ -84,7 +84,7 @@ async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
         seen=b"seen",
         body=DOCUMENT,
         state=FeedState.GONE,
-        entries=(entry("k"),),
+        entries=(an_entry("k"),),
         records=(record("k"),),
     )
 
@@ -101,7 +101,7 @@ async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
     assert await scene.storage.log.body(feed.id) == replace(STORED, position=1)
     (found,) = await scene.storage.log.records(after=0, limit=9)
     (stored_entry,) = await scene.storage.log.latest_entries(feed.id, 9)
-    assert unpack(stored_entry.body, Entry) == entry("k")
+    assert unpack(stored_entry.body, Entry) == an_entry("k")
     assert found.entries == (EntryRef(stored_entry.id, 1),)
     assert found.at == START
     assert found.status == Status(code=200)
@@ -112,7 +112,7 @@ async def test_a_document_knows_the_last_record_that_is_news_of_it(
 ) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed, format=Format.AS_IS)
-    known = entry("k")
+    known = an_entry("k")
     kinds = ("recovered", "updated", "entries", "error"), ("recovered",), ()
     positions = []
     for each in kinds:
@@ -243,14 +243,14 @@ async def test_a_known_key_is_replaced_at_its_next_revision(scene: Scene) -> Non
     await scene.publish(feed, "k")
 
     for text in ("second", "third"):
-        entries = (entry("k", text),)
+        entries = (an_entry("k", title=text),)
         await scene.storage.log.commit(
             fetch(feed, entries=entries, records=(record("k", is_fresh=False),))
         )
 
     (stored,) = await scene.storage.log.latest_entries(feed.id, 9)
     assert (stored.key, stored.revision) == ("k", 3)
-    assert unpack(stored.body, Entry) == entry("k", "third")
+    assert unpack(stored.body, Entry) == an_entry("k", title="third")
     refs = [each.entries for each in await scene.storage.log.records(after=0, limit=9)]
     assert refs[1:] == [
         (EntryRef(stored.id, 2, fresh=False),),
@@ -315,14 +315,16 @@ async def test_the_latest_entries_go_by_their_date_or_when_they_were_first_store
     old = START - timedelta(days=1)
     ahead = START + timedelta(days=9_000)
     entries = (
-        entry("of yesterday", published=old),
-        entry("first in its document"),
-        entry("from the future", published=ahead),
+        an_entry("of yesterday", published=old),
+        an_entry("first in its document"),
+        an_entry("from the future", published=ahead),
     )
     await scene.storage.log.commit(fetch(feed, entries=entries))
-    await scene.storage.log.commit(fetch(feed, when=at(60), entries=(entry("of now"),)))
     await scene.storage.log.commit(
-        fetch(feed, when=at(90), entries=(entry("of yesterday", "2"),))
+        fetch(feed, when=at(60), entries=(an_entry("of now"),))
+    )
+    await scene.storage.log.commit(
+        fetch(feed, when=at(90), entries=(an_entry("of yesterday", title="2"),))
     )
 
     latest = await scene.storage.log.latest_entries(feed.id, 9)
@@ -496,7 +498,7 @@ async def test_entries_go_with_their_records_except_the_latest_fifty(
 ) -> None:
     feed = await scene.add_feed()
     entries = tuple(
-        entry(str(n), published=START - timedelta(minutes=n)) for n in range(60)
+        an_entry(str(n), published=START - timedelta(minutes=n)) for n in range(60)
     )
     records = (RecordWrite(kind=RecordKind.BASELINE, status=Status()),)
     await scene.storage.log.commit(fetch(feed, entries=entries, records=records))

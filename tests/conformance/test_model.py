@@ -50,10 +50,11 @@ from storage.records import (
     SubscriptionSort,
     Updates,
 )
+from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, entry, record
+from tests.support.storage_scene import START, record
 from tests.support.storage_scene import fetch as fetch_of
 
 FEEDS = st.integers(1, 3)
@@ -178,7 +179,7 @@ class Comparison(RuleBasedStateMachine):
             body=DocumentWrite(content_type="text/xml", body=keys[0].encode()),
             deletions=tuple(Deletion(key=key, id=key) for key in keys if is_deletion),
             entries=tuple(
-                entry(
+                an_entry(
                     key,
                     published=self._now - timedelta(hours=ord(key)) if fresh else None,
                 )

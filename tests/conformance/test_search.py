@@ -21,13 +21,14 @@ from storage.records import (
     StoredFeed,
     Term,
 )
-from tests.support.storage_scene import START, Scene, at, entry, fetch, record, written
+from tests.support.documents import an_entry
+from tests.support.storage_scene import START, Scene, at, fetch, record, written
 
 
 async def publish(scene: Scene, feed: StoredFeed, **texts: str) -> list[EntryId]:
     """Entries a second apart, the first the oldest, all of them in the index."""
     entries = tuple(
-        entry(key, published=at(number)) for number, key in enumerate(texts)
+        an_entry(key, published=at(number)) for number, key in enumerate(texts)
     )
     commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*texts),))
     (position,) = await scene.storage.log.commit(commit)
@@ -90,7 +91,7 @@ async def test_of_the_same_moment_the_entry_that_came_first_is_the_newest(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    entries = tuple(entry(key, published=START) for key in "abc")
+    entries = tuple(an_entry(key, published=START) for key in "abc")
     await scene.storage.log.commit(fetch(feed, entries=entries))
     ids = [entry.id for entry in await scene.storage.log.latest_entries(feed.id, 9)]
     await scene.storage.search.index(ids, [document(each, "word") for each in ids])
@@ -134,7 +135,7 @@ async def test_unlisted_entries_are_found_by_subscribers_unless_they_are_left_ou
 ) -> None:
     feed = await scene.add_feed()
     ids = await publish(scene, feed, listed="word", hidden="word")
-    hidden = entry("hidden", unlisted=True)
+    hidden = an_entry("hidden", unlisted=True)
     await scene.storage.log.commit(fetch(feed, entries=(hidden,)))
     assert len(ids) == 2
     await scene.subscribe(feed, account=OPERATOR)

@@ -55,7 +55,7 @@ async def test_a_feed_that_is_dead_stays_so_over_a_restart_until_it_is_brought_b
     ):
         feed = publisher.add_feed()
         url = publisher.url(feed)
-        async with HubApi(hub) as api:
+        async with HubApi(hub.url) as api:
             feed_id = await api.add_feed(url)
             await api.subscribe(callback=hook.url, topic=url)
             feed.instead = ServerAnswer(status=404)

@@ -194,7 +194,7 @@ async def test_subscribers_of_a_removed_feed_are_denied(tmp_path: Path) -> None:
         feed_id, feed = await stage.add_feed()
         subscriber = await stage.subscribe("reader", feed)
 
-        await stage.api.request("DELETE", f"/api/feeds/{feed_id}")
+        await stage.api.remove_feed(feed_id)
 
         await eventually(lambda: bool(subscriber.questions))
         query = subscriber.questions[0].query

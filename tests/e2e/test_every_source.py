@@ -256,7 +256,7 @@ async def test_what_changes_in_any_source_reaches_each_kind_of_subscriber_once(
         Site() as site,
         FeederServer() as feeder,
         HubProcess(directory=tmp_path) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         gone = {"creator feed.json": ["https://mara.example/b"]}
         sources = [

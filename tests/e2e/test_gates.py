@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -33,15 +32,20 @@ async def strict_hub(tmp_path: Path) -> AsyncIterator[HubProcess]:
 
 
 @pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as session:
-        yield session
+async def api(hub: HubProcess) -> AsyncIterator[HubApi]:
+    async with HubApi(hub.url) as api:
+        yield api
 
 
-async def status(session: aiohttp.ClientSession, url: str, token: str = "") -> int:
+@pytest.fixture
+async def strict_api(strict_hub: HubProcess) -> AsyncIterator[HubApi]:
+    async with HubApi(strict_hub.url) as api:
+        yield api
+
+
+async def status(api: HubApi, path: str, token: str = "") -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with session.get(url, headers=headers) as answer:
-        return answer.status
+    return (await api.ask("GET", path, headers=headers)).status
 
 
 async def typed(hub: HubProcess, *arguments: str) -> Outcome:
@@ -50,15 +54,13 @@ async def typed(hub: HubProcess, *arguments: str) -> Outcome:
     return shown
 
 
-async def test_a_token_from_its_making_to_its_end(
-    hub: HubProcess, session: aiohttp.ClientSession
-) -> None:
+async def test_a_token_from_its_making_to_its_end(hub: HubProcess, api: HubApi) -> None:
     made = await typed(hub, "tokens", "create", "--account", "a", "--right", "list")
     token = made.out.strip()
     assert re.fullmatch("[0-9a-f]{32}", token)
-    url = f"{hub.url}/api/subscriptions"
-    assert await status(session, url, token) == 200
-    assert await status(session, f"{hub.url}/api/feeds", token) == 403
+    path = "/api/subscriptions"
+    assert await status(api, path, token) == 200
+    assert await status(api, "/api/feeds", token) == 403
 
     [listed] = json.loads((await typed(hub, "tokens", "list", "--json")).out)
     assert listed["account"] == "a"
@@ -68,40 +70,36 @@ async def test_a_token_from_its_making_to_its_end(
     await hub.terminate()
     await hub.start()
     await hub.wait_ready()
-    assert await status(session, url, token) == 200
+    assert await status(api, path, token) == 200
 
     await typed(hub, "tokens", "revoke", str(listed["id"]))
-    assert await status(session, url, token) == 401
+    assert await status(api, path, token) == 401
     assert token not in "".join(hub.log)
 
 
 @pytest.mark.parametrize("path", ["/stream?topic=https://example.org/", "/nothing"])
 async def test_an_address_that_asks_too_often_is_told_to_wait(
-    strict_hub: HubProcess, session: aiohttp.ClientSession, path: str
+    strict_api: HubApi, path: str
 ) -> None:
-    url = f"{strict_hub.url}{path}"
-    assert await status(session, url) == 404
-    async with session.get(url) as refused:
-        assert refused.status == 429
-        assert 1 <= int(refused.headers["Retry-After"]) <= 10
-        assert (await refused.json(content_type=None))["status"] == 429
+    assert await status(strict_api, path) == 404
+    refused = await strict_api.ask("GET", path)
+    assert refused.status == 429
+    assert 1 <= int(refused.headers["Retry-After"]) <= 10
+    assert refused.json["status"] == 429
 
 
-async def test_publish_pings_are_limited_too(
-    strict_hub: HubProcess, session: aiohttp.ClientSession
-) -> None:
+async def test_publish_pings_are_limited_too(strict_api: HubApi) -> None:
     ping = {"hub.mode": "publish", "hub.url": "https://example.org/"}
-    async with session.post(f"{strict_hub.url}/hub", data=ping) as first:
-        assert first.status == 204
-    async with session.post(f"{strict_hub.url}/hub", data=ping) as refused:
-        assert refused.status == 429
-        assert "Retry-After" in refused.headers
+    assert (await strict_api.ask("POST", "/hub", data=ping)).status == 204
+    refused = await strict_api.ask("POST", "/hub", data=ping)
+    assert refused.status == 429
+    assert "Retry-After" in refused.headers
 
 
 async def test_a_websocket_that_comes_too_often_is_refused_before_it_opens(
-    strict_hub: HubProcess, session: aiohttp.ClientSession
+    strict_hub: HubProcess, strict_api: HubApi
 ) -> None:
-    await status(session, f"{strict_hub.url}/nothing")
+    await status(strict_api, "/nothing")
     with pytest.raises(InvalidStatus) as caught:
         async with connect(f"ws://127.0.0.1:{strict_hub.port}/stream"):
             pass
@@ -119,20 +117,16 @@ async def test_a_websocket_to_the_api_is_refused_without_a_fuss(
     assert "Traceback" not in "".join(hub.log)
 
 
-def numbers(text: str) -> dict[str, float]:
+async def scrape(api: HubApi) -> dict[str, float]:
+    text = (await api.ask("GET", "/metrics")).text
     lines = (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
     return {name: float(value) for name, value in lines}
 
 
-async def scrape(hub: HubProcess, session: aiohttp.ClientSession) -> dict[str, float]:
-    async with session.get(f"{hub.url}/metrics") as answer:
-        return numbers(await answer.text())
-
-
 async def test_what_the_hub_does_shows_in_its_metrics(
-    hub: HubProcess, session: aiohttp.ClientSession
+    hub: HubProcess, api: HubApi
 ) -> None:
-    async with Publisher() as publisher, HubApi(hub) as api:
+    async with Publisher() as publisher:
         feed = publisher.add_feed()
         number = await api.add_feed(publisher.url(feed))
         publisher.publish(feed)
@@ -141,11 +135,11 @@ async def test_what_the_hub_does_shows_in_its_metrics(
         async with connect(f"ws://127.0.0.1:{hub.port}/stream"):
 
             async def is_counted() -> bool:
-                found = await scrape(hub, session)
+                found = await scrape(api)
                 return found['fanfare_connections{transport="websocket"}'] == 1
 
             await eventually(is_counted)
-        found = await scrape(hub, session)
+        found = await scrape(api)
     assert found['fanfare_polls_total{outcome="fetched"}'] == 2
     assert found['fanfare_polls_total{outcome="not_modified"}'] == 1
     assert found['fanfare_entries_total{kind="baseline"}'] == 1

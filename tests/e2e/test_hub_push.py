@@ -70,12 +70,14 @@ async def test_what_is_pushed_is_told_without_a_poll_and_makes_polls_rare(
     assert (await scene.push_of(feed_id))["is_trusted"] is True
 
     scene.entries = ["one", "n0", "n1", "n2", "n3"]
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
-    plan = await scene.api("GET", f"/feeds/{feed_id}/plan")
+    await scene.api.fetch(feed_id)
+    plan = await scene.api.request("GET", f"/api/feeds/{feed_id}/plan")
     assert plan["period"] == 86_400.0
     assert "its hub pushes what is new" in str(plan["sentence"])
     assert (await scene.push_of(feed_id))["missed"] == 0
-    found = (await scene.api("GET", "/findings?kind=pushed&limit=1000"))["feeds"]
+    found = (await scene.api.request("GET", "/api/findings?kind=pushed&limit=1000"))[
+        "feeds"
+    ]
     assert isinstance(found, list)
     assert feed_id in [each["id"] for each in found]
 
@@ -88,7 +90,7 @@ async def test_the_same_entry_by_push_and_by_poll_is_one_notification(
     await scene.push(scene.document("two", "one"))
     await scene.until_titles(feed_id, "one", "two")
     scene.entries = ["two", "one"]
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
+    await scene.api.fetch(feed_id)
     await scene.push(scene.document("one", "two"))  # late, and in another order
     await scene.push(scene.document("three", "two"))
     await scene.until_titles(feed_id, "one", "three", "two")
@@ -110,10 +112,10 @@ async def test_a_poll_that_finds_what_nobody_pushed_makes_polls_normal_again(
             feed_id, *(["one", "two"] if name == "two" else ["one", "two", "three"])
         )
     scene.entries = ["one", "two", "three", "four"]
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
+    await scene.api.fetch(feed_id)
     push = await scene.push_of(feed_id)
     assert (push["missed"], push["is_trusted"]) == (1, False)
-    assert (await scene.api("GET", f"/feeds/{feed_id}"))["period"] != 86_400.0
+    assert (await scene.api.feed(feed_id))["period"] != 86_400.0
     await scene.push(scene.document("four"))  # it was only late
     push = await scene.until(feed_id, lambda push: push["late"] == 1)
     assert push["is_trusted"] is True
@@ -136,7 +138,7 @@ async def test_what_is_not_signed_rightly_is_ignored_and_counted(
 
 
 async def _counts(scene: UpstreamScene) -> dict[str, int]:
-    hubs = (await scene.api("GET", "/hubs"))["hubs"]
+    hubs = (await scene.api.request("GET", "/api/hubs"))["hubs"]
     assert isinstance(hubs, list)
     found: dict[str, int] = {each["hub"]: each["counts"] for each in hubs}[
         f"{scene.server_url}/hub"
@@ -185,7 +187,7 @@ async def test_pushes_to_what_is_no_subscription_are_gone(
     nowhere = f"{scene.hub.url}/upstream/guessed"
     answer = await scene.push(scene.document("x"), callback=nowhere)
     assert answer.status == 410
-    await scene.api("DELETE", f"/feeds/{feed_id}")
+    await scene.api.remove_feed(feed_id)
     await eventually(lambda: bool(scene.upstream.of_mode("unsubscribe")))
     [ended] = scene.upstream.of_mode("unsubscribe")
     assert ended["hub.callback"] == scene.upstream.callback
@@ -202,12 +204,12 @@ async def test_a_paused_feed_is_left_and_a_resumed_one_asked_for_again(
     scene: UpstreamScene,
 ) -> None:
     feed_id = await scene.subscribed()
-    await scene.api("POST", f"/feeds/{feed_id}/pause")
+    await scene.api.request("POST", f"/api/feeds/{feed_id}/pause")
     await scene.until(feed_id, lambda push: push["state"] == "unwanted")
     await eventually(lambda: bool(scene.upstream.of_mode("unsubscribe")))
     await eventually(lambda: len(scene.upstream.answers) == 2)
     assert scene.upstream.answers[-1].status == 200
-    await scene.api("POST", f"/feeds/{feed_id}/resume")
+    await scene.api.request("POST", f"/api/feeds/{feed_id}/resume")
     push = await scene.until(feed_id, lambda push: push["state"] == "waiting")
     assert push["asked_at"] is not None
 
@@ -232,7 +234,7 @@ async def test_a_document_of_another_feed_is_not_told_but_the_feed_is_asked(
     push = await scene.until(feed_id, lambda push: push["foreign"] == 1)
     assert push["brought"] == 0
     assert await scene.titles(feed_id) == ["one"]
-    feed = await scene.api("GET", f"/feeds/{feed_id}")
+    feed = await scene.api.feed(feed_id)
     assert "another feed" in str(feed["message"])
 
 
@@ -241,7 +243,7 @@ async def test_a_document_that_is_cut_off_is_no_loss(scene: UpstreamScene) -> No
     scene.entries = ["two", "one"]
     await scene.push(b"<feed><entry><title>half")
     await scene.until(feed_id, lambda push: push["foreign"] == 1)
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
+    await scene.api.fetch(feed_id)
     await scene.until_titles(feed_id, "one", "two")
 
 
@@ -255,7 +257,7 @@ async def test_a_hub_that_refuses_costs_nothing_but_polls(
     assert (push["state"], push["trouble"]) == ("waiting", "the hub answered 400")
     assert push["retry_at"] is not None
     scene.entries = ["two", "one"]
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
+    await scene.api.fetch(feed_id)
     assert await scene.titles(feed_id) == ["one", "two"]
     assert len(scene.upstream.requests) == 1
     after = await _numbers(scene, "fanfare_upstream_total")
@@ -264,7 +266,7 @@ async def test_a_hub_that_refuses_costs_nothing_but_polls(
 
 async def _numbers(scene: UpstreamScene, name: str) -> dict[str, int]:
     """Of a metric, by its label."""
-    text = (await scene.request("GET", f"{scene.hub.url}/metrics")).body.decode()
+    text = (await scene.api.ask("GET", "/metrics")).text
     lines = [each for each in text.splitlines() if each.startswith(name)]
     return {
         each.partition('"')[2].partition('"')[0]: int(float(each.split()[-1]))
@@ -279,7 +281,7 @@ async def test_a_hub_that_is_not_there_costs_nothing_but_polls(
     feed_id = await scene.add_feed()
     push = await scene.until(feed_id, lambda push: push["trouble"] != "")
     assert push["state"] == "waiting"
-    await scene.api("POST", f"/feeds/{feed_id}/fetch")
+    await scene.api.fetch(feed_id)
     assert await scene.titles(feed_id) == ["one"]
 
 
@@ -328,7 +330,7 @@ async def test_a_hub_may_redirect_the_request(scene: UpstreamScene) -> None:
 async def test_this_very_hub_is_not_subscribed_to(scene: UpstreamScene) -> None:
     scene.links = f'<link rel="hub" href="{scene.hub.url}/hub"/>'
     feed_id = await scene.add_feed()
-    assert (await scene.api("GET", f"/feeds/{feed_id}"))["push"] is None
+    assert (await scene.api.feed(feed_id))["push"] is None
 
 
 async def test_a_cloud_tells_that_there_is_news(scene: UpstreamScene) -> None:
@@ -342,12 +344,12 @@ async def test_a_cloud_tells_that_there_is_news(scene: UpstreamScene) -> None:
 
     scene.entries = ["two", "one"]
     polls = len(scene.polls)
-    other = await scene.request(
+    other = await scene.api.ask(
         "POST", scene.cloud.callback, data={"url": "https://other.example/"}
     )
     assert other.status == 202
     notice = {"url": f"{scene.server_url}/cloud-feed"}
-    told = await scene.request("POST", scene.cloud.callback, data=notice)
+    told = await scene.api.ask("POST", scene.cloud.callback, data=notice)
     assert told.status == 202
     await scene.until_titles(feed_id, "one", "two")
     assert len(scene.polls) == polls + 1
@@ -386,8 +388,8 @@ async def test_callbacks_and_secrets_are_told_to_the_hub_only(
     await scene.until_titles(feed_id, "one", "two")
     token = scene.upstream.callback.rpartition("/")[2]
     paths = ("feeds", f"feeds/{feed_id}", f"feeds/{feed_id}/plan", "hubs", "findings")
-    said = [str(await scene.api("GET", f"/{path}")) for path in paths]
-    said.append(str((await scene.request("GET", f"{scene.hub.url}/metrics")).body))
+    said = [str(await scene.api.request("GET", f"/api/{path}")) for path in paths]
+    said.append((await scene.api.ask("GET", "/metrics")).text)
     said += scene.hub.log
     stored = scene.hub.database.read_bytes()
     for secret in (token, scene.upstream.secret):
@@ -416,8 +418,7 @@ async def test_switched_off_it_asks_nobody_and_takes_nothing(tmp_path: Path) -> 
     off = upstream_process(tmp_path, FANFARE_UPSTREAM="auto")
     async with off, upstream_scene(off) as scene:
         feed_id = await scene.add_feed()
-        assert (await scene.api("GET", f"/feeds/{feed_id}"))["push"] is None
-        nowhere = f"{scene.hub.url}/upstream/guessed"
-        answer = await scene.request("POST", nowhere, data=b"x")
+        assert (await scene.api.feed(feed_id))["push"] is None
+        answer = await scene.api.ask("POST", "/upstream/guessed", data=b"x")
         assert answer.status == 410
         assert scene.upstream.requests == []

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 from tests.support.http_server import ServerAnswer, ServerRequest
-from tests.support.hub_process import HubApi
 from tests.support.waiting import eventually
-from tests.support.websub import atom, confirm, websub_scene
+from tests.support.websub import confirm, topic_document, websub_scene
 
 
 async def test_a_topic_is_fetched_before_its_callback_is_asked(tmp_path: Path) -> None:
@@ -30,10 +29,10 @@ async def test_a_topic_is_fetched_before_its_callback_is_asked(tmp_path: Path) -
 async def test_only_topics_that_are_public_or_name_the_hub_are_served(
     tmp_path: Path,
 ) -> None:
-    async with websub_scene(tmp_path) as scene, HubApi(scene.hub) as api:
+    async with websub_scene(tmp_path) as scene:
         public, private, unknown = (scene.topic(names_hub=False) for _ in range(3))
-        await api.request("POST", "/api/feeds", url=public.url)
-        await api.request("POST", "/api/feeds", url=private.url, private=True)
+        await scene.api.request("POST", "/api/feeds", url=public.url)
+        await scene.api.request("POST", "/api/feeds", url=private.url, private=True)
         await scene.subscribe(public, scene.callback())
 
         reasons = set()
@@ -94,7 +93,7 @@ async def test_normalized_formats_bring_only_what_is_new(tmp_path: Path) -> None
                 }
             )
             await scene.until(answer, "verified")
-        await scene.publish(topic, atom(2, 1))
+        await scene.publish(topic, topic_document(2, 1))
         await eventually(lambda: bool(as_json.deliveries and as_atom.deliveries))
         document = json.loads(as_json.deliveries[0].body)
         assert [item["title"] for item in document["items"]] == ["Entry 2"]

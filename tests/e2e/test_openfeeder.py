@@ -34,7 +34,7 @@ async def test_a_reader_follows_the_hub_and_bots_are_counted(tmp_path: Path) -> 
             "FANFARE_OPENFEEDER_ANALYTICS_SITE": "a-website",
         }
         hub = HubProcess(directory=tmp_path, settings=settings)
-        async with hub, HubApi(hub) as api, httpx2.AsyncClient(headers=BOT) as http:
+        async with hub, HubApi(hub.url) as api, httpx2.AsyncClient(headers=BOT) as http:
             site.put(FEED, a_creator_feed("a", "b", "c"))
             feed_id = await api.add_feed(site.url(FEED))
             reader = OpenFeederClient(http, base=hub.url)

@@ -128,7 +128,7 @@ async def test_subscribers_of_each_kind_get_each_change_once_whatever_the_site_d
 ) -> None:
     async with (
         HubProcess(directory=tmp_path, settings=EAGER) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
         AsyncExitStack() as stack,
     ):
         scenes = [
@@ -185,7 +185,7 @@ async def test_a_hub_that_is_killed_while_it_reads_goes_on_and_repeats_nothing(
     async with hub, FeederServer() as server, WebServer(told) as hook:
         for number in range(180):
             server.site.add(f"/p{number:03}")
-        async with HubApi(hub) as api:
+        async with HubApi(hub.url) as api:
             body = {"url": server.front}
             added = await api.request("POST", "/api/feeds?wait=0", **body)
             feed_id = added["id"]
@@ -195,7 +195,7 @@ async def test_a_hub_that_is_killed_while_it_reads_goes_on_and_repeats_nothing(
                 await hub.start()
                 await hub.wait_ready()
 
-        async with HubApi(hub) as api:
+        async with HubApi(hub.url) as api:
             await api.subscribe(callback=hook.url, topic=server.front, format="json")
             for _ in range(9):
                 await api.fetch(feed_id)
@@ -235,7 +235,7 @@ async def test_who_wants_a_site_as_it_is_gets_a_document_that_names_this_hub(
     told = Told()
     async with (
         HubProcess(directory=tmp_path, settings=EAGER) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
         FeederServer(Ways()) as server,
         WebServer(told) as hook,
     ):

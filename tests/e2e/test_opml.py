@@ -66,7 +66,7 @@ async def test_what_was_imported_is_exported_with_folders_and_names(
         source = tmp_path / "in.opml"
         source.write_text(listing)
         await fanfare("opml", "import", str(source), variables=knowing(hub))
-        async with HubApi(hub) as api:
+        async with HubApi(hub.url) as api:
             for number in (1, 2, 3):
                 with suppress(AssertionError):
                     await api.fetch(number)

@@ -50,7 +50,7 @@ class Scene:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     hub = HubProcess(directory=tmp_path)
-    async with Publisher() as publisher, hub, HubApi(hub) as api:
+    async with Publisher() as publisher, hub, HubApi(hub.url) as api:
         feed = publisher.add_feed()
         feed_id = await api.add_feed(publisher.url(feed))
         yield Scene(hub, api, publisher, feed, feed_id)

@@ -147,10 +147,7 @@ class Reader:
     async def publish(self, number: int) -> None:
         feed = self.feeds[number]
         self.publisher.publish(feed)
-        found = await self.api.request(
-            "GET", f"/api/feeds?url={self.publisher.url(feed)}"
-        )
-        await self.api.fetch(found["feeds"][0]["id"])
+        await self.api.fetch(await self.api.find_feed(self.publisher.url(feed)))
 
 
 @pytest.fixture
@@ -163,7 +160,12 @@ async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
             f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -u -m hub.cli "$@"\n'
         )
         shim.chmod(0o755)
-    async with Publisher() as publisher, Receiver() as callback, hub, HubApi(hub) as it:
+    async with (
+        Publisher() as publisher,
+        Receiver() as callback,
+        hub,
+        HubApi(hub.url) as it,
+    ):
         feeds = tuple(publisher.add_feed() for _ in range(4))
         yield Reader(hub, it, publisher, feeds, callback, tmp_path)
 

@@ -21,7 +21,7 @@ async def test_each_subscriber_gets_the_part_it_asked_for_in_its_form(
         WebServer(name) as for_name,
         WebServer(whole) as for_whole,
         HubProcess(directory=tmp_path) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         site.put("/x.json", {"price": 1, "name": "A"})
         feeds = []
@@ -62,7 +62,7 @@ async def test_a_part_of_a_page_is_an_entry(tmp_path: Path) -> None:
         Site() as site,
         WebServer(told) as hook,
         HubProcess(directory=tmp_path) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         page = "<!doctype html><title>Page</title><p class=n>{}</p><p>{}</p>"
         site.put("/page", page.format(1, 1), "text/html")

@@ -14,14 +14,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.admin import ADMIN
+from tests.support.hub_process import HubAnswer
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
-    HubAnswer,
     Topic,
     WebSubScene,
-    atom,
+    topic_document,
     websub_scene,
 )
 
@@ -34,11 +33,9 @@ class Account:
     callback: Callback
 
     async def ask(self, mode: str, path: str = "/", **given: str) -> HubAnswer:
-        return await self.scene.request(
-            "GET",
-            self.scene.hub.url + path,
-            params=self.parameters(mode, **given),
-            headers=self.login,
+        parameters = self.parameters(mode, **given)
+        return await self.scene.api.ask(
+            "GET", path, params=parameters, headers=self.login
         )
 
     def parameters(self, mode: str, **given: str) -> dict[str, str]:
@@ -52,7 +49,7 @@ class Account:
         return {name: value for name, value in values.items() if value}
 
     async def publish(self, *numbers: int) -> None:
-        self.topic.body = atom(*numbers)
+        self.topic.body = topic_document(*numbers)
         ping = {"hub.mode": "publish", "hub.url": self.topic.url}
         assert (await self.scene.post(ping)).status < 300
 
@@ -61,13 +58,8 @@ class Account:
 async def account(tmp_path: Path) -> AsyncIterator[Account]:
     """It has subscribed to a topic with one entry."""
     async with websub_scene(tmp_path) as scene:
-        made = await scene.request(
-            "POST",
-            f"{scene.hub.url}/api/tokens",
-            json={"account": "me", "rights": ["subscribe", "retrieve"]},
-            headers=ADMIN,
-        )
-        login = {"Authorization": f"Bearer {json.loads(made.text)['token']}"}
+        token = await scene.api.create_token("me", "subscribe", "retrieve")
+        login = {"Authorization": f"Bearer {token}"}
         account = Account(scene, login, scene.topic(), scene.callback())
         answer = await account.ask("subscribe", **{"hub.secret": "s3cret"})
         assert answer.status == 204
@@ -138,7 +130,7 @@ async def test_a_stream_goes_on_with_what_the_publisher_has(
 ) -> None:
     url = account.scene.hub.url + path
     wish = account.parameters("retrieve", wait="stream")
-    session = account.scene.session
+    session = account.scene.api.session
     async with session.get(url, params=wish, headers=account.login) as answer:
         assert titles(json.loads(await answer.content.readline())) == ["Entry 1"]
         for number in (2, 3):
@@ -151,7 +143,7 @@ async def test_events_are_resumed_where_they_were_broken_off(
     account: Account,
 ) -> None:
     url, wish = account.scene.hub.url, account.parameters("retrieve")
-    session = account.scene.session
+    session = account.scene.api.session
     headers = {**account.login, "Accept": "text/event-stream"}
     async with session.get(url, params=wish, headers=headers) as answer:
         last, told = await next_event(answer)

@@ -42,7 +42,7 @@ async def test_content_is_delivered_as_it_came_or_clean(
     async with (
         WebServer(answer) as server,
         HubProcess(directory=tmp_path, settings=LOOPBACK | settings) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         topic = f"{server.url}/feed"
         feed_id = await api.add_feed(topic)

@@ -29,8 +29,8 @@ async def test_a_hub_that_follows_another_ends_with_the_same_entries(
         WebServer(told) as hook,
         first,
         second,
-        HubApi(first) as of_first,
-        HubApi(second) as of_second,
+        HubApi(first.url) as of_first,
+        HubApi(second.url) as of_second,
     ):
         site.put("/feed.json", a_creator_feed(*map(str, range(30))))
         feed = await of_first.add_feed(site.url("/feed.json"))
@@ -79,7 +79,7 @@ async def test_a_hub_killed_in_the_middle_of_a_file_loses_and_repeats_nothing(
             scp.put(f"old/{number}", f"Old {number}")
         scp.snapshot()
         hub = HubProcess(tmp_path)
-        async with hub, HubApi(hub) as api:
+        async with hub, HubApi(hub.url) as api:
             feed_id = await api.add_feed(scp.url)
             await api.subscribe(
                 callback=hook.url, topic=scp.url, format="json", updates="all"
@@ -90,7 +90,7 @@ async def test_a_hub_killed_in_the_middle_of_a_file_loses_and_repeats_nothing(
             await eventually(lambda: len(told.requests) > 0)
             await hub.kill()
             await asyncio.gather(fetching, return_exceptions=True)
-        async with hub, HubApi(hub) as api:
+        async with hub, HubApi(hub.url) as api:
             await api.fetch(feed_id)
             await eventually(lambda: len({title for _, title in told.items}) == 900)
             shown = await api.feed(feed_id)

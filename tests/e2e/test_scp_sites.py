@@ -56,7 +56,7 @@ async def a_scene(directory: Path) -> AsyncIterator[Scene]:
         Site() as site,
         WebServer(told) as hook,
         HubProcess(directory=directory) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         yield Scene(site, ScpSite(site), hub, api, told, hook.url)
 

@@ -18,13 +18,13 @@ import pytest_asyncio
 
 from tests.support.admin import ADMIN, TOKEN
 from tests.support.http_server import ServerAnswer
+from tests.support.hub_process import HubAnswer
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
-    HubAnswer,
     Topic,
     WebSubScene,
-    atom,
+    topic_document,
     websub_scene,
 )
 
@@ -74,7 +74,7 @@ class Scene:
     errors: list[str] = field(default_factory=list)
 
     async def request(self, method: str, path: str, **options: object) -> HubAnswer:
-        answer = await self.web.request(method, f"{self.web.hub.url}{path}", **options)
+        answer = await self.web.api.ask(method, path, **options)
         if answer.status >= 400:
             self.errors.append(answer.text)
         return answer
@@ -112,7 +112,7 @@ class Scene:
         return await self.admin("POST", "/api/subscriptions", json={**body, **more})
 
     async def publish(self, topic: Topic, *numbers: int) -> None:
-        topic.body = atom(*numbers).replace(b"Entry", PAYLOAD.encode())
+        topic.body = topic_document(*numbers).replace(b"Entry", PAYLOAD.encode())
         fetches = len(topic.requests)
         await self.web.post({"hub.mode": "publish", "hub.topic": topic.url})
         await eventually(lambda: len(topic.requests) > fetches)
@@ -127,13 +127,8 @@ async def scene(
         directory, FANFARE_LOG_LEVEL="debug", FANFARE_OPEN_HUB="any"
     ) as web:
         scene = Scene(web)
-        rights = ["subscribe", "unsubscribe", "list", "retrieve"]
-        made = await web.session.post(
-            f"{web.hub.url}/api/tokens",
-            json={"account": "demo", "rights": rights},
-            headers=ADMIN,
-        )
-        scene.token = (await made.json())["token"]
+        scopes = ("subscribe", "unsubscribe", "list", "retrieve")
+        scene.token = await web.api.create_token("demo", *scopes)
         scene.planted.append(scene.token)
         yield scene
 
@@ -231,28 +226,21 @@ async def test_deliveries_that_arrive_and_do_not(scene: Scene) -> None:
     await eventually(lambda: len(good.deliveries) > 1)
     assert " " in good.deliveries[1].headers["webhook-signature"]
     await scene.request("GET", "/api/subscriptions", headers=ADMIN)
-    await scene.admin("DELETE", f"/api/feeds?url={topic.url}")
+    await scene.web.api.remove_feed(await scene.web.api.find_feed(topic.url))
 
 
 async def test_content_that_is_taken_and_not(scene: Scene) -> None:
     topic = scene.topic()
     await scene.feed(topic)
-    content = atom(5).replace(b"Entry", PAYLOAD.encode())
+    content = topic_document(5).replace(b"Entry", PAYLOAD.encode())
     for body, secret, status in (
         (content, PUBLISHING, 204),
         (content, "another", 403),
         (f"<rss>{PAYLOAD}".encode(), PUBLISHING, 204),
     ):
-        answer = await scene.request(
-            "POST",
-            "/",
-            data={
-                "hub.mode": "publish",
-                "hub.url": topic.url,
-                "hub.content": body.decode(),
-                "hub.signature": hmac.new(secret.encode(), body, "sha1").hexdigest(),
-            },
-        )
+        signature = hmac.new(secret.encode(), body, "sha1").hexdigest()
+        answer = await scene.web.api.bring(topic.url, body, signature)
+        scene.errors.append(answer.text)
         assert answer.status == status, answer.text
 
 
@@ -262,7 +250,7 @@ async def test_live_connections_with_a_token(scene: Scene) -> None:
     url = f"{scene.web.hub.url}/stream"
     for token in (scene.token, WRONG_TOKEN):
         parameters = {"topic": topic.url, "token": token}
-        async with scene.web.session.ws_connect(url, params=parameters) as socket:
+        async with scene.web.api.session.ws_connect(url, params=parameters) as socket:
             await socket.receive(timeout=30)
             await socket.send_str(f'{{"type": "{SUBSCRIPTION}"')
             await socket.receive(timeout=30)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
-from tests.support.hub_process import HubApi
 from tests.support.waiting import eventually
-from tests.support.websub import Callback, Topic, WebSubScene, atom, websub_scene
+from tests.support.websub import (
+    Callback,
+    Topic,
+    WebSubScene,
+    topic_document,
+    websub_scene,
+)
 
 
 def spelled(topic: Topic, callback: Callback) -> list[tuple[str, str]]:
@@ -40,20 +45,20 @@ async def subscribe_in_capitals(
 async def test_two_spellings_are_one_request_and_both_subscribers_get_their_own(
     tmp_path: Path,
 ) -> None:
-    async with websub_scene(tmp_path) as scene, HubApi(scene.hub) as api:
+    async with websub_scene(tmp_path) as scene:
         topic = scene.topic()
         plain, with_part, capital = (scene.callback() for _ in range(3))
         part = f"{topic.url}#part"
         capitals = topic.url.replace("http://", "HTTP://")
 
-        await api.add_feed(part)
-        await api.subscribe(callback=plain.url, topic=topic.url)
-        await api.subscribe(callback=with_part.url, topic=part)
+        await scene.api.add_feed(part)
+        await scene.api.subscribe(callback=plain.url, topic=topic.url)
+        await scene.api.subscribe(callback=with_part.url, topic=part)
         await subscribe_in_capitals(scene, topic, capital)
         assert len(topic.requests) == 1
         assert capital.questions[0].query["hub.topic"] == capitals
 
-        topic.body = atom(2, 1)
+        topic.body = topic_document(2, 1)
         ping = [("hub.mode", "publish"), ("hub.url", capitals)]
         assert (await scene.post(ping)).status == 204
         callbacks = {topic.url: plain, part: with_part, capitals: capital}
@@ -68,10 +73,10 @@ async def test_two_spellings_are_one_request_and_both_subscribers_get_their_own(
 async def test_a_feed_is_looked_up_listened_to_and_removed_under_any_spelling(
     tmp_path: Path,
 ) -> None:
-    async with websub_scene(tmp_path) as scene, HubApi(scene.hub) as api:
+    async with websub_scene(tmp_path) as scene:
         topic, callback = scene.topic(), scene.callback()
         part = topic.url.replace("http://", "HTTP://") + "#part"
-        feed_id = await api.add_feed(topic.url)
+        feed_id = await scene.api.add_feed(topic.url)
         await subscribe_in_capitals(scene, topic, callback)
         variables = knowing(scene.hub)
 
@@ -89,7 +94,7 @@ async def test_a_feed_is_looked_up_listened_to_and_removed_under_any_spelling(
 
 async def listen(scene: WebSubScene, topic: Topic, url: str) -> None:
     address = f"{scene.hub.url}/stream".replace("http", "ws", 1)
-    async with scene.session.ws_connect(address, params={"topic": url}) as socket:
+    async with scene.api.session.ws_connect(address, params={"topic": url}) as socket:
         assert (await socket.receive_json())["topic"] == url
         await scene.publish(topic)
         told = await socket.receive_json()

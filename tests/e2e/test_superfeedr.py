@@ -14,16 +14,15 @@ from urllib.parse import parse_qsl
 import pytest
 import pytest_asyncio
 
-from tests.support.admin import ADMIN
 from tests.support.http_server import ServerAnswer
+from tests.support.hub_process import HubAnswer
 from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
-    HubAnswer,
     Topic,
     WebSubScene,
-    atom,
     confirm,
+    topic_document,
     websub_scene,
 )
 
@@ -36,9 +35,7 @@ class Customer:
         self._credentials = base64.b64encode(f"demo:{token}".encode()).decode()
 
     async def ask(self, **parameters: str) -> HubAnswer:
-        return await self.scene.request(
-            "POST", f"{self.scene.hub.url}/", data=self.form(**parameters)
-        )
+        return await self.scene.api.ask("POST", "/", data=self.form(**parameters))
 
     def form(self, **parameters: str) -> dict[str, str]:
         form = {
@@ -71,13 +68,8 @@ async def customer(scene: WebSubScene) -> Customer:
 
 
 async def new_customer(scene: WebSubScene) -> Customer:
-    rights = ["subscribe", "unsubscribe", "list", "retrieve"]
-    async with scene.session.post(
-        f"{scene.hub.url}/api/tokens",
-        json={"account": "demo", "rights": rights},
-        headers=ADMIN,
-    ) as answer:
-        return Customer(scene, (await answer.json())["token"])
+    scopes = ("subscribe", "unsubscribe", "list", "retrieve")
+    return Customer(scene, await scene.api.create_token("demo", *scopes))
 
 
 async def delivered(callback: Callback, count: int = 1) -> list[Any]:
@@ -94,7 +86,7 @@ async def test_a_notification_has_all_that_clients_read_of_it(
     )
     assert answer.status == 204
     for number in (2, 3):
-        await scene.publish(topic, atom(*range(number, 0, -1)))
+        await scene.publish(topic, topic_document(*range(number, 0, -1)))
         await delivered(callback, number - 1)
     first, second = callback.deliveries
     assert json.loads(first.body)["items"][0]["title"] == "Entry 2"
@@ -122,7 +114,7 @@ async def test_who_subscribes_to_a_broken_feed_is_told_so_once(
     assert body["status"]["code"] == 500
     assert "items" not in body
     topic.status = 200
-    await scene.publish(topic, atom(1))
+    await scene.publish(topic, topic_document(1))
     recovered, *_ = (await delivered(callback, 2))[1:]
     assert recovered["status"]["code"] == 200
 
@@ -135,7 +127,7 @@ async def test_without_a_format_a_feed_comes_as_atom_and_the_rest_as_it_is(
     callbacks = scene.callback(), scene.callback()
     for topic, callback in zip((feed, page), callbacks, strict=True):
         assert (await customer.subscribe(topic, callback)).status == 204
-    await scene.publish(feed, atom(2, 1))
+    await scene.publish(feed, topic_document(2, 1))
     await scene.publish(page, b"two")
     await eventually(lambda: all(each.deliveries for each in callbacks))
     as_atom, as_it_is = (each.deliveries[0] for each in callbacks)
@@ -148,7 +140,7 @@ async def test_without_a_format_a_feed_comes_as_atom_and_the_rest_as_it_is(
 async def test_with_retrieve_the_newest_entries_come_at_once(
     scene: WebSubScene, customer: Customer
 ) -> None:
-    topic, callback = scene.topic(atom(3, 2, 1)), scene.callback()
+    topic, callback = scene.topic(topic_document(3, 2, 1)), scene.callback()
     answer = await customer.subscribe(
         topic, callback, format="json", retrieve="true", count="2"
     )
@@ -219,40 +211,18 @@ async def test_a_fragment_makes_another_topic_of_the_same_feed(
     assert told["status"]["feed"] == f"{topic.url}#part"
 
 
-async def fat_ping(
-    scene: WebSubScene, topic: Topic, content: bytes, signature: str
-) -> HubAnswer:
-    form = {
-        "hub.mode": "publish",
-        "hub.url": topic.url,
-        "hub.content": content.decode(),
-        "hub.signature": signature,
-    }
-    return await scene.request("POST", f"{scene.hub.url}/", data=form)
-
-
-async def add_with_secret(scene: WebSubScene, topic: Topic, secret: str) -> None:
-    answer = await scene.request(
-        "POST",
-        f"{scene.hub.url}/api/feeds",
-        json={"url": topic.url, "publish_secret": secret},
-        headers=ADMIN,
-    )
-    assert answer.status == 201
-
-
 @pytest.mark.parametrize("algorithm", ["", "sha1=", "sha256="])
 async def test_content_that_its_publisher_signed_is_told_without_a_fetch(
     scene: WebSubScene, customer: Customer, algorithm: str
 ) -> None:
     topic, callback = scene.topic(), scene.callback()
-    await add_with_secret(scene, topic, "ours")
+    await scene.api.add_feed(topic.url, publish_secret="ours")
     await customer.subscribe(topic, callback, format="json")
     fetches = len(topic.requests)
-    content = atom(5)
+    content = topic_document(5)
     name = algorithm.rstrip("=") or "sha1"
     digest = hmac.new(b"ours", content, name).hexdigest()
-    answer = await fat_ping(scene, topic, content, f"{algorithm}{digest}")
+    answer = await scene.api.bring(topic.url, content, f"{algorithm}{digest}")
     assert answer.status == 204, answer.text
     [told] = await delivered(callback)
     assert [each["title"] for each in told["items"]] == ["Entry 5"]
@@ -264,13 +234,13 @@ async def test_content_is_refused_from_whoever_has_not_signed_it(
     scene: WebSubScene,
 ) -> None:
     topic, unknown = scene.topic(), scene.topic()
-    await add_with_secret(scene, topic, "ours")
-    wrong = hmac.new(b"theirs", atom(5), "sha1").hexdigest()
+    await scene.api.add_feed(topic.url, publish_secret="ours")
+    wrong = hmac.new(b"theirs", topic_document(5), "sha1").hexdigest()
     for each in (topic, unknown):
-        answer = await fat_ping(scene, each, atom(5), wrong)
+        answer = await scene.api.bring(each.url, topic_document(5), wrong)
         assert answer.status == 403
         assert "hub.signature" in answer.text
-    missing = await fat_ping(scene, topic, atom(5), "")
+    missing = await scene.api.bring(topic.url, topic_document(5), "")
     assert missing.status == 422
     assert "hub.signature" in missing.text
 
@@ -311,12 +281,7 @@ async def test_a_removed_feed_that_returns_is_asked_anew_whom_to_ask(
     topic = scene.topic()
     former = scene.validator(topic, 401)
     assert (await customer.subscribe(topic, scene.callback())).status == 422
-    async with scene.session.get(f"{scene.hub.url}/api/feeds", headers=ADMIN) as listed:
-        feeds = (await listed.json())["feeds"]
-    [feed] = [each for each in feeds if each["url"] == topic.url]
-    await scene.request(
-        "DELETE", f"{scene.hub.url}/api/feeds/{feed['id']}", headers=ADMIN
-    )
+    await scene.api.remove_feed(await scene.api.find_feed(topic.url))
     topic.links.pop()
     assert (await customer.subscribe(topic, scene.callback())).status == 204
     assert len(former.deliveries) == 1
@@ -329,16 +294,11 @@ async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
     topic, publisher, named = scene.topic(), scene.callback(), scene.callback()
     topic.links.append(f'<{named.url}>; rel="validate"')
     publisher.on_delivery = ServerAnswer(status=status, body=b"members only")
-    async with scene.session.post(
-        f"{scene.hub.url}/api/feeds",
-        json={"url": topic.url, "subscription_callback": publisher.url},
-        headers=ADMIN,
-    ) as added:
-        assert added.status == 201
+    await scene.api.add_feed(topic.url, subscription_callback=publisher.url)
 
-    reply = await customer.scene.request(
+    reply = await scene.api.ask(
         "POST",
-        f"{scene.hub.url}/",
+        "/",
         data=customer.form(
             hub_mode="subscribe",
             hub_topic=topic.url,
@@ -364,7 +324,9 @@ async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
 async def test_a_publisher_who_cannot_be_asked_has_not_allowed_it(
     scene: WebSubScene, customer: Customer
 ) -> None:
-    content = atom(1, links='<link rel="validate" href="http://127.0.0.1:1/"/>')
+    content = topic_document(
+        1, links='<link rel="validate" href="http://127.0.0.1:1/"/>'
+    )
     topic, callback = scene.topic(content), scene.callback()
     answer = await customer.subscribe(topic, callback)
     assert answer.status == 422

@@ -20,12 +20,12 @@ async def test_a_hub_is_pushed_by_another_without_a_poll(tmp_path: Path) -> None
         publisher.links = ""
         source = await publisher.add_feed()
         topic = f"{publishing.url}/topics/{source}.atom"
-        copy = await follower.add(topic)
+        copy = await follower.api.add_feed(topic)
         push = await follower.until(copy, lambda push: push["state"] == "subscribed")
         assert (push["hub"], push["topic"]) == (f"{publishing.url}/hub", topic)
 
         publisher.entries = ["two", "one"]
-        await publisher.api("POST", f"/feeds/{source}/fetch")
+        await publisher.api.fetch(source)
         push = await follower.until(copy, lambda push: push["pushed_at"] is not None)
         await follower.until_titles(copy, "one", "two")
         assert (push["brought"], push["foreign"]) == (1, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -13,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlencode
 
-import orjson
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
@@ -31,7 +29,7 @@ from hub.websub import verification_loop as verifier_module
 from protocols.websub.signatures import sign_webhook
 from protocols.websub.websub_parameters import UnsubscribeRequest
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState
-from tests.support.admin import ADMIN, TOKEN
+from tests.support.admin import TOKEN
 from tests.support.application_client import client_of
 from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.open_hub import (
@@ -44,7 +42,7 @@ from tests.support.open_hub import (
 )
 from tests.support.services import open_hub
 from tests.support.waiting import eventually, in_background
-from tests.support.websub import HubAnswer, Topic, WebSubScene, atom, websub_scene
+from tests.support.websub import Topic, WebSubScene, topic_document, websub_scene
 
 VICTIM = "victim.example"
 
@@ -220,26 +218,11 @@ async def test_whoever_echoes_everything_has_confirmed_nothing(
     await scene.until(await scene.ask("subscribe", scene.topic(), callback), "failed")
 
 
-async def api(scene: WebSubScene, path: str, **body: object) -> HubAnswer:
-    return await scene.request(
-        "POST", f"{scene.hub.url}{path}", json=body, headers=ADMIN
-    )
+async def bring(scene: WebSubScene, topic: Topic, signature: str) -> int:
+    return (await scene.api.bring(topic.url, CONTENT, signature)).status
 
 
-async def fat_ping(
-    scene: WebSubScene, topic: Topic, content: bytes, signature: str
-) -> int:
-    form = {
-        "hub.mode": "publish",
-        "hub.url": topic.url,
-        "hub.content": content.decode(),
-        "hub.signature": signature,
-    }
-    answer = await scene.request("POST", f"{scene.hub.url}/", data=form)
-    return answer.status
-
-
-SECRET, CONTENT = "the publisher's", atom(5)
+SECRET, CONTENT = "the publisher's", topic_document(5)
 
 
 def signed(
@@ -274,21 +257,20 @@ async def test_content_with_a_forged_signature_is_refused(
     scene: WebSubScene, name: str
 ) -> None:
     topic = scene.topic()
-    made = await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
-    assert made.status == 201
-    assert await fat_ping(scene, topic, CONTENT, FORGED[name]) == 403
+    await scene.api.add_feed(topic.url, publish_secret=SECRET)
+    assert await bring(scene, topic, FORGED[name]) == 403
 
 
 @on_sockets
 async def test_a_signature_is_good_for_its_topic_only(scene: WebSubScene) -> None:
     ours, theirs, without = scene.topic(), scene.topic(), scene.topic()
-    await api(scene, "/api/feeds", url=ours.url, publish_secret=SECRET)
-    await api(scene, "/api/feeds", url=theirs.url, publish_secret="of others")
-    await api(scene, "/api/feeds", url=without.url)
+    await scene.api.add_feed(ours.url, publish_secret=SECRET)
+    await scene.api.add_feed(theirs.url, publish_secret="of others")
+    await scene.api.add_feed(without.url)
     good = f"sha256={signed()}"
     for topic in (theirs, without, scene.topic()):
-        assert await fat_ping(scene, topic, CONTENT, good) == 403
-    assert await fat_ping(scene, ours, CONTENT, good) == 204
+        assert await bring(scene, topic, good) == 403
+    assert await bring(scene, ours, good) == 204
 
 
 @on_sockets
@@ -296,14 +278,11 @@ async def test_a_publisher_s_secret_that_was_replaced_signs_nothing_more(
     scene: WebSubScene,
 ) -> None:
     topic = scene.topic()
-    made = await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
-    feed = orjson.loads(made.text)["id"]
-    changed = {"publish_secret": "the next"}
-    url = f"{scene.hub.url}/api/feeds/{feed}"
-    await scene.request("PATCH", url, json=changed, headers=ADMIN)
-    assert await fat_ping(scene, topic, CONTENT, f"sha256={signed()}") == 403
+    feed = await scene.api.add_feed(topic.url, publish_secret=SECRET)
+    await scene.api.request("PATCH", f"/api/feeds/{feed}", publish_secret="the next")
+    assert await bring(scene, topic, f"sha256={signed()}") == 403
     good = f"sha256={signed('the next')}"
-    assert await fat_ping(scene, topic, CONTENT, good) == 204
+    assert await bring(scene, topic, good) == 204
 
 
 def secrets_of(request: ServerRequest, *candidates: str) -> list[str]:
@@ -329,12 +308,8 @@ async def test_a_subscription_is_signed_with_the_secret_it_has_now(
     topic, callback, other = scene.topic(), scene.callback(), scene.callback()
     wish = {"topic": topic.url, "format": "json"}
     first = {**wish, "callback": callback.url, "secret": "first"}
-    await api(scene, "/api/subscriptions", **first)
-    await api(
-        scene,
-        "/api/subscriptions",
-        **{**wish, "callback": other.url, "secret": "other's"},
-    )
+    await scene.api.subscribe(**first)
+    await scene.api.subscribe(**{**wish, "callback": other.url, "secret": "other's"})
     everyone = ("first", "second", "other's", TOKEN)
     await scene.publish(topic)
     await eventually(lambda: bool(callback.deliveries and other.deliveries))
@@ -342,10 +317,9 @@ async def test_a_subscription_is_signed_with_the_secret_it_has_now(
     assert secrets_of(other.deliveries[0], *everyone) == ["other's"]
 
     callback.delivery_statuses = [503]
-    await scene.publish(topic, atom(3, 2, 1))
+    await scene.publish(topic, topic_document(3, 2, 1))
     await eventually(lambda: len(callback.deliveries) == 2)
-    made = await api(scene, "/api/subscriptions", **{**first, "secret": "second"})
-    assert made.status == 200
+    await scene.api.subscribe(**{**first, "secret": "second"})
 
     await eventually(lambda: len(callback.deliveries) > 2, seconds=60)
     assert secrets_of(callback.deliveries[-1], *everyone) == ["second"]
@@ -360,14 +334,12 @@ async def test_a_secret_that_was_retired_signs_nothing_after_its_time(
     """A day by default; here a second."""
     async with websub_scene(tmp_path, FANFARE_SECRET_OVERLAP="1") as scene:
         topic, callback = scene.topic(), scene.callback()
-        assert (await api(scene, "/api/feeds", url=topic.url)).status == 201
+        await scene.api.add_feed(topic.url)
         for secret in ("first", "second"):
             answer = await scene.ask("subscribe", topic, callback, secret=secret)
             await scene.until(answer, "verified")
-        listed = await scene.request(
-            "GET", f"{scene.hub.url}/api/subscriptions", headers=ADMIN
-        )
-        until = json.loads(listed.text)["subscriptions"][0]["former_secret_until"]
+        listed = await scene.api.request("GET", "/api/subscriptions")
+        until = listed["subscriptions"][0]["former_secret_until"]
         over = datetime.fromisoformat(until)
         await eventually(lambda: SystemClock().now() > over)
 

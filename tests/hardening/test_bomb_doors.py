@@ -73,10 +73,10 @@ async def scene(hub: HubProcess) -> AsyncIterator[UpstreamScene]:
     """After each test the hub is well."""
     async with upstream_scene(hub) as scene:
         yield scene
-        well = await scene.request("GET", f"{hub.url}/healthz")
+        well = await scene.api.ask("GET", "/healthz")
         assert well.status == 200
         scene.links = ""
-        feed = await scene.api("GET", f"/feeds/{await scene.add_feed()}")
+        feed = await scene.api.feed(await scene.add_feed())
         assert feed["last_fetch"]
         assert not feed["error"]
         assert peak_memory(hub.pid) < MOST_MEMORY
@@ -170,8 +170,8 @@ async def test_a_request_that_is_a_bomb_is_refused(
     answers = {}
     for name, sent in REQUESTS[path].items():
         body = without_end(sent.body) if sent.is_endless else io.BytesIO(sent.body)
-        answered = await scene.request(
-            "POST", scene.hub.url + path, data=body, headers={**ADMIN, **sent.headers}
+        answered = await scene.api.ask(
+            "POST", path, data=body, headers={**ADMIN, **sent.headers}
         )
         assert answered.body
         if path == "/rpc" and answered.status == 200:
@@ -198,25 +198,17 @@ PUSHED = {**BROUGHT, "gzip": CODED["gzip"], "zstd": zstd.compress(ZEROS)}
 
 async def test_what_a_publisher_brings_may_be_a_bomb(scene: UpstreamScene) -> None:
     scene.links = ""
-    made = await scene.api(
-        "POST", "/feeds", json={"url": scene.topic, "publish_secret": SECRET}
-    )
-    path = f"/feeds/{made['id']}"
+    feed_id = await scene.api.add_feed(scene.topic, publish_secret=SECRET)
     for content in BROUGHT.values():
         assert await publish(scene, content) == 204  # who pings is told nothing
     assert await publish(scene, scene.document("two")) == 204
-    assert (await scene.api("GET", path))["error"] == ""
-    await scene.until_titles(int(str(made["id"])), "one", "two")
+    assert (await scene.api.feed(feed_id))["error"] == ""
+    await scene.until_titles(feed_id, "one", "two")
 
 
 async def publish(scene: UpstreamScene, content: bytes) -> int:
-    form = {
-        "hub.mode": "publish",
-        "hub.url": scene.topic,
-        "hub.content": content.decode(),
-        "hub.signature": hmac.new(SECRET.encode(), content, "sha256").hexdigest(),
-    }
-    return (await scene.request("POST", f"{scene.hub.url}/", data=form)).status
+    signature = hmac.new(SECRET.encode(), content, "sha256").hexdigest()
+    return (await scene.api.bring(scene.topic, content, signature)).status
 
 
 async def test_what_a_hub_of_others_pushes_may_be_a_bomb(scene: UpstreamScene) -> None:
@@ -266,8 +258,8 @@ async def test_a_list_of_feeds_may_include_bombs(scene: UpstreamScene) -> None:
         outlines = included + attributes + b'<outline xmlUrl="http://b.example/"/>'
         body = b'<opml version="2.0"><body>%s</body></opml>' % outlines
         origin.serve("/", ServerAnswer(body=body))
-        found: dict[str, Any] = await scene.api(
-            "POST", "/lists", json={"urls": [origin.url()]}
+        found: dict[str, Any] = await scene.api.request(
+            "POST", "/api/lists", urls=[origin.url()]
         )
     assert [each["url"] for each in found["feeds"]] == ["http://b.example/"]
     assert len(found["lists"]) == 1 + len(LISTS)
@@ -327,7 +319,7 @@ async def test_what_a_page_leads_to_may_be_a_bomb(
             sites.append(site)
         asked = [{"url": site.url(), "kind": kind} for site in sites]
         seen = await asyncio.gather(
-            *(scene.api("POST", "/discover", json=each) for each in asked)
+            *(scene.api.request("POST", "/api/discover", **each) for each in asked)
         )
         targets = [{each.target for each in site.requests} for site in sites]
     assert [each["best"] for each in seen] == [None] * len(seen)
@@ -371,8 +363,8 @@ async def test_what_an_openfeeder_site_answers_may_be_a_bomb(
             site = await stack.enter_async_context(a_host())
             site.serve("/openfeeder.json", front)
             site.serve("/openfeeder", answer)
-            added = await scene.api(
-                "POST", "/feeds?wait=0", json={"url": site.url("/openfeeder.json")}
+            added = await scene.api.request(
+                "POST", "/api/feeds?wait=0", url=site.url("/openfeeder.json")
             )
             ids[name] = added["id"]
         errors = await until_fetched(scene, ids)
@@ -412,8 +404,8 @@ async def test_what_a_site_publishes_in_collections_may_be_a_bomb(
             front = ServerAnswer(headers=XML, body=SITEMAP.encode())
             site.serve("/sitemap.xml", front)
             site.serve("/all", ServerAnswer(body=body))
-            added = await scene.api(
-                "POST", "/feeds?wait=0", json={"url": site.url("/sitemap.xml")}
+            added = await scene.api.request(
+                "POST", "/api/feeds?wait=0", url=site.url("/sitemap.xml")
             )
             ids[name] = added["id"]
         errors = await until_fetched(scene, ids)
@@ -435,7 +427,7 @@ async def test_a_part_of_a_resource_may_be_a_bomb(scene: UpstreamScene) -> None:
             site = await stack.enter_async_context(a_host())
             site.serve("/part", ServerAnswer(body=body))
             url = site.url(f"/part#{quote(selector)}")
-            added = await scene.api("POST", "/feeds?wait=0", json={"url": url})
+            added = await scene.api.request("POST", "/api/feeds?wait=0", url=url)
             ids[name] = added["id"]
         errors = await until_fetched(scene, ids)
     assert all(errors.values()), errors
@@ -449,7 +441,7 @@ async def until_fetched(
 
     async def look() -> bool:
         for name, feed_id in ids.items():
-            feed = await scene.api("GET", f"/feeds/{feed_id}")
+            feed = await scene.api.feed(feed_id)
             if feed["last_fetch"]:
                 errors[name] = feed["error"]
         return len(errors) == len(ids)

@@ -17,7 +17,6 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from hub.main import run
@@ -30,6 +29,7 @@ from tests.support.failing_disk import (
     FailingDisk,
     failing_disk,
 )
+from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
 from tests.support.waiting import eventually
@@ -42,33 +42,30 @@ class Hub:
     """A whole hub in this process, on a disk that can fail, with a subscriber."""
 
     disk: FailingDisk
-    session: aiohttp.ClientSession
+    api: HubApi
     publisher: Publisher
     subscribers: Subscribers
     feed: PublishedFeed = field(init=False)
     subscriber: Subscriber = field(init=False)
 
     async def ask(self, method: str, path: str, **sent: Any) -> int:
-        async with self.session.request(method, path, **sent) as answer:
-            await answer.read()
-            return answer.status
+        return (await self.api.ask(method, path, headers=ADMIN, **sent)).status
 
     async def set_up(self) -> None:
         self.feed = self.publisher.add_feed()
         topic = self.publisher.url(self.feed)
-        assert await self.ask("POST", "/api/feeds", json={"url": topic}) == 201
+        await self.api.add_feed(topic)
         add = self.subscribers.add
         self.subscriber = add("a", feed=1, topic=topic, format="json")
-        wish = {
-            "callback": self.subscriber.callback,
-            "topic": topic,
-            "secret": self.subscriber.secret,
-        }
-        assert await self.ask("POST", "/api/subscriptions", json=wish) == 201
+        await self.api.subscribe(
+            callback=self.subscriber.callback,
+            topic=topic,
+            secret=self.subscriber.secret,
+        )
 
     async def listed(self, what: str, member: str) -> list[str]:
-        async with self.session.get(f"/api/{what}") as answer:
-            return [each[member] for each in (await answer.json())[what]]
+        found = await self.api.request("GET", f"/api/{what}")
+        return [each[member] for each in found[what]]
 
     async def is_ready(self) -> bool:
         return await self.ask("GET", "/readyz") == 200
@@ -83,16 +80,16 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
         async with (
             Publisher() as publisher,
             Subscribers() as subscribers,
-            serving(tmp_path / "hub.db") as session,
+            serving(tmp_path / "hub.db") as api,
         ):
-            hub = Hub(disk, session, publisher, subscribers)
+            hub = Hub(disk, api, publisher, subscribers)
             await hub.set_up()
             yield hub
             disk.error = 0
 
 
 @asynccontextmanager
-async def serving(database: Path) -> AsyncIterator[aiohttp.ClientSession]:
+async def serving(database: Path) -> AsyncIterator[HubApi]:
     """The hub's own way from its start to SIGTERM; a client of its operator's."""
     said: asyncio.Queue[str] = asyncio.Queue()
     settings = Settings(
@@ -105,8 +102,8 @@ async def serving(database: Path) -> AsyncIterator[aiohttp.ClientSession]:
     running = asyncio.create_task(run(settings, announce=said.put_nowait))
     async with asyncio.timeout(60):
         [url] = re.findall(r"http://localhost:\d+", await said.get())
-    async with aiohttp.ClientSession(base_url=url, headers=ADMIN) as session:
-        yield session
+    async with HubApi(url) as api:
+        yield api
     os.kill(os.getpid(), signal.SIGTERM)
     async with asyncio.timeout(60):
         await running

@@ -96,7 +96,7 @@ async def show(hub: Hub, title: str, url: str = "https://feeds.example/") -> Non
     """A public feed with that title, which may have had another before."""
     now = hub.clock.now()
     feed, _ = await hub.storage.feeds.add(NewFeed(url=url), now)
-    entry = an_entry("1", title=title, content=title)
+    entry = an_entry("1", title=title, text=title)
     await hub.storage.log.commit(
         FetchCommit(
             feed_id=feed.id,

@@ -18,8 +18,9 @@ import pytest_asyncio
 
 from tests.support.admin import ADMIN
 from tests.support.http_server import Origin
+from tests.support.hub_process import HubAnswer
 from tests.support.waiting import eventually
-from tests.support.websub import HubAnswer, Topic, WebSubScene, websub_scene
+from tests.support.websub import Topic, WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 AT_ONCE, A_SECOND = 10, 1
@@ -58,7 +59,7 @@ every_door = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 @asynccontextmanager
 async def a_scene(directory: Path, **settings: str) -> AsyncIterator[WebSubScene]:
     async with websub_scene(directory, **settings) as scene:
-        scene.session.headers.update(ADMIN)
+        scene.api.session.headers.update(ADMIN)
         yield scene
 
 
@@ -73,9 +74,9 @@ async def scene(
 
 
 async def ping(scene: WebSubScene, door: Door, url: str) -> HubAnswer:
-    return await scene.request(
+    return await scene.api.ask(
         "POST",
-        f"{scene.hub.url}{door.path}",
+        door.path,
         data=door.body(url),
         headers={"Content-Type": door.media_type, "Accept": "application/json"},
     )
@@ -96,10 +97,7 @@ async def flood(
 
 async def a_known_topic(scene: WebSubScene) -> Topic:
     topic = scene.topic()
-    added = await scene.request(
-        "POST", f"{scene.hub.url}/api/feeds", json={"url": topic.url}
-    )
-    assert added.status == 201
+    await scene.api.add_feed(topic.url)
     return topic
 
 
@@ -143,7 +141,7 @@ async def test_who_pings_by_the_thousand_is_refused_and_others_are_not(
     async with a_scene(tmp_path, FANFARE_RATE_LIMIT_ADDRESS="60") as scene:
         topic = await a_known_topic(scene)
         before, began = len(topic.requests), time.monotonic()
-        del scene.session.headers["Authorization"]
+        del scene.api.session.headers["Authorization"]
         for door in DOORS:
             answers = await flood(scene, door, [topic.url] * 100)
             assert 429 in {each.status for each in answers}
@@ -151,6 +149,6 @@ async def test_who_pings_by_the_thousand_is_refused_and_others_are_not(
         elapsed = time.monotonic() - began
         assert fetches <= AT_ONCE + 1 + A_SECOND * elapsed
 
-        scene.session.headers.update(ADMIN)
+        scene.api.session.headers.update(ADMIN)
         for door in DOORS:
             assert (await ping(scene, door, topic.url)).status in (200, 202, 204)

@@ -151,7 +151,7 @@ async def test_nothing_that_is_published_exhausts_the_hub(tmp_path: Path) -> Non
     async with (
         WebServer(publishers) as server,
         HubProcess(directory=tmp_path) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         good = await api.add_feed(f"{server.url}/good")
         names = list(publishers.bombs)

@@ -17,16 +17,15 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
-import aiohttp
 import pytest
 import pytest_asyncio
 
 from tests.hardening.forbidden_addresses import forbidden_urls
 from tests.support.admin import ADMIN
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
-from tests.support.hub_process import HubProcess
+from tests.support.hub_process import HubApi, HubProcess
 from tests.support.waiting import eventually
-from tests.support.websub import atom
+from tests.support.websub import topic_document
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 OUTSIDE = "127.0.0.2"
@@ -48,7 +47,7 @@ class Internet:
     hub: HubProcess
     origin: Origin
     canaries: list[Origin]
-    session: aiohttp.ClientSession
+    client: HubApi
     numbers: Any = field(default_factory=count)
 
     @property
@@ -87,26 +86,19 @@ class Internet:
         )
 
     async def api(self, method: str, path: str, **body: Any) -> tuple[int, Any]:
-        url = f"{self.hub.url}{path}"
-        async with self.session.request(
-            method, url, json=body or None, headers=ADMIN
-        ) as answer:
-            return answer.status, await answer.json()
+        answer = await self.client.ask(method, path, json=body or None, headers=ADMIN)
+        return answer.status, answer.json
 
     async def form(self, path: str, **parameters: str) -> int:
         body = urlencode({f"hub.{name}": value for name, value in parameters.items()})
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         if path == "/":
             headers |= ADMIN
-        async with self.session.post(
-            f"{self.hub.url}{path}", data=body, headers=headers
-        ) as answer:
-            await answer.read()
-            return answer.status
+        return (await self.client.ask("POST", path, data=body, headers=headers)).status
 
 
 def feed(link: str = "") -> bytes:
-    return atom(1, links=link)
+    return topic_document(1, links=link)
 
 
 def confirm(request: ServerRequest) -> ServerAnswer:
@@ -130,16 +122,14 @@ async def internet(
             "FANFARE_UPSTREAM": "on",
         },
     )
-    # Less than the hub keeps a connection, so that none is used while it is closed.
-    connector = aiohttp.TCPConnector(keepalive_timeout=2)
     async with (
         hub,
         Origin(OUTSIDE) as origin,
         Origin("127.0.0.1") as canary,
         Origin("::1", canary.port) as canary_6,
-        aiohttp.ClientSession(connector=connector) as session,
+        HubApi(hub.url, seconds=300.0) as client,
     ):
-        yield Internet(hub, origin, [canary, canary_6], session)
+        yield Internet(hub, origin, [canary, canary_6], client)
 
 
 Door = Callable[[Internet, str], Awaitable[None]]
@@ -296,7 +286,7 @@ async def a_callback_that_redirects_what_is_delivered(
         "POST", "/api/subscriptions", topic=topic, callback=callback
     )
     assert made == 201
-    internet.put(atom(2, 1), path=topic.removeprefix(internet.origin.url("")))
+    internet.put(topic_document(2, 1), path=topic.removeprefix(internet.origin.url("")))
     await internet.form("/hub", mode="publish", url=topic)
     await eventually(lambda: internet.asked(callback) > 0, PATIENCE)
 

@@ -18,8 +18,9 @@ import pytest
 from storage.errors import WriteFailed
 from storage.records import Position
 from storage.sqlite import SqliteStorage, open_database
+from tests.support.documents import an_entry
 from tests.support.failing_disk import failing_disk
-from tests.support.storage_scene import Scene, entry, fetch, noise, record
+from tests.support.storage_scene import Scene, fetch, noise, record
 
 COMMITS = 6
 CUTS = 12
@@ -66,7 +67,7 @@ async def test_what_was_refused_since_it_could_not_be_flushed_does_not_come_back
     with failing_disk() as disk:
         storage = await open_database(path)
         feed = await Scene(storage).add_feed()
-        entries = (entry("refused", noise(50_000)),)
+        entries = (an_entry("refused", title=noise(50_000)),)
         disk.unflushed = unflushed
         with pytest.raises(WriteFailed):
             await storage.log.commit(
@@ -92,7 +93,7 @@ async def write_and_crash(path: Path) -> list[int]:
     wal, flushed = path.with_name("hub.db-wal"), []
     for number in range(COMMITS):
         key = f"entry {number}"
-        entries = (entry(key, noise(700 * number)),)
+        entries = (an_entry(key, title=noise(700 * number)),)
         await storage.log.commit(fetch(feed, entries=entries, records=(record(key),)))
         flushed.append(wal.stat().st_size)
     for name in ("hub.db", "hub.db-wal", "hub.db.key"):

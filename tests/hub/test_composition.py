@@ -14,7 +14,8 @@ from hub.ingest.fetcher import FetcherIdentity
 from hub.settings import Settings
 from protocols.scp.collection import Encoding
 from storage.contract import Storage
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import open_hub
 
 HUB = "https://hub.example"

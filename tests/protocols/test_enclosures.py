@@ -18,7 +18,7 @@ from protocols.enclosures import (
     type_of_file,
 )
 from protocols.model import Link
-from tests.support.public_feeds import an_entry
+from tests.support.documents import an_entry
 
 SONG = "https://example.org/a.mp3"
 FILM = "https://example.org/a.mp4"

@@ -14,8 +14,8 @@ from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.topic_pages import item_object, render_json_feed
+from tests.support.documents import an_entry
 from tests.support.entries import ENTRIES, FEEDS
-from tests.support.public_feeds import an_entry
 
 URL = "https://hub.example/topics/7.json"
 HUB = "https://hub.example/hub"

@@ -103,18 +103,18 @@ def language_of(body: bytes, *, is_broken: bool = False) -> tuple[str, str]:
     ("body", "languages"),
     [
         (
-            rss("<item><guid>1</guid></item>", "<language>english</language>"),
+            rss("<item><guid>1</guid></item>", head="<language>english</language>"),
             ("en", "en"),
         ),
         (
-            rss("<item><guid>1</guid></item>", "<language>Simlish</language>"),
+            rss("<item><guid>1</guid></item>", head="<language>Simlish</language>"),
             ("", ""),
         ),
         (
             rss(
                 '<item xmlns:dc="http://purl.org/dc/elements/1.1/"><guid>1</guid>'
                 "<dc:language>de_at</dc:language></item>",
-                "<language>en_US</language>",
+                head="<language>en_US</language>",
             ),
             ("en-US", "de-AT"),
         ),

@@ -17,8 +17,8 @@ from protocols.topic_pages import (
     notified_links,
     render_topic_page,
 )
+from tests.support.documents import an_entry
 from tests.support.entries import ENTRIES, FEEDS
-from tests.support.public_feeds import an_entry
 from tests.support.storage_scene import START
 
 ATOM = "{http://www.w3.org/2005/Atom}"

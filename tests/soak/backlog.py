@@ -116,7 +116,7 @@ class _Scene:
     async def set_up(self) -> None:
         late = self._publisher.add_feed()
         topics = self._publisher.url(self._feed), self._publisher.url(late)
-        async with self._hub, HubApi(self._hub) as api:
+        async with self._hub, HubApi(self._hub.url) as api:
             self._feed_id, late_id = [await api.add_feed(each) for each in topics]
             urls = [
                 self._callbacks.url("ok", each) for each in range(self._plan.others + 1)
@@ -129,7 +129,7 @@ class _Scene:
 
     async def measure(self) -> Outcome:
         book, plan = self._callbacks.book, self._plan
-        async with self._hub, HubApi(self._hub) as api:
+        async with self._hub, HubApi(self._hub.url) as api:
             await until_settled(api, retrying=1)
             alone = await self._publish(api)
             began = monotonic()

@@ -16,7 +16,7 @@ from time import monotonic
 import aiohttp
 
 from tests.soak.odd_process import odd_hub
-from tests.support.admin import ADMIN
+from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
 from tests.support.waiting import eventually
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Scene:
-    session: aiohttp.ClientSession
+    api: HubApi
     feed: PublishedFeed
     publisher: Publisher
     subscribers: list[Subscriber]
@@ -62,8 +62,7 @@ class Scene:
 
     async def _publish(self) -> None:
         self.publisher.publish(self.feed)
-        async with self.session.post("/api/feeds/1/fetch") as answer:
-            answer.raise_for_status()
+        await self.api.fetch(1)
 
 
 def _slow(asked: list[int]) -> Iterator[Reply]:
@@ -78,13 +77,10 @@ async def run(jumps: list[int], directory: Path) -> Outcome:
         Publisher() as publisher,
         Subscribers() as receivers,
         odd_hub(directory / "hub.db", ODD_CLOCK=str(clock)) as hub,
-        aiohttp.ClientSession(
-            base_url=hub.url,
-            headers=ADMIN,
-        ) as session,
+        HubApi(hub.url) as api,
     ):
-        await eventually(lambda: _is_ready(session))
-        scene = await _set_up(session, publisher, receivers, clock)
+        await eventually(lambda: _is_ready(api))
+        scene = await _set_up(api, publisher, receivers, clock)
         for seconds in jumps:
             outcome.slowest = max(outcome.slowest, await scene.jump(seconds))
             outcome.jumps += 1
@@ -98,32 +94,28 @@ async def run(jumps: list[int], directory: Path) -> Outcome:
     return outcome
 
 
-async def _is_ready(session: aiohttp.ClientSession) -> bool:
+async def _is_ready(api: HubApi) -> bool:
     try:
-        async with session.get("/readyz") as answer:
-            return answer.status == 200
+        return (await api.ask("GET", "/readyz")).status == 200
     except aiohttp.ClientError:
         return False
 
 
 async def _set_up(
-    session: aiohttp.ClientSession,
+    api: HubApi,
     publisher: Publisher,
     receivers: Subscribers,
     clock: Path,
 ) -> Scene:
     feed = publisher.add_feed()
     topic = publisher.url(feed)
-    async with session.post("/api/feeds", json={"url": topic}) as answer:
-        answer.raise_for_status()
+    await api.add_feed(topic)
     subscribers = []
     for number in range(SUBSCRIBERS):
         each = receivers.add(f"s{number}", feed=1, topic=topic, format="json")
-        wish = {"callback": each.callback, "topic": topic, "secret": each.secret}
-        async with session.post("/api/subscriptions", json=wish) as answer:
-            answer.raise_for_status()
+        await api.subscribe(callback=each.callback, topic=topic, secret=each.secret)
         subscribers.append(each)
-    return Scene(session, feed, publisher, subscribers, clock)
+    return Scene(api, feed, publisher, subscribers, clock)
 
 
 def main(arguments: list[str] | None = None) -> int:

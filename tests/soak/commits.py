@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.sqlite import open_database
-from tests.support.storage_scene import Scene, entry, fetch, record
+from tests.support.documents import an_entry
+from tests.support.storage_scene import Scene, fetch, record
 
 CALLERS = 20
 LONGEST_LIFE = 0.3
@@ -75,7 +76,7 @@ async def _commit(path: Path, run: int, told: int) -> None:
     async def keep_committing(caller: int) -> None:
         for number in range(100_000):
             key = f"{run}/{caller}/{number}"
-            entries = (entry(key, "x" * 500),)
+            entries = (an_entry(key, title="x" * 500),)
             commit = fetch(feed, entries=entries, records=(record(key),))
             (position,) = await storage.log.commit(commit) or ()
             os.write(told, b"%d\n" % position)

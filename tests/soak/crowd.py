@@ -102,7 +102,7 @@ async def run(
         publisher = await enter(Publisher())
         hub = HubProcess(directory=directory)
         feed = publisher.add_feed()
-        async with hub, HubApi(hub) as api:
+        async with hub, HubApi(hub.url) as api:
             feed_id = await api.add_feed(publisher.url(feed))
             await api.subscribe(
                 callback=callbacks.url("ok", 0),
@@ -112,7 +112,7 @@ async def run(
             await hub.terminate()
         await asyncio.to_thread(multiply, hub.database, subscribers)
         small = publisher.add_feed()
-        async with hub, HubApi(hub) as api:
+        async with hub, HubApi(hub.url) as api:
             await asyncio.sleep(2.0)  # it does some things at its start
             small_id = await api.add_feed(publisher.url(small))
             await api.subscribe(callback=other.url("ok", 0), topic=publisher.url(small))

@@ -117,7 +117,7 @@ class _Scene:
             hole = stack.enter_context(black_hole())
             publisher = await enter(Publisher())
             hub = await enter(HubProcess(directory=self._directory))
-            api = await enter(HubApi(hub))
+            api = await enter(HubApi(hub.url))
             feed = publisher.add_feed()
             feed_id = await api.add_feed(publisher.url(feed))
             await self._subscribe(api, publisher.url(feed), callbacks, hole)

@@ -80,7 +80,7 @@ class Soak:
             for each in (self._lag, self._publisher, self._subscribers, self._receiver):
                 await stack.enter_async_context(each)  # type: ignore[arg-type]
             self._name_next()
-            async with self._hub, HubApi(self._hub) as api:
+            async with self._hub, HubApi(self._hub.url) as api:
                 self._tasks = await stack.enter_async_context(asyncio.TaskGroup())
                 await self._population.settle(api, self._tasks)
                 await self._live_long(api)
@@ -174,7 +174,7 @@ class Soak:
         seconds = min(self._random.uniform(0.5, 10), left)
         disturbing = asyncio.create_task(self._faults.disturb())
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds), HubApi(self._hub) as api:
+            async with asyncio.timeout(seconds), HubApi(self._hub.url) as api:
                 with suppress(aiohttp.ClientError):  # the next process knows as well
                     await self._population.look(api)
                 await self._keep_busy(api)

@@ -100,13 +100,13 @@ class Storm:
 
     async def _add(self, feed: PublishedFeed) -> None:
         """Its first entry is told to nobody."""
-        async with HubApi(self._hub) as api:
+        async with HubApi(self._hub.url) as api:
             self._ids[feed.number] = await api.add_feed(self._publisher.url(feed))
             await api.fetch(self._ids[feed.number])
 
     async def _publish(self, feed: PublishedFeed, entries: int = 1) -> None:
         """Each a record of its own."""
-        async with HubApi(self._hub, DEADLINE) as api:
+        async with HubApi(self._hub.url, DEADLINE) as api:
             for _ in range(entries):
                 self._publisher.publish(feed)
                 await api.fetch(self._ids[feed.number])

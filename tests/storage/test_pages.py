@@ -21,8 +21,9 @@ from storage.records import (
     StoredFeed,
 )
 from tests.support.clock import ManualClock
+from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.storage_scene import START, fetch
 
 DAY = 24 * 3_600.0

@@ -31,8 +31,9 @@ from storage.records import (
     StoredFeed,
     TrackQuery,
 )
+from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, entry, fetch, noise, record
+from tests.support.storage_scene import START, Scene, fetch, noise, record
 
 DAY = timedelta(days=1)
 LOGIN = Credentials(username="ann")
@@ -59,7 +60,7 @@ async def news_of(
     """New entries, of which the queries match the first."""
     commit = fetch(
         feed,
-        entries=tuple(map(entry, keys)),
+        entries=tuple(map(an_entry, keys)),
         records=(record(*keys, kind=RecordKind.ENTRIES),),
         head=Feed(title="head"),
     )
@@ -482,7 +483,7 @@ async def test_a_matched_entry_that_is_unlisted_since_is_shown_no_more(
         await news_of(storage, feed, "a", "b", matching=[query.id])
     )
     [match] = await storage.tracking.matches([query.id], 9)
-    unlisted = entry("a", "changed", unlisted=True)
+    unlisted = an_entry("a", title="changed", unlisted=True)
 
     await storage.log.commit(fetch(feed, entries=(unlisted,)))
 

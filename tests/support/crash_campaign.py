@@ -98,7 +98,7 @@ class Campaign:
             await stack.enter_async_context(self._lag)
             await stack.enter_async_context(self._publisher)
             await stack.enter_async_context(self._subscribers)
-            async with self._hub, HubApi(self._hub) as api:
+            async with self._hub, HubApi(self._hub.url) as api:
                 await self._set_up(api)
                 await self._hub.kill()
                 for _ in range(self._kills):
@@ -184,7 +184,7 @@ class Campaign:
         """Publish and have it fetched, until the hub is gone."""
         try:
             await self._hub.wait_ready()
-            async with HubApi(self._hub) as api:
+            async with HubApi(self._hub.url) as api:
                 while True:
                     feed_id, feed = self._random.choice(self._feeds)
                     for _ in range(self._random.randint(1, 2)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from protocols.feeds import ParseContext
 from protocols.model import (
     Deletion,
@@ -26,33 +28,40 @@ def context(url: str = CONTEXT.url, content_type: str = "") -> ParseContext:
     return ParseContext(url=url, content_type=content_type, now=CONTEXT.now)
 
 
-def rss(items: str = "", head: str = "<title>Feed</title>", prolog: str = "") -> bytes:
-    document = f'{prolog}<rss version="2.0"><channel>{head}{items}</channel></rss>'
-    return document.encode()
+def rss(
+    *items: str,
+    head: str = "<title>Feed</title>",
+    root: str = "",
+    channel: str = "",
+    prolog: str = "",
+    tail: str = "",
+) -> bytes:
+    """``root`` and ``channel`` are attributes, each after a space."""
+    listed = "\n".join(items)
+    return (
+        f'{prolog}<rss version="2.0"{root}><channel{channel}>{head}{listed}{tail}'
+        "</channel></rss>"
+    ).encode()
 
 
-def atom(inner: str) -> bytes:
-    return f'<feed xmlns="http://www.w3.org/2005/Atom">{inner}</feed>'.encode()
+def atom(*entries: str, head: str = "", root: str = "") -> bytes:
+    """``root`` are attributes, after a space."""
+    listed = "".join(entries)
+    return (
+        f'<feed xmlns="http://www.w3.org/2005/Atom"{root}>{head}{listed}</feed>'
+    ).encode()
 
 
-def an_entry(
-    key: str,
-    *,
-    title: str = "",
-    link: str = "",
-    content: str = "",
-    published: datetime | None = None,
-    updated: datetime | None = None,
-) -> Entry:
-    return Entry(
+def an_entry(key: str, *, link: str = "", text: str = "", **more: object) -> Entry:
+    """``more`` replaces any member."""
+    entry = Entry(
         key=key,
-        id=key,
-        title=title or f"title of {key}",
-        links=(Link(href=link or f"https://feed.example/{key}"),),
-        content=Text(value=content or f"content of {key}"),
-        published=published,
-        updated=updated,
+        id=f"tag:example.org,2026:{key}",
+        title=f"Title of {key}",
+        links=(Link(href=link or f"https://example.org/{key}"),),
+        content=Text(value=text or f"<p>Content of {key}</p>"),
     )
+    return replace(entry, **more)  # type: ignore[arg-type]
 
 
 def a_document(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import aiohttp
 
@@ -162,20 +164,35 @@ def _free_port() -> int:
     raise RuntimeError("found no free port")
 
 
-class HubApi:
-    """The administration API, as a client. Use it as an async context manager.
+@dataclass(frozen=True, slots=True)
+class HubAnswer:
+    status: int
+    headers: Mapping[str, str]  # names in any case
+    body: bytes
 
-    Methods raise `aiohttp.ClientError` when the hub is gone or answers an error.
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class HubApi:
+    """A client of a hub: of its operator's API, and of whatever else anybody may ask.
+
+    Use it as an async context manager. Methods other than `ask` raise
+    `aiohttp.ClientError` when the hub is gone or answers an error.
     """
 
-    def __init__(self, hub: HubProcess, seconds: float = 30.0) -> None:
-        """``seconds``: for an answer to be there."""
-        self._session = aiohttp.ClientSession(
-            base_url=hub.url,
-            headers=ADMIN,
-            raise_for_status=True,
-            timeout=aiohttp.ClientTimeout(total=seconds),
-        )
+    def __init__(self, url: str, seconds: float = 30.0) -> None:
+        """``url``: of the hub; ``seconds``: for an answer to be there."""
+        self._url = url
+        # Less than a hub keeps a connection, so that none is used while it is closed.
+        connector = aiohttp.TCPConnector(keepalive_timeout=2.0)
+        timeout = aiohttp.ClientTimeout(total=seconds)
+        self.session = aiohttp.ClientSession(connector=connector, timeout=timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -186,15 +203,48 @@ class HubApi:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._session.close()
+        await self.session.close()
+
+    async def ask(self, method: str, where: str, **options: Any) -> HubAnswer:
+        """As anybody, unless ``headers`` say otherwise. ``where``: a path of the hub,
+        or a URL."""
+        url = f"{self._url}{where}" if where.startswith("/") else where
+        async with self.session.request(method, url, **options) as answer:
+            return HubAnswer(answer.status, answer.headers, await answer.read())
 
     async def request(self, method: str, path: str, **values: object) -> Any:
-        async with self._session.request(method, path, json=values or None) as answer:
+        """As the operator; ``values`` are the body."""
+        url = f"{self._url}{path}"
+        async with self.session.request(
+            method, url, json=values or None, headers=ADMIN, raise_for_status=True
+        ) as answer:
             text = await answer.text()
-            return await answer.json() if text else None
+            return json.loads(text) if text else None
 
-    async def add_feed(self, url: str) -> int:
-        return int((await self.request("POST", "/api/feeds", url=url))["id"])
+    async def bring(self, topic: str, content: bytes, signature: str) -> HubAnswer:
+        """A ping of a publisher's, with what is new."""
+        form = {
+            "hub.mode": "publish",
+            "hub.url": topic,
+            "hub.content": content.decode(),
+            "hub.signature": signature,
+        }
+        return await self.ask("POST", "/", data=form)
+
+    async def create_token(self, account: str, *scopes: str) -> str:
+        made = await self.request("POST", "/api/tokens", account=account, scopes=scopes)
+        return str(made["token"])
+
+    async def add_feed(self, url: str, **more: object) -> int:
+        return int((await self.request("POST", "/api/feeds", url=url, **more))["id"])
+
+    async def find_feed(self, url: str) -> int:
+        """The id of a feed that is there."""
+        found = await self.request("GET", f"/api/feeds?url={quote(url, safe='')}")
+        return int(found["feeds"][0]["id"])
+
+    async def remove_feed(self, feed_id: int) -> None:
+        await self.request("DELETE", f"/api/feeds/{feed_id}")
 
     async def feed(self, feed_id: int) -> dict[str, Any]:
         found: dict[str, Any] = await self.request("GET", f"/api/feeds/{feed_id}")
@@ -225,10 +275,6 @@ class HubApi:
         return listed
 
     async def retry(self, subscription_id: int) -> None:
-        """Make a retry due now; one that is over is left alone."""
-        async with self._session.post(
-            "/api/deliveries/retry",
-            json={"subscription": subscription_id},
-            raise_for_status=False,
-        ):
-            pass
+        """Make a retrying subscription due now; another one is left alone."""
+        body = {"subscription": subscription_id}
+        await self.ask("POST", "/api/deliveries/retry", json=body, headers=ADMIN)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from msgspec.structs import replace
-
 from hub.search.index_follower import SearchIndex
 from hub.services.token_authentication import CreateToken
-from protocols.model import Author, Entry, Feed, FeedFormat, Link, Status, Text
+from protocols.model import Author, Entry, Feed, FeedFormat, Status
 from storage.records import (
     Credentials,
     DocumentWrite,
@@ -32,6 +30,7 @@ from storage.records import (
     Subscription,
     TokenScope,
 )
+from tests.support.documents import an_entry
 from tests.support.services import Hub
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -106,13 +105,18 @@ class Library:
         track queries that match them all.
         """
         first = START + timedelta(minutes=minutes)
-        made = [
-            entry_of(title, first + timedelta(seconds=number), text)
-            for number, title in enumerate(titles)
-        ]
         entries = [
-            replace(each, key=f"{key_of}{each.title}", unlisted=unlisted)
-            for each in made
+            an_entry(
+                f"{key_of}{title}",
+                id=id_of(title),
+                title=title,
+                link=f"https://pages.example/{title}",
+                text=f"<p>{text or title}</p>",
+                authors=(Author(name="Ann Author"),),
+                published=first + timedelta(seconds=number),
+                unlisted=unlisted,
+            )
+            for number, title in enumerate(titles)
         ]
         await self._commit(name, *entries, matching=matching)
 
@@ -173,18 +177,6 @@ class Library:
             version=await self.hub.storage.tracking.version(),
             matches=tuple(MatchWrite(each, keys) for each in queries),
         )
-
-
-def entry_of(title: str, at: datetime, text: str = "") -> Entry:
-    return Entry(
-        key=f"//entries.example/{title}",
-        id=f"https://entries.example/{title}",
-        title=title,
-        published=at,
-        content=Text(value=f"<p>{text or title}</p>"),
-        authors=(Author(name="Ann Author"),),
-        links=(Link(href=f"https://pages.example/{title}"),),
-    )
 
 
 def id_of(title: str) -> str:

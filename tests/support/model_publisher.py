@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from random import Random
 
-from tests.support.newsreader import NOON, atom, entry, post, rss
+from tests.support.newsreader import NOON, entry, post, site_atom, site_rss
 
 WINDOW = 12
 
@@ -123,8 +123,10 @@ class ModelPublisher:
 
     def _document(self, posts: list[Post]) -> bytes:
         if self.is_atom:
-            return atom(*map(self._entry, posts), f"<updated>{self.builds}</updated>")
-        return rss(*map(self._item, posts), head=f"<ttl>{self.builds}</ttl>")
+            return site_atom(
+                *map(self._entry, posts), f"<updated>{self.builds}</updated>"
+            )
+        return site_rss(*map(self._item, posts), head=f"<ttl>{self.builds}</ttl>")
 
     def _item(self, each: Post) -> str:
         return post(

@@ -23,6 +23,7 @@ from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, IdSource
 from protocols.protocol_errors import FeedError
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
+from tests.support.documents import atom, rss
 from tests.support.fetch_targets import a_target, an_answer
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -56,11 +57,10 @@ def post(
     return f"<item>{inner}{more}</item>"
 
 
-def rss(*items: str, head: str = "") -> bytes:
+def site_rss(*items: str, head: str = "") -> bytes:
     head = f"<title>Site</title><link>https://site.example/</link>{head}"
-    namespaces = 'xmlns:slash="http://purl.org/rss/1.0/modules/slash/"'
-    channel = f"<channel>{head}{''.join(items)}</channel>"
-    return f'<rss version="2.0" {namespaces}>{channel}</rss>'.encode()
+    root = ' xmlns:slash="http://purl.org/rss/1.0/modules/slash/"'
+    return rss(*items, head=head, root=root)
 
 
 def entry(
@@ -83,10 +83,9 @@ def entry(
     )
 
 
-def atom(*entries: str, attributes: str = "") -> bytes:
+def site_atom(*entries: str, root: str = "") -> bytes:
     head = "<id>tag:site.example,2026:feed</id><title>Site</title>"
-    start = f'<feed xmlns="http://www.w3.org/2005/Atom" {attributes}>'
-    return f"{start}{head}{''.join(entries)}</feed>".encode()
+    return atom(*entries, head=head, root=root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec.structs import replace
-
-from protocols.model import Deletion, Entry, Feed, Link, Status, Text
+from protocols.model import Deletion, Entry, Feed, Status
 from storage.contract import Storage
 from storage.records import (
     FetchCommit,
@@ -18,19 +16,6 @@ from storage.records import (
     StoredFeed,
 )
 from tests.support.storage_scene import START
-
-
-def an_entry(key: str, **more: object) -> Entry:
-    """``more`` replaces any member."""
-    entry = Entry(
-        key=key,
-        id=f"tag:example.org,2026:{key}",
-        title=f"Title of {key}",
-        content=Text(value=f"<p>Content of {key}</p>"),
-        links=(Link(href=f"https://example.org/{key}"),),
-        published=START,
-    )
-    return replace(entry, **more)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

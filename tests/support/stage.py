@@ -52,6 +52,6 @@ async def open_stage(directory: Path) -> AsyncIterator[Stage]:
         Publisher() as publisher,
         Subscribers() as subscribers,
         HubProcess(directory=directory) as hub,
-        HubApi(hub) as api,
+        HubApi(hub.url) as api,
     ):
         yield Stage(hub=hub, api=api, publisher=publisher, subscribers=subscribers)

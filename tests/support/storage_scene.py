@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from protocols.model import Deletion, Entry, Status
+from protocols.model import Deletion, Status
 from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
@@ -32,6 +32,7 @@ from storage.records import (
     Subscription,
 )
 from storage.subscription_filter import DOCUMENT_KINDS
+from tests.support.documents import an_entry
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -164,10 +165,6 @@ class Scene:
 DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")
 
 
-def entry(key: str, text: str = "", **more: object) -> Entry:
-    return Entry(key=key, id=key, title=text, **more)  # type: ignore[arg-type]
-
-
 def noise(size: int) -> str:
     """A text that takes so many bytes when it is packed."""
     return base64.b64encode(Random(size).randbytes(size)).decode()
@@ -177,7 +174,7 @@ def written(*keys: str, is_deletion: bool = False, **more: object) -> dict[str, 
     """For `fetch`: entries of these keys, or that they are deleted."""
     if is_deletion:
         return {"deletions": tuple(Deletion(key=key, id=key) for key in keys)}
-    return {"entries": tuple(entry(key, key, **more) for key in keys)}
+    return {"entries": tuple(an_entry(key, title=key, **more) for key in keys)}
 
 
 def fetch(feed: StoredFeed, *, when: datetime = START, **more: object) -> FetchCommit:

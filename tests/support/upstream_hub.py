@@ -5,29 +5,18 @@ from __future__ import annotations
 import asyncio
 import hmac
 import io
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
-import aiohttp
-
-from tests.support.admin import ADMIN
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubAnswer, HubApi, HubProcess
 from tests.support.waiting import eventually
 
 TEN_DAYS = 864_000
 SETTINGS = {**LOOPBACK, "FANFARE_UPSTREAM": "on"}
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    status: int
-    headers: dict[str, str]
-    body: bytes
 
 
 @dataclass(slots=True)
@@ -38,7 +27,7 @@ class UpstreamHub:
     verifies: bool = True
     lease: str = str(TEN_DAYS)
     requests: list[dict[str, str]] = field(default_factory=list)
-    answers: list[Answered] = field(default_factory=list)
+    answers: list[HubAnswer] = field(default_factory=list)
 
     def of_mode(self, mode: str) -> list[dict[str, str]]:
         return [each for each in self.requests if each["hub.mode"] == mode]
@@ -56,7 +45,7 @@ class UpstreamHub:
 class Cloud:
     is_success: bool = True
     requests: list[dict[str, str]] = field(default_factory=list)
-    answers: list[Answered] = field(default_factory=list)
+    answers: list[HubAnswer] = field(default_factory=list)
 
     @property
     def callback(self) -> str:
@@ -67,7 +56,7 @@ class Cloud:
 @dataclass(slots=True)
 class UpstreamScene:
     hub: HubProcess
-    session: aiohttp.ClientSession
+    api: HubApi
     upstream: UpstreamHub = field(default_factory=UpstreamHub)
     cloud: Cloud = field(default_factory=Cloud)
     server_url: str = ""
@@ -162,9 +151,9 @@ class UpstreamScene:
         body = f'<notifyResult success="{success}" msg="…"/>'.encode()
         return ServerAnswer(body=body)
 
-    async def ask(self, callback: str, **parameters: str) -> Answered:
+    async def ask(self, callback: str, **parameters: str) -> HubAnswer:
         """A question to a callback, as a hub puts it."""
-        return await self.request("GET", f"{callback}?{urlencode(parameters)}")
+        return await self.api.ask("GET", f"{callback}?{urlencode(parameters)}")
 
     async def push(
         self,
@@ -173,7 +162,7 @@ class UpstreamScene:
         callback: str = "",
         signature: str | None = None,
         algorithm: str = "sha256",
-    ) -> Answered:
+    ) -> HubAnswer:
         """Signed with the secret that the hub was given, unless told otherwise."""
         headers = {"Content-Type": "application/atom+xml"}
         if signature is None:
@@ -182,36 +171,19 @@ class UpstreamScene:
             signature = f"{algorithm}={digest}"
         if signature:
             headers["X-Hub-Signature"] = signature
-        return await self.request(
+        return await self.api.ask(
             "POST",
             callback or self.upstream.callback,
             data=io.BytesIO(body),
             headers=headers,
         )
 
-    async def request(self, method: str, url: str, **options: object) -> Answered:
-        async with self.session.request(method, url, **options) as answer:  # type: ignore[arg-type]
-            headers = {name.lower(): value for name, value in answer.headers.items()}
-            return Answered(answer.status, headers, await answer.read())
-
-    async def api(self, method: str, path: str, **options: object) -> dict[str, object]:
-        url = f"{self.hub.url}/api{path}"
-        async with self.session.request(method, url, headers=ADMIN, **options) as got:  # type: ignore[arg-type]
-            document: dict[str, object] = await got.json(content_type=None)
-            return document
-
     async def add_feed(self, path: str = "/feed") -> int:
-        return await self.add(self.server_url + path)
-
-    async def add(self, url: str) -> int:
-        added = await self.api("POST", "/feeds", json={"url": url})
-        feed_id = added["id"]
-        assert isinstance(feed_id, int)
-        return feed_id
+        return await self.api.add_feed(self.server_url + path)
 
     async def push_of(self, feed_id: int) -> dict[str, object]:
         """How a feed is pushed, as the API says."""
-        push = (await self.api("GET", f"/feeds/{feed_id}"))["push"]
+        push = (await self.api.feed(feed_id))["push"]
         assert isinstance(push, dict)
         return push
 
@@ -232,10 +204,8 @@ class UpstreamScene:
 
     async def titles(self, feed_id: int) -> list[str]:
         """Of the entries that this hub has of the feed, in no order."""
-        found = await self.request(
-            "GET", f"{self.hub.url}/topics/{feed_id}.normalized.json"
-        )
-        items = json.loads(found.body)["items"]
+        found = await self.api.ask("GET", f"/topics/{feed_id}.normalized.json")
+        items = found.json["items"]
         return sorted(item["title"] for item in items)
 
     async def until_titles(self, feed_id: int, *titles: str) -> None:
@@ -248,8 +218,8 @@ class UpstreamScene:
 @asynccontextmanager
 async def upstream_scene(hub: HubProcess) -> AsyncIterator[UpstreamScene]:
     """A publisher for a hub that may have had others before."""
-    async with aiohttp.ClientSession() as session:
-        scene = UpstreamScene(hub, session)
+    async with HubApi(hub.url, seconds=300.0) as api:
+        scene = UpstreamScene(hub, api)
         async with WebServer(scene.answer) as server:
             scene.server_url = server.url
             scene.name_hub()

@@ -12,28 +12,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
-import aiohttp
-
+from tests.support.documents import atom
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.hub_process import LOOPBACK, HubAnswer, HubApi, HubProcess
 from tests.support.waiting import eventually
 
 FORM = "application/x-www-form-urlencoded"
 Parameters = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
-def atom(*numbers: int, links: str = "") -> bytes:
+def topic_document(*numbers: int, links: str = "") -> bytes:
     """An Atom document with entries of these numbers."""
-    entries = "".join(
+    head = (
+        "<id>tag:publisher.example,2026:all</id><title>A topic</title>"
+        f"<updated>2026-03-01T00:00:00Z</updated>{links}"
+    )
+    entries = (
         f"<entry><id>tag:publisher.example,2026:{number}</id><title>Entry {number}"
         f"</title><updated>2026-03-{number:02}T00:00:00Z</updated></entry>"
         for number in numbers
     )
-    return (
-        '<feed xmlns="http://www.w3.org/2005/Atom"><id>tag:publisher.example,2026:all'
-        f"</id><title>A topic</title><updated>2026-03-01T00:00:00Z</updated>{links}"
-        f"{entries}</feed>"
-    ).encode()
+    return atom(*entries, head=head)
 
 
 @dataclass(slots=True)
@@ -93,17 +92,10 @@ class Callback:
         return parse_qsl(urlsplit(self.questions[question].target).query)
 
 
-@dataclass(frozen=True, slots=True)
-class HubAnswer:
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-
 @dataclass(slots=True)
 class WebSubScene:
     hub: HubProcess
-    session: aiohttp.ClientSession
+    api: HubApi
     server_url: str = ""
     topics: dict[str, Topic] = field(default_factory=dict)
     callbacks: dict[str, Callback] = field(default_factory=dict)
@@ -119,7 +111,7 @@ class WebSubScene:
         """
         path = f"/topics/{len(self.topics) + 1}"
         url = f"{self.server_url}{path}"
-        topic = Topic(url, atom(1) if body is None else body)
+        topic = Topic(url, topic_document(1) if body is None else body)
         topic.links.append(f'<{url}>; rel="self"')
         if names_hub:
             topic.links.append(f'<{self.hub_url}>; rel="hub"')
@@ -153,11 +145,7 @@ class WebSubScene:
             body = urlencode(parameters).encode()
         sent = {"Content-Type": FORM} if body else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.request("POST", self.hub_url + query, data=body, headers=sent)
-
-    async def request(self, method: str, url: str, **options: object) -> HubAnswer:
-        async with self.session.request(method, url, **options) as answer:  # type: ignore[arg-type]
-            return HubAnswer(answer.status, answer.headers, await answer.text())
+        return await self.api.ask("POST", f"/hub{query}", data=body, headers=sent)
 
     async def ask(
         self, mode: str, topic: Topic, callback: Callback, **more: str
@@ -183,9 +171,8 @@ class WebSubScene:
 
     async def diagnose(self, answer: HubAnswer) -> dict[str, object]:
         url = answer.headers["Link"].partition("<")[2].partition(">")[0]
-        async with self.session.get(url) as found:
-            document: dict[str, object] = await found.json()
-            return document
+        document: dict[str, object] = (await self.api.ask("GET", url)).json
+        return document
 
     async def until(self, answer: HubAnswer, state: str) -> None:
         async def is_so() -> bool:
@@ -196,15 +183,15 @@ class WebSubScene:
 
     async def publish(self, topic: Topic, body: bytes | None = None) -> HubAnswer:
         """New content, and the ping that says so."""
-        topic.body = atom(2, 1) if body is None else body
+        topic.body = topic_document(2, 1) if body is None else body
         return await self.post({"hub.mode": "publish", "hub.topic": topic.url})
 
 
 @asynccontextmanager
 async def websub_scene(directory: Path, **settings: str) -> AsyncIterator[WebSubScene]:
     hub = HubProcess(directory=directory, settings={**LOOPBACK, **settings})
-    async with hub, aiohttp.ClientSession() as session:
-        scene = WebSubScene(hub, session)
+    async with hub, HubApi(hub.url, seconds=300.0) as api:
+        scene = WebSubScene(hub, api)
         async with WebServer(scene.answer) as server:
             scene.server_url = server.url
             yield scene

@@ -21,7 +21,6 @@ from tests.conformance.superfeedr.requests import (
     Reply,
 )
 from tests.conformance.superfeedr.retrievals import RETRIEVALS
-from tests.support.admin import ADMIN
 from tests.support.websub import WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -39,15 +38,8 @@ async def scene(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def token(scene: WebSubScene) -> str:
-    async with scene.session.post(
-        f"{scene.hub.url}/api/tokens",
-        json={
-            "account": "demo",
-            "scopes": ["subscribe", "unsubscribe", "list", "retrieve"],
-        },
-        headers=ADMIN,
-    ) as answer:
-        return str((await answer.json())["token"])
+    scopes = ("subscribe", "unsubscribe", "list", "retrieve")
+    return await scene.api.create_token("demo", *scopes)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.http_server import ServerAnswer
+from tests.support.hub_process import HubAnswer
 from tests.support.waiting import eventually
-from tests.support.websub import HubAnswer, WebSubScene, atom
+from tests.support.websub import WebSubScene, topic_document
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,7 +44,7 @@ async def test_1_a_request_is_accepted(scene: WebSubScene, mode: str) -> None:
 async def test_2_and_35_the_same_by_get_is_refused(
     scene: WebSubScene, mode: str
 ) -> None:
-    answer = await scene.request(
+    answer = await scene.api.ask(
         "GET", scene.hub_url, params={**asked_for(mode, scene), "hub.url": "http://a/"}
     )
     assert answer.status == 405
@@ -216,9 +217,9 @@ async def test_42_the_content_type_is_the_topics(scene: WebSubScene) -> None:
 async def test_45_49_50_and_51_a_document_arrives_whole(scene: WebSubScene) -> None:
     topic, callback = scene.topic(), scene.callback()
     await scene.subscribe(topic, callback)
-    await scene.publish(topic, atom(3, 2, 1))
+    await scene.publish(topic, topic_document(3, 2, 1))
     await eventually(lambda: bool(callback.deliveries))
-    assert callback.deliveries[0].body == atom(3, 2, 1)
+    assert callback.deliveries[0].body == topic_document(3, 2, 1)
 
 
 async def test_46_with_a_secret_there_is_a_signature(scene: WebSubScene) -> None:
@@ -266,7 +267,7 @@ async def test_every_form_of_ping_in_use_is_understood(
     topics, callback = [scene.topic(), scene.topic()], scene.callback()
     for topic in topics:
         await scene.subscribe(topic, callback)
-        topic.body = atom(2, 1)
+        topic.body = topic_document(2, 1)
     urls = [quote(topic.url, safe="") for topic in topics]
     form = form.format(a=urls[0], b=urls[1])
     answer = await (

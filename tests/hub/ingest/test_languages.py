@@ -34,7 +34,7 @@ def a_commit(*entries: Entry, head: Feed | None = None) -> FetchCommit:
     )
 
 
-def an_entry(title: str, language: str = "") -> Entry:
+def a_titled_entry(title: str, language: str = "") -> Entry:
     return Entry(key=title, id=title, title=title, language=language)
 
 
@@ -46,10 +46,10 @@ async def test_what_does_not_say_its_language_is_guessed_if_it_is_sure(
     detector: LanguageIdentifier,
 ) -> None:
     commit = a_commit(
-        an_entry(GERMAN),
-        an_entry(GERMAN + "!", language="en"),
-        an_entry("short und sweet"),
-        an_entry("Laurel and Hardy " * 20),
+        a_titled_entry(GERMAN),
+        a_titled_entry(GERMAN + "!", language="en"),
+        a_titled_entry("short und sweet"),
+        a_titled_entry("Laurel and Hardy " * 20),
         head=Feed(title="A feed"),
     )
 
@@ -63,7 +63,7 @@ async def test_what_does_not_say_its_language_is_guessed_if_it_is_sure(
 async def test_the_language_of_the_feed_counts_for_its_entries(
     detector: LanguageIdentifier,
 ) -> None:
-    commit = a_commit(an_entry(GERMAN), head=Feed(language="nl"))
+    commit = a_commit(a_titled_entry(GERMAN), head=Feed(language="nl"))
 
     assert await name_languages(commit, detector) is commit
     assert detector.asked == []
@@ -90,7 +90,7 @@ def test_the_extra_is_loaded_with_the_model_that_comes_with_it() -> None:
 
 class GermanParser:
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return a_document(an_entry(GERMAN))
+        return a_document(a_titled_entry(GERMAN))
 
 
 async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None:

@@ -42,7 +42,7 @@ class WordParser:
         pairs = [word.partition("=") for word in words if word[0] != "-"]
         gone = [word[1:] for word in words if word[0] == "-"]
         return a_document(
-            *(an_entry(key, content=content) for key, _, content in pairs),
+            *(an_entry(key, text=content) for key, _, content in pairs),
             deletions=[Deletion(key=key, id=key) for key in gone],
         )
 

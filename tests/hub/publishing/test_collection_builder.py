@@ -35,7 +35,8 @@ from storage.records import (
     StoredFeed,
 )
 from tests.support.application_client import client_of
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.services import Hub, open_hub
 from tests.support.storage_scene import START

@@ -22,7 +22,8 @@ from hub.publishing.openfeeder_analytics import (
 from hub.settings import Settings
 from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from tests.support.application_client import client_of
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import open_hub
 
 EVENT = AnalyticsEvent(bot_name="B", bot_family="f", endpoint=Endpoint.INDEX)

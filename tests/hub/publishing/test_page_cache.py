@@ -12,7 +12,8 @@ from hub.publishing.page_visibility import PageKeeper
 from protocols.model import Feed, Text
 from protocols.openfeeder.write.content_queries import AuthorDisplay
 from storage.records import ListedPage
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import Hub, open_hub
 
 

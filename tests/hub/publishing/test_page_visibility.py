@@ -25,7 +25,7 @@ from storage.records import (
     PageNews,
     StoredEntry,
 )
-from tests.support.public_feeds import an_entry
+from tests.support.documents import an_entry
 from tests.support.storage_scene import START
 
 HUB = "https://hub.example"
@@ -57,7 +57,7 @@ def judged(entry: Entry, **more: object) -> JudgedEntry:
 
 
 def test_a_public_entry_is_a_page_under_its_link() -> None:
-    assert judged(an_entry("a")) == JudgedEntry(
+    assert judged(an_entry("a", published=START)) == JudgedEntry(
         entry_id=EntryId(5),
         revision=2,
         feed_id=FeedId(3),

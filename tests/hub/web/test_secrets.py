@@ -9,7 +9,8 @@ from hub.search.index_follower import SearchIndex
 from protocols.model import Author, Entry, Feed, Link, Text
 from storage.records import Credentials, FeedState
 from tests.support import public_walk
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.public_walk import public_paths, public_routes, walk
 from tests.support.services import Hub
 from tests.support.storage_scene import START

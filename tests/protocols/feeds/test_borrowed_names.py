@@ -313,7 +313,7 @@ def test_a_channel_has_an_author_by_many_names(
     written: str, *, is_broken: bool
 ) -> None:
     head = f"<title>F</title>{written}"
-    feed = read(rss("<item><guid>1</guid></item>", head), is_broken=is_broken).feed
+    feed = read(rss("<item><guid>1</guid></item>", head=head), is_broken=is_broken).feed
     assert [author.name for author in feed.authors] == ["Jo"]
 
 

@@ -126,7 +126,7 @@ def test_a_feed_is_as_well() -> None:
 
 
 def test_relative_links_have_the_site_for_base() -> None:
-    body = rss("<item><link>1</link></item>", "<link>https://a.example/b/</link>")
+    body = rss("<item><link>1</link></item>", head="<link>https://a.example/b/</link>")
     [ours], [theirs] = both(body)
     assert ours.links == theirs.links
     assert theirs.id == "https://a.example/b/1"
@@ -190,7 +190,7 @@ def test_entries_have_the_same_keys_and_say_the_same(
 def test_a_guid_is_what_it_says_whatever_the_base(
     base: str, guid: str, title: str
 ) -> None:
-    body = rss(f"<item>{title}<guid>{guid}</guid></item>", "<title>F</title>")
+    body = rss(f"<item>{title}<guid>{guid}</guid></item>", head="<title>F</title>")
     based = body.replace(b"<rss ", f'<rss xml:base="{base}" '.encode())
     [ours], [theirs] = both(based)
     assert (theirs.id, theirs.id_source, theirs.key, theirs.links) == (

@@ -81,7 +81,9 @@ def test_an_empty_language_takes_the_inherited_one_back(
 
 
 def test_an_empty_language_takes_nothing_back_that_no_attribute_gave() -> None:
-    body = rss('<item xml:lang=""><guid>1</guid></item>', "<language>en</language>")
+    body = rss(
+        '<item xml:lang=""><guid>1</guid></item>', head="<language>en</language>"
+    )
     assert [each.language for each in parse(body, CONTEXT).entries] == ["en"]
 
 
@@ -195,7 +197,9 @@ def test_an_item_of_json_feed_has_the_feeds_authors() -> None:
 
 
 def test_nobody_wrote_the_items_of_rss_for_being_its_editor() -> None:
-    body = rss("<item><guid>1</guid></item>", "<managingEditor>Kim</managingEditor>")
+    body = rss(
+        "<item><guid>1</guid></item>", head="<managingEditor>Kim</managingEditor>"
+    )
     assert parse(body, CONTEXT).entries[0].authors == ()
 
 

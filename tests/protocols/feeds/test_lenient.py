@@ -186,14 +186,14 @@ def _read(body: bytes) -> ParsedFeed | None:
 
 def test_feedparser_fills_the_same_model() -> None:
     body = rss(
-        head="<title>T</title><link>/</link><language>en</language><x>"
-        "<description>S</description><copyright>C</copyright>",
-        items="<item><guid isPermaLink='false'>1</guid><title>A &amp; B</title>"
+        "<item><guid isPermaLink='false'>1</guid><title>A &amp; B</title>"
         "<link>/1</link><pubDate>Sat, 11 Jan 2020 10:00:00 GMT</pubDate>"
         "<author>jo@a.com (Jo)</author><category domain='d'>c</category>"
         "<description>Summary</description>"
         "<content:encoded>Content</content:encoded>"
         "<enclosure url='/1.mp3' length='3' type='audio/mpeg'/></item>",
+        head="<title>T</title><link>/</link><language>en</language><x>"
+        "<description>S</description><copyright>C</copyright>",
     )
     parsed = _read(body)
     strict = parse_leniently(body.replace(b"<x>", b""), CONTEXT)

@@ -11,9 +11,10 @@ from protocols.languages import reduce_language
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.collection import page_address, timestamp
 from protocols.scp.write.page import MOST_CHAPTERS, PageContext, page_line, page_url
+from tests.support.documents import an_entry
 from tests.support.entries import ENTRIES, FEEDS
-from tests.support.public_feeds import an_entry
 from tests.support.scp_schemas import faults_of_page
+from tests.support.storage_scene import START
 
 MODIFIED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 URL = "https://example.org/a"
@@ -40,7 +41,9 @@ def page(
 
 
 def test_an_entry_is_a_page() -> None:
-    entry = an_entry("a", authors=(Author(name="Ann", email="ann@example.org"),))
+    entry = an_entry(
+        "a", authors=(Author(name="Ann", email="ann@example.org"),), published=START
+    )
     assert page(entry) == {
         "url": URL,
         "title": "Title of a",
@@ -217,7 +220,8 @@ def test_a_bare_episode_has_no_more() -> None:
 
 
 def test_a_film_is_a_video_with_its_date_and_picture() -> None:
-    found = page(an_entry("a", links=(FILM,)), Feed(logo=PICTURE.href))
+    film = an_entry("a", links=(FILM,), published=START)
+    found = page(film, Feed(logo=PICTURE.href))
     assert found["schema"]["@type"] == "VideoObject"
     assert found["schema"]["thumbnailUrl"] == PICTURE.href
     assert found["schema"]["uploadDate"] == "2026-01-01T00:00:00Z"

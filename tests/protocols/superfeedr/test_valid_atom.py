@@ -80,7 +80,7 @@ def notification_of(*entries: Entry, feed: Feed | None = None) -> Notification:
     )
 
 
-def an_entry(**fields: Any) -> Entry:
+def a_linked_entry(**fields: Any) -> Entry:
     facts: dict[str, Any] = {"links": (Link(href="https://a.example/1"),), **fields}
     return Entry(key="1", id="tag:a.example,2025:1", **facts)
 
@@ -111,7 +111,7 @@ def test_the_examples_are_valid(notification: Notification) -> None:
 
 @pytest.mark.parametrize("feed", [Feed(), Feed(title="Roses")])
 def test_an_entry_without_an_author_has_the_feed_for_one(feed: Feed) -> None:
-    root = read_xml(render_atom(notification_of(an_entry(), feed=feed)))
+    root = read_xml(render_atom(notification_of(a_linked_entry(), feed=feed)))
     assert texts(root, "atom:author/atom:name") == [
         feed.title or "https://a.example/feed"
     ]
@@ -120,8 +120,8 @@ def test_an_entry_without_an_author_has_the_feed_for_one(feed: Feed) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        an_entry(authors=(Author(name="Ada"),)),
-        an_entry(source=Feed(authors=(Author(name="Ada"),))),
+        a_linked_entry(authors=(Author(name="Ada"),)),
+        a_linked_entry(source=Feed(authors=(Author(name="Ada"),))),
     ],
 )
 def test_who_has_an_author_needs_no_other(entry: Entry) -> None:
@@ -134,14 +134,14 @@ def test_who_has_an_author_needs_no_other(entry: Entry) -> None:
 def test_an_entry_with_neither_link_nor_content_has_an_empty_one(
     links: tuple[Link, ...],
 ) -> None:
-    document = render_atom(notification_of(an_entry(links=links)))
+    document = render_atom(notification_of(a_linked_entry(links=links)))
     [content] = find(read_xml(document), "atom:entry/atom:content")
     assert (content.attrib, content.text) == ({}, None)
     assert faults(document) == set()
 
 
 def test_an_entry_with_a_link_needs_no_content() -> None:
-    assert find(element_of(an_entry()), "atom:content") == []
+    assert find(element_of(a_linked_entry()), "atom:content") == []
 
 
 def test_of_alternates_of_one_type_the_first_is_one() -> None:
@@ -151,7 +151,7 @@ def test_of_alternates_of_one_type_the_first_is_one() -> None:
         Link(href="https://a.example/2", type="text/html"),
         Link(href="https://a.example/3", rel="via"),
     )
-    found = attributes(element_of(an_entry(links=links)), "atom:link")
+    found = attributes(element_of(a_linked_entry(links=links)), "atom:link")
     assert [each["rel"] for each in found] == [
         *("alternate", "alternate", "related", "via")
     ]
@@ -169,7 +169,7 @@ def test_of_alternates_of_one_type_the_first_is_one() -> None:
 def test_addresses_have_no_characters_that_none_may_have(
     href: str, expected: str
 ) -> None:
-    entry = element_of(an_entry(links=(Link(href=href),)))
+    entry = element_of(a_linked_entry(links=(Link(href=href),)))
     assert attributes(entry, "atom:link")[0]["href"] == expected
 
 
@@ -183,12 +183,14 @@ def test_addresses_have_no_characters_that_none_may_have(
     ],
 )
 def test_a_relation_is_a_name_or_an_iri(rel: str, expected: str) -> None:
-    entry = element_of(an_entry(links=(Link(href="https://a.example/1", rel=rel),)))
+    entry = element_of(
+        a_linked_entry(links=(Link(href="https://a.example/1", rel=rel),))
+    )
     assert attributes(entry, "atom:link")[0]["rel"] == expected
 
 
 def test_places_have_no_exponents() -> None:
-    entry = element_of(an_entry(geo=Geo(latitude=1e-7, longitude=-122.5)))
+    entry = element_of(a_linked_entry(geo=Geo(latitude=1e-7, longitude=-122.5)))
     assert texts(entry, "geo:point") == ["0.000000100000 -122.5"]
 
 
@@ -205,7 +207,7 @@ def test_places_have_no_exponents() -> None:
 def test_a_language_that_is_none_is_not_said(
     language: str, expected: str | None
 ) -> None:
-    entry = element_of(an_entry(language=language))
+    entry = element_of(a_linked_entry(language=language))
     assert entry.get("{http://www.w3.org/XML/1998/namespace}lang") == expected
 
 
@@ -226,7 +228,7 @@ def test_a_language_that_is_none_is_not_said(
 def test_content_of_other_types_is_xml_or_base64(
     text: Text, kind: str, children: int, summaries: int
 ) -> None:
-    entry = element_of(an_entry(content=text))
+    entry = element_of(a_linked_entry(content=text))
     [content] = find(entry, "atom:content")
     assert content.get("type") == kind
     assert len(content) == children
@@ -236,7 +238,7 @@ def test_content_of_other_types_is_xml_or_base64(
 def test_xhtml_that_is_too_deep_to_be_read_is_html() -> None:
     for depth, kind in ((150, "xhtml"), (300, "html")):
         text = Text(value="<b>" * depth + "</b>" * depth, type="xhtml")
-        [content] = find(element_of(an_entry(content=text)), "atom:content")
+        [content] = find(element_of(a_linked_entry(content=text)), "atom:content")
         assert content.get("type") == kind
 
 
@@ -262,13 +264,15 @@ def test_xhtml_in_a_namespace_that_is_no_uri_is_html(
 ) -> None:
     """Readers that heed namespaces would refuse the whole document."""
     text = Text(value=f"<b xmlns={quote}{namespace}{quote}>c</b>", type="xhtml")
-    [content] = find(element_of(an_entry(content=text)), "atom:content")
+    [content] = find(element_of(a_linked_entry(content=text)), "atom:content")
     assert content.get("type") == kind
 
 
 def test_a_huge_text_keeps_every_character_it_may_have() -> None:
     markup = "<p>a &amp; b]]>\x00\x1f\ud800\ufffec\n\t</p>" * 2_000
-    [content] = find(element_of(an_entry(content=Text(value=markup))), "atom:content")
+    [content] = find(
+        element_of(a_linked_entry(content=Text(value=markup))), "atom:content"
+    )
     assert content.text == "<p>a &amp; b]]>c\n\t</p>" * 2_000
 
 

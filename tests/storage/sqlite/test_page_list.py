@@ -18,8 +18,9 @@ from storage.sqlite.publishing import CHANGES, LAST_BEFORE, PAGE
 from storage.sqlite.schema import run_pending
 from storage.sqlite.shown_pages import SHIFTS
 from tests.support.clock import ManualClock
+from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.storage_scene import START
 
 FAR_APART = (0, 1, 20, 3_600, 86_400, 400 * 86_400, -1_000 * 86_400, -20_000 * 86_400)

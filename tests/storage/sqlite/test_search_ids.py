@@ -9,7 +9,8 @@ from pathlib import Path
 from storage.records import EntryId, Phrase, SearchDocument
 from storage.sqlite import open_database
 from storage.sqlite.search import ID_BITS
-from tests.support.storage_scene import START, Scene, entry, fetch
+from tests.support.documents import an_entry
+from tests.support.storage_scene import START, Scene, fetch
 
 
 async def test_entries_of_one_moment_whose_ids_look_alike_are_both_found(
@@ -20,7 +21,7 @@ async def test_entries_of_one_moment_whose_ids_look_alike_are_both_found(
         storage = await open_database(tmp_path / "hub.db")
         scene = Scene(storage)
         feed = await scene.add_feed()
-        written = entry(key, published=START)
+        written = an_entry(key, published=START)
         await storage.log.commit(fetch(feed, entries=(written,)))
         place = await storage.entries.place([feed.id], [key])
         assert place is not None

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from storage.records import Phrase, SearchDocument
 from storage.sqlite.search import PAGE_BYTES
+from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, entry, fetch, noise
+from tests.support.storage_scene import START, Scene, fetch, noise
 
 WORD = Phrase(("word",))
 
@@ -21,7 +22,7 @@ async def test_a_page_of_large_entries_has_few_of_them_and_at_least_one(
     feed = await Scene(storage).add_feed()
     for number, (key, size) in enumerate(sizes.items()):
         published = START - timedelta(days=number)
-        written = entry(key, noise(size), published=published)
+        written = an_entry(key, title=noise(size), published=published)
         await storage.log.commit(fetch(feed, entries=(written,)))
         place = await storage.entries.place([feed.id], [key])
         assert place is not None

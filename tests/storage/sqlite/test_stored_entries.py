@@ -8,7 +8,7 @@ import pytest
 from storage.database_url import open_storage, read_entry_times
 from storage.errors import DatabaseUnusable
 from storage.records import FetchCommit, NewFeed, Polling
-from tests.support.storage_scene import entry
+from tests.support.documents import an_entry
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -19,7 +19,7 @@ async def test_times_are_read_beside_whoever_uses_the_file(tmp_path: Path) -> No
     try:
         feed, _ = await storage.feeds.add(NewFeed(url="https://feed.example/"), START)
         times = [START + timedelta(hours=hour) for hour in (3, 1)]
-        entries = tuple(entry(str(at), published=at) for at in times)
+        entries = tuple(an_entry(str(at), published=at) for at in times)
         await storage.log.commit(
             FetchCommit(
                 feed_id=feed.id,

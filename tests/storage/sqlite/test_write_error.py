@@ -15,8 +15,9 @@ from storage.records import PACES
 from storage.sqlite import SqliteStorage
 from storage.sqlite.feeds import NEXT_DUE, OLDEST_DUE
 from storage.sqlite.readers import Readers
+from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, entry, fetch, noise, record
+from tests.support.storage_scene import START, Scene, fetch, noise, record
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def test_a_full_disk_is_trouble_until_space_returns(
     large = fetch(
         feed,
         title="too much",
-        entries=(entry("k", noise(4_000_000)),),
+        entries=(an_entry("k", title=noise(4_000_000)),),
         records=(record("k"),),
     )
     await limit_pages(storage, 1)
@@ -124,7 +125,7 @@ async def test_whoever_reads_for_long_makes_the_wal_grow_until_the_end_of_it(
     async def write(count: int) -> int:
         """About a megabyte each; how long the WAL is then."""
         for number in range(count):
-            entries = (entry(f"{number}", noise(1_000_000)),)
+            entries = (an_entry(f"{number}", title=noise(1_000_000)),)
             await storage.log.commit(fetch(feed, entries=entries))
         return (await storage.status()).wal_bytes
 

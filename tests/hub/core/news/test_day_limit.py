@@ -23,7 +23,7 @@ RULES = PollingRules(entries_of_day=25)
 MORNING = START.replace(hour=6)
 
 
-def an_entry(number: int) -> Entry:
+def an_unlike_entry(number: int) -> Entry:
     """Nothing of which is alike another's."""
     return Entry(
         key=f"id {number}",
@@ -43,7 +43,7 @@ class EndlessFeed:
     numbers: count[int] = field(default_factory=count)
 
     def poll(self, hours: float, entries: list[Entry] | None = None) -> FetchCommit:
-        entries = entries or [an_entry(next(self.numbers)) for _ in range(10)]
+        entries = entries or [an_unlike_entry(next(self.numbers)) for _ in range(10)]
         document = a_document(*entries)
         fetched = an_answer(200, repr(entries).encode(), at=at(hours))
         decision = Decision(
@@ -96,7 +96,7 @@ def test_what_waits_and_is_still_there_is_told_the_next_day() -> None:
     feed = EndlessFeed()
     for hours in range(3):
         feed.poll(hours)
-    entries = [an_entry(number) for number in range(1_000, 1_010)]
+    entries = [an_unlike_entry(number) for number in range(1_000, 1_010)]
     assert told(feed.poll(3, entries)) == 5
     waiting = feed.poll(4, entries)
     assert (told(waiting), waiting.polling.waiting) == (0, 5)
@@ -112,7 +112,7 @@ def test_a_first_document_has_no_limit_also_where_a_push_came_before_it() -> Non
     feed.poll(0)
     polling = replace(feed.target.feed.polling, last_success=None)
     feed.target = replace(feed.target, feed=replace(feed.target.feed, polling=polling))
-    entries = [an_entry(number) for number in range(1_000, 1_040)]
+    entries = [an_unlike_entry(number) for number in range(1_000, 1_040)]
     first = feed.poll(1, entries)
     assert (told(first), len(first.entries), first.polling.waiting) == (0, 40, 0)
     assert told(feed.poll(24, entries)) == 0
@@ -124,7 +124,7 @@ LARGE = PollingRules(bytes_of_day=100_000)
 def a_long_entry(number: int, version: str = "") -> Entry:
     """Of somewhat more than 30,000 bytes."""
     text = Text(value=f"content {number} {version} " + "x" * 30_000)
-    return structs.replace(an_entry(number), content=text)
+    return structs.replace(an_unlike_entry(number), content=text)
 
 
 def test_new_entries_are_kept_until_a_day_has_had_as_many_bytes_as_it_may() -> None:

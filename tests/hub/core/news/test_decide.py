@@ -136,7 +136,7 @@ def test_all_new_entries_of_a_fetch_are_one_record() -> None:
 
 
 def test_an_update_is_stored_and_logged() -> None:
-    commit = a_poll_of("a", "b").read(an_entry("a", content="new"), an_entry("b"))
+    commit = a_poll_of("a", "b").read(an_entry("a", text="new"), an_entry("b"))
 
     (record,) = commit.records
     assert (record.kind, record.entries) == (RecordKind.UPDATED, (("a", False),))
@@ -148,7 +148,7 @@ def test_records_come_in_the_order_recovered_deleted_updated_entries() -> None:
     poll.fetch(an_answer(500))
     document = a_document(
         an_entry("n"),
-        an_entry("a", content="new"),
+        an_entry("a", text="new"),
         deletions=[Deletion(key="b", id="b")],
     )
 
@@ -172,7 +172,7 @@ def test_a_feed_that_returns_after_its_removal_is_no_first_fetch() -> None:
 def test_an_unlogged_update_is_stored_without_a_record() -> None:
     poll = Poll()
     for number in range(6):
-        commit = poll.read(an_entry("a", content=str(number)))
+        commit = poll.read(an_entry("a", text=str(number)))
 
     assert commit.records == ()
     assert [each.key for each in commit.entries] == ["a"]

@@ -94,7 +94,7 @@ def test_it_was_there_while_the_document_stayed_the_same_for_a_year() -> None:
 
 
 def test_changed_content_is_an_update_but_not_fresh() -> None:
-    edited = an_entry("a", content="edited")
+    edited = an_entry("a", text="edited")
     (update,) = reader_of("a", "b").read_entries(edited, an_entry("b")).updates
 
     assert update.entry == edited
@@ -116,7 +116,7 @@ def test_an_update_is_fresh_while_its_own_date_is_under_three_minutes_old(
     age: timedelta, is_fresh: bool
 ) -> None:
     reader = reader_of("a")
-    edited = an_entry("a", content="edited", updated=reader.at + HOUR - age)
+    edited = an_entry("a", text="edited", updated=reader.at + HOUR - age)
 
     (update,) = reader.read_entries(edited).updates
 
@@ -127,13 +127,13 @@ def test_content_hashes_of_an_older_version_make_no_updates() -> None:
     reader = reader_of("a")
     reader.seen = reader.seen[:1] + b"\xff" + reader.seen[2:]
 
-    assert_silent(reader.read_entries(an_entry("a", content="hashed differently")))
-    assert reader.read_entries(an_entry("a", content="edited")).updates
+    assert_silent(reader.read_entries(an_entry("a", text="hashed differently")))
+    assert reader.read_entries(an_entry("a", text="edited")).updates
 
 
 def test_versions_that_alternate_make_no_flood_of_updates() -> None:
     reader = Reader(at=NOON.replace(hour=0))
-    versions = (an_entry("a", content="one"), an_entry("a", content="two"))
+    versions = (an_entry("a", text="one"), an_entry("a", text="two"))
 
     for number in range(20):
         reader.read_entries(versions[number % 2])
@@ -149,7 +149,7 @@ def test_a_live_blog_may_be_updated_all_day() -> None:
     reader = reader_of("a")
     for number in range(10):
         now = reader.at + timedelta(minutes=5)
-        live = an_entry("a", content=str(number), updated=now)
+        live = an_entry("a", text=str(number), updated=now)
         (update,) = reader.read_entries(live, after=timedelta(minutes=5)).updates
         assert update.is_logged
 

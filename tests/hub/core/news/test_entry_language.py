@@ -11,22 +11,22 @@ from hub.core.news.entry_language import (
 from protocols.model import Entry, Text
 
 
-def an_entry(title: str, content: str = "") -> Entry:
+def a_written_entry(title: str, content: str = "") -> Entry:
     return Entry(key="k", id="k", title=title, content=Text(value=content, type="html"))
 
 
 def test_a_short_text_tells_nothing() -> None:
-    assert telling_text(an_entry("a" * (FEWEST_LETTERS - 1))) == ""
-    assert telling_text(an_entry("a" * FEWEST_LETTERS)) != ""
+    assert telling_text(a_written_entry("a" * (FEWEST_LETTERS - 1))) == ""
+    assert telling_text(a_written_entry("a" * FEWEST_LETTERS)) != ""
 
 
 def test_digits_and_markup_are_no_letters() -> None:
-    assert telling_text(an_entry("12 " * 200)) == ""
-    assert telling_text(an_entry("", '<a class="a long class name">' * 50)) == ""
+    assert telling_text(a_written_entry("12 " * 200)) == ""
+    assert telling_text(a_written_entry("", '<a class="a long class name">' * 50)) == ""
 
 
 def test_title_and_content_tell_together_and_only_as_much_as_is_needed() -> None:
-    text = telling_text(an_entry("one", f"<p>{'zwei ' * MOST_CHARACTERS}</p>"))
+    text = telling_text(a_written_entry("one", f"<p>{'zwei ' * MOST_CHARACTERS}</p>"))
 
     assert text.split()[:2] == ["one", "zwei"]
     assert len(text) == MOST_CHARACTERS

@@ -29,11 +29,11 @@ from tests.support.newsreader import (
     NOON,
     Newsreader,
     Reading,
-    atom,
     entry,
     post,
     reader_of,
-    rss,
+    site_atom,
+    site_rss,
 )
 from tests.support.site_visits import PolledHub, polled_hub
 from tests.support.waiting import eventually
@@ -49,7 +49,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[PolledHub]:
 
 
 def posts(*numbers: int, **more: str) -> bytes:
-    return rss(*(post(number, **more) for number in numbers))
+    return site_rss(*(post(number, **more) for number in numbers))
 
 
 # --- 1: a first fetch ----------------------------------------------------------
@@ -87,8 +87,10 @@ def test_04_another_order_is_no_news() -> None:
 
 
 def test_05_another_build_date_is_no_news() -> None:
-    reader = reader_of(rss(post(1), head="<lastBuildDate>2026-03-01</lastBuildDate>"))
-    later = rss(post(1), head="<lastBuildDate>2026-03-02</lastBuildDate>")
+    reader = reader_of(
+        site_rss(post(1), head="<lastBuildDate>2026-03-01</lastBuildDate>")
+    )
+    later = site_rss(post(1), head="<lastBuildDate>2026-03-02</lastBuildDate>")
 
     assert reader.read(later).is_silent
 
@@ -121,14 +123,14 @@ def test_05_another_build_date_is_no_news() -> None:
     ids=["count", "written count", "pixel", "advertisement", "script", "nonce"],
 )
 def test_06_what_changes_by_itself_is_silent(before: str, after: str) -> None:
-    assert reader_of(rss(before)).read(rss(after)).is_silent
+    assert reader_of(site_rss(before)).read(site_rss(after)).is_silent
 
 
 # --- 7 to 10: edits ------------------------------------------------------------
 
 
 def test_07_a_mended_title_is_an_update_for_those_who_ask_and_no_news() -> None:
-    reading = reader_of(posts(2, 1)).read(rss(post(2), post(1, title="Post One")))
+    reading = reader_of(posts(2, 1)).read(site_rss(post(2), post(1, title="Post One")))
 
     assert (reading.new, reading.updated, reading.fresh) == ((), ("Post One",), ())
 
@@ -140,25 +142,25 @@ def test_07_a_mended_title_is_an_update_for_those_who_ask_and_no_news() -> None:
 def test_08_an_edit_is_pushed_to_everybody_if_its_own_date_is_just_now(
     age: timedelta, fresh: tuple[str, ...]
 ) -> None:
-    reader = reader_of(atom(entry("a"), entry("b")))
+    reader = reader_of(site_atom(entry("a"), entry("b")))
     edited = entry("a", text="edited", updated=reader.at + HOUR - age)
 
-    reading = reader.read(atom(edited, entry("b")))
+    reading = reader.read(site_atom(edited, entry("b")))
 
     assert (reading.new, reading.updated, reading.fresh) == ((), ("Entry a",), fresh)
 
 
 def test_09_a_rebuilt_site_floods_nobody() -> None:
     names = "abcdefgh"
-    reader = reader_of(atom(*map(entry, names)))
+    reader = reader_of(site_atom(*map(entry, names)))
     now = reader.at + HOUR
 
-    rebuilt = reader.read(atom(*(entry(name, updated=now) for name in names)))
+    rebuilt = reader.read(site_atom(*(entry(name, updated=now) for name in names)))
     assert rebuilt.is_silent
 
     now = reader.at + HOUR
     rewritten = (entry(name, updated=now, text="in new clothes") for name in names)
-    reading = reader.read(atom(*rewritten))
+    reading = reader.read(site_atom(*rewritten))
     assert (reading.new, reading.fresh) == ((), ())
     assert len(reading.updated) == len(names)
 
@@ -174,7 +176,7 @@ def test_10_publication_dates_that_jitter_are_silent() -> None:
 def test_10_so_are_they_where_ids_are_hashes_of_them() -> None:
     def nameless(date: datetime) -> bytes:
         dated = {"guid": "", "link": "", "date": date}
-        return rss(post(1, **dated), post(2, **dated))
+        return site_rss(post(1, **dated), post(2, **dated))
 
     reader = reader_of(nameless(NOON))
 
@@ -201,7 +203,9 @@ def test_12_an_empty_document_and_then_a_full_one_is_silent() -> None:
     reader = reader_of(posts(2, 1))
 
     for _ in range(3):
-        assert reader.read(rss(head=f"<ttl>{len(reader.readings)}</ttl>")).is_silent
+        assert reader.read(
+            site_rss(head=f"<ttl>{len(reader.readings)}</ttl>")
+        ).is_silent
     assert reader.read(posts(2, 1)).is_silent
 
 
@@ -209,7 +213,7 @@ def test_12_even_if_it_was_empty_for_a_year() -> None:
     reader = reader_of(posts(2, 1))
 
     for week in range(52):
-        reader.read(rss(head=f"<ttl>{week}</ttl>"), after=7 * DAY)
+        reader.read(site_rss(head=f"<ttl>{week}</ttl>"), after=7 * DAY)
     reading = reader.read(posts(3, 2, 1))
 
     assert reading.new == ("Post 3",)
@@ -277,13 +281,13 @@ def moved(number: int, **more: str) -> str:
 def test_15_a_move_to_https_is_silent() -> None:
     def served(scheme: str) -> bytes:
         urls = [f"{scheme}://site.example/{number}" for number in range(5)]
-        return rss(*(post(n, guid=url, link=url) for n, url in enumerate(urls)))
+        return site_rss(*(post(n, guid=url, link=url) for n, url in enumerate(urls)))
 
     assert reader_of(served("http")).read(served("https")).is_silent
 
 
 def test_15_a_move_to_another_host_is_seen_through_by_titles_and_dates() -> None:
-    reading = reader_of(posts(*range(6))).read(rss(*map(moved, range(6))))
+    reading = reader_of(posts(*range(6))).read(site_rss(*map(moved, range(6))))
 
     assert reading.is_silent
     assert reading.polling.rekeyed == 6
@@ -292,7 +296,7 @@ def test_15_a_move_to_another_host_is_seen_through_by_titles_and_dates() -> None
 def test_15_or_by_the_paths_of_links_where_there_are_no_dates() -> None:
     reader = reader_of(posts(*range(1, 7), date=""))
 
-    reading = reader.read(rss(*(moved(number, date="") for number in range(1, 7))))
+    reading = reader.read(site_rss(*(moved(number, date="") for number in range(1, 7))))
 
     assert reading.is_silent
     assert reading.polling.rekeyed == 6
@@ -301,7 +305,7 @@ def test_15_or_by_the_paths_of_links_where_there_are_no_dates() -> None:
 def test_15_a_new_entry_among_those_that_moved_is_news() -> None:
     reader = reader_of(posts(*range(6)))
 
-    reading = reader.read(rss(moved(9), *map(moved, range(5))))
+    reading = reader.read(site_rss(moved(9), *map(moved, range(5))))
 
     assert reading.new == ("Post 9",)
 
@@ -310,8 +314,8 @@ def test_15_the_status_tells_of_it_and_remembers_it() -> None:
     reader = reader_of(posts(*range(6)))
     quiet = reader.readings[-1].polling
 
-    told = reader.read(rss(*map(moved, range(6)))).polling
-    later = reader.read(rss(*map(moved, range(7)))).polling
+    told = reader.read(site_rss(*map(moved, range(6)))).polling
+    later = reader.read(site_rss(*map(moved, range(7)))).polling
 
     assert quiet.bozo_rank == 0.0
     assert told.message.endswith("parsed 0/6 entries; 6 known under new ids")
@@ -324,14 +328,14 @@ def test_15_fewer_than_half_are_no_move() -> None:
     reader = reader_of(posts(*range(6)))
     some = [moved(number, title=f"Again {number}") for number in range(2)]
 
-    assert len(reader.read(rss(*some, *map(post, range(2, 6)))).new) == 2
+    assert len(reader.read(site_rss(*some, *map(post, range(2, 6)))).new) == 2
 
 
 # --- 16 to 19: ids -------------------------------------------------------------
 
 
 def test_16_the_same_entry_twice_is_one() -> None:
-    reading = reader_of(posts(1)).read(rss(post(2), post(2), post(1)))
+    reading = reader_of(posts(1)).read(site_rss(post(2), post(2), post(1)))
 
     assert reading.new == ("Post 2",)
     assert reading.polling.dropped == 1
@@ -340,9 +344,9 @@ def test_16_the_same_entry_twice_is_one() -> None:
 
 def test_16_an_entry_that_is_there_twice_shares_its_link_with_nobody() -> None:
     once = post(1, guid="")
-    reader = reader_of(rss(once, post(2)))
+    reader = reader_of(site_rss(once, post(2)))
 
-    reading = reader.read(rss(once, once, post(2)))
+    reading = reader.read(site_rss(once, once, post(2)))
 
     assert reading.is_silent
     assert reading.polling.rekeyed == 0
@@ -350,7 +354,7 @@ def test_16_an_entry_that_is_there_twice_shares_its_link_with_nobody() -> None:
 
 def test_16_of_two_entries_with_the_same_id_the_first_counts() -> None:
     reader = reader_of(posts(1))
-    document = rss(post(2), post(2, title="Other", text="Other"), post(1))
+    document = site_rss(post(2), post(2, title="Other", text="Other"), post(1))
 
     assert reader.read(document).new == ("Post 2",)
     assert reader.read(document + b"<!-- again -->").is_silent
@@ -358,7 +362,9 @@ def test_16_of_two_entries_with_the_same_id_the_first_counts() -> None:
 
 def test_16_an_id_that_most_entries_have_is_none() -> None:
     def same(*numbers: int) -> bytes:
-        return rss(*(post(number, guid="https://site.example/#") for number in numbers))
+        return site_rss(
+            *(post(number, guid="https://site.example/#") for number in numbers)
+        )
 
     reader = reader_of(same(3, 2, 1))
 
@@ -372,7 +378,7 @@ def test_16_an_id_that_most_entries_have_is_none() -> None:
 def shared(*numbers: int, **more: str) -> bytes:
     """Entries with one guid for all, and others."""
     same = [post(number, guid="g", **more) for number in numbers]
-    return rss(*same, post(98), post(99))
+    return site_rss(*same, post(98), post(99))
 
 
 @pytest.mark.parametrize(
@@ -391,9 +397,9 @@ def test_16_entries_that_share_an_id_and_differ_in_two_of_link_title_and_date_ar
     second: dict[str, object], *, is_another: bool
 ) -> None:
     other = post(1, guid="g") if not second else post(2, guid="g", **second)
-    document = rss(post(1, guid="g"), other, post(3), post(4), post(5))
+    document = site_rss(post(1, guid="g"), other, post(3), post(4), post(5))
 
-    reading = reader_of(rss(post(3), post(4), post(5))).read(document)
+    reading = reader_of(site_rss(post(3), post(4), post(5))).read(document)
 
     assert len(reading.new) == 1 + is_another
     assert len({each.id for each in reading.entries}) == 1 + is_another
@@ -401,7 +407,7 @@ def test_16_entries_that_share_an_id_and_differ_in_two_of_link_title_and_date_ar
 
 def test_16_thirty_entries_with_one_guid_are_as_many_as_they_have_links() -> None:
     twice = post(1, guid="g")
-    document = rss(twice, *(post(number, guid="g") for number in range(1, 30)))
+    document = site_rss(twice, *(post(number, guid="g") for number in range(1, 30)))
 
     reading = Newsreader().read(document)
 
@@ -414,15 +420,17 @@ def test_16_versions_of_an_atom_entry_are_one_however_they_are_titled() -> None:
     former = entry("a", link="https://site.example/1", title="Was", updated=NOON - DAY)
     other = entry("a", link="https://site.example/2", title="Two", updated=NOON - DAY)
 
-    assert len(Newsreader().read(atom(one, former)).entries) == 1
-    assert len(Newsreader().read(atom(one, other)).entries) == 2
+    assert len(Newsreader().read(site_atom(one, former)).entries) == 1
+    assert len(Newsreader().read(site_atom(one, other)).entries) == 2
 
 
 @pytest.mark.parametrize("link", ["", "https://site.example/"])
 def test_16_titles_tell_entries_with_one_enclosure_apart(link: str) -> None:
     def playlist(*numbers: int) -> bytes:
         file = '<enclosure url="https://site.example/live.mp3" type="audio/mpeg"/>'
-        return rss(*(post(each, guid="", link=link, more=file) for each in numbers))
+        return site_rss(
+            *(post(each, guid="", link=link, more=file) for each in numbers)
+        )
 
     reader = reader_of(playlist(1))
 
@@ -450,15 +458,15 @@ def test_16_the_entry_that_had_the_id_for_itself_is_known_though_it_was_edited()
     reader = reader_of(shared(1))
     edited = post(1, guid="g", text="Edited", title="Post one")
 
-    assert reader.read(rss(post(2, guid="g"), edited, post(98), post(99))).new == (
+    assert reader.read(site_rss(post(2, guid="g"), edited, post(98), post(99))).new == (
         "Post 2",
     )
 
 
 def test_16_the_entry_whose_link_is_the_shared_id_keeps_it() -> None:
     guid = "https://site.example/1"
-    reader = reader_of(rss(post(1, guid=guid), post(8), post(9)))
-    both = rss(post(2, guid=guid), post(1, guid=guid), post(8), post(9))
+    reader = reader_of(site_rss(post(1, guid=guid), post(8), post(9)))
+    both = site_rss(post(2, guid=guid), post(1, guid=guid), post(8), post(9))
 
     assert reader.read(both).new == ("Post 2",)
 
@@ -488,7 +496,7 @@ def test_16_but_what_came_since_it_last_read_is() -> None:
     since = post(6, guid="g", date=reader.at + timedelta(minutes=5))
 
     upgraded = reader.read(
-        rss(since, post(5, guid="g"), post(4, guid="g"), post(98), post(99))
+        site_rss(since, post(5, guid="g"), post(4, guid="g"), post(98), post(99))
     )
 
     assert upgraded.new == ("Post 6",)
@@ -518,7 +526,7 @@ def test_16_what_it_read_without_what_was_escaped_is_not_told_again() -> None:
         items = (
             f"<item><title>{title}</title><link>{link}</link></item>" for link in links
         )
-        return rss("<b>x</i>", *items)
+        return site_rss("<b>x</i>", *items)
 
     reader = as_former_version(Newsreader(), document("", "Q A"))
 
@@ -540,7 +548,7 @@ def test_16_what_a_former_version_knew_by_its_words_is_known_by_what_is_read_of_
 ) -> None:
     def document(more: str) -> bytes:
         nameless = f"<entry><title>One</title>{date}{more}</entry>"
-        return atom(nameless, entry("2"), entry("3"), entry("4"))
+        return site_atom(nameless, entry("2"), entry("3"), entry("4"))
 
     reader = as_former_version(Newsreader(), document(""))
 
@@ -550,17 +558,21 @@ def test_16_what_a_former_version_knew_by_its_words_is_known_by_what_is_read_of_
 
 def test_16_what_it_knew_and_is_still_there_is_nobody_else() -> None:
     nameless = "<entry><title>One</title></entry>"
-    reader = as_former_version(Newsreader(), atom(nameless, entry("2"), entry("3")))
+    reader = as_former_version(
+        Newsreader(), site_atom(nameless, entry("2"), entry("3"))
+    )
     other = f"<entry><title>One</title>{LINK}</entry>"
 
-    assert reader.read(atom(other, nameless, entry("2"), entry("3"))).new == ("One",)
+    assert reader.read(site_atom(other, nameless, entry("2"), entry("3"))).new == (
+        "One",
+    )
 
 
 def test_17_entries_with_the_same_link_and_different_ids_are_both_news() -> None:
     link = "https://site.example/same"
 
     reading = reader_of(posts(1)).read(
-        rss(post(3, link=link), post(2, link=link), post(1))
+        site_rss(post(3, link=link), post(2, link=link), post(1))
     )
 
     assert reading.new == ("Post 3", "Post 2")
@@ -580,7 +592,7 @@ def test_18_an_entry_without_an_id_is_known_by_what_it_has(
     left: dict[str, str], source: IdSource
 ) -> None:
     def nameless(*numbers: int) -> bytes:
-        return rss(*(post(number, guid="", **left) for number in numbers))
+        return site_rss(*(post(number, guid="", **left) for number in numbers))
 
     reader = reader_of(nameless(2, 1))
     reading = reader.read(nameless(3, 2, 1))
@@ -594,7 +606,7 @@ def test_18_an_entry_without_an_id_is_known_by_what_it_has(
 def test_18_a_link_that_comes_to_be_shared_makes_no_old_entry_new() -> None:
     def shared(*numbers: int) -> bytes:
         link = "https://site.example/daily"
-        return rss(*(post(number, guid="", link=link) for number in numbers))
+        return site_rss(*(post(number, guid="", link=link) for number in numbers))
 
     reader = reader_of(shared(1))
 
@@ -605,18 +617,18 @@ def test_18_a_link_that_comes_to_be_shared_makes_no_old_entry_new() -> None:
 
 def test_18_an_edit_of_an_entry_that_is_known_by_its_words_is_no_news() -> None:
     nameless = {"guid": "", "link": ""}
-    reader = reader_of(rss(post(1, **nameless), post(2, **nameless)))
+    reader = reader_of(site_rss(post(1, **nameless), post(2, **nameless)))
 
     edited = post(1, text="Text of one", **nameless)
 
-    assert reader.read(rss(edited, post(2, **nameless))).new == ()
+    assert reader.read(site_rss(edited, post(2, **nameless))).new == ()
 
 
 def test_18_but_the_same_words_on_another_day_are() -> None:
     nameless = {"guid": "", "link": "", "title": "Backup", "text": "It went well"}
-    reader = reader_of(rss(post(1, date=NOON, **nameless)))
+    reader = reader_of(site_rss(post(1, date=NOON, **nameless)))
 
-    later = reader.read(rss(post(2, date=NOON + DAY, **nameless)))
+    later = reader.read(site_rss(post(2, date=NOON + DAY, **nameless)))
 
     assert later.new == ("Backup",)
 
@@ -625,19 +637,19 @@ BARE = {"guid": "", "link": "", "date": ""}
 
 
 def test_18_an_edit_of_all_entries_that_have_but_titles_is_no_news() -> None:
-    reader = reader_of(rss(*(post(number, **BARE) for number in (1, 2, 3))))
+    reader = reader_of(site_rss(*(post(number, **BARE) for number in (1, 2, 3))))
 
     edited = [post(n, text=f"Text of {n}", **BARE) for n in (1, 2, 3)]
 
-    assert reader.read(rss(*edited)).new == ()
-    assert reader.read(rss(post(4, **BARE), *edited)).new == ("Post 4",)
+    assert reader.read(site_rss(*edited)).new == ()
+    assert reader.read(site_rss(post(4, **BARE), *edited)).new == ("Post 4",)
 
 
 def test_18_but_one_text_under_a_title_without_a_date_is() -> None:
-    reader = reader_of(rss(post(1, **BARE), post(2, **BARE), post(3, **BARE)))
+    reader = reader_of(site_rss(post(1, **BARE), post(2, **BARE), post(3, **BARE)))
 
     later = reader.read(
-        rss(post(1, text="Again", **BARE), post(2, **BARE), post(3, **BARE))
+        site_rss(post(1, text="Again", **BARE), post(2, **BARE), post(3, **BARE))
     )
 
     assert later.new == ("Post 1",)
@@ -645,16 +657,16 @@ def test_18_but_one_text_under_a_title_without_a_date_is() -> None:
 
 def test_18_and_so_are_words_without_a_title() -> None:
     untitled = {**BARE, "title": ""}
-    reader = reader_of(rss(*(post(number, **untitled) for number in (1, 2))))
+    reader = reader_of(site_rss(*(post(number, **untitled) for number in (1, 2))))
 
     edited = (post(number, text=f"Text {number}", **untitled) for number in (1, 2))
 
-    assert len(reader.read(rss(*edited)).new) == 2
+    assert len(reader.read(site_rss(*edited)).new) == 2
 
 
 def test_19_an_id_need_not_be_an_address() -> None:
     guid = '<guid isPermaLink="false">https://site.example/1</guid>'
-    reading = reader_of(posts(2)).read(rss(post(1, guid="", link="", more=guid)))
+    reading = reader_of(posts(2)).read(site_rss(post(1, guid="", link="", more=guid)))
 
     assert [each.links for each in reading.entries] == [()]
     assert reading.sources == [IdSource.FEED]
@@ -671,15 +683,15 @@ def test_19_an_id_need_not_be_an_address() -> None:
     ],
 )
 def test_19_an_id_is_the_same_however_it_is_written(written: str) -> None:
-    reader = reader_of(rss(post(1, guid="a&b")))
+    reader = reader_of(site_rss(post(1, guid="a&b")))
 
-    assert reader.read(rss(post(1, guid="", more=written))).is_silent
+    assert reader.read(site_rss(post(1, guid="", more=written))).is_silent
 
 
 def test_19_ids_that_differ_in_case_are_different() -> None:
-    reader = reader_of(rss(post(1, guid="abc")))
+    reader = reader_of(site_rss(post(1, guid="abc")))
 
-    reading = reader.read(rss(post(2, guid="ABC"), post(1, guid="abc")))
+    reading = reader.read(site_rss(post(2, guid="ABC"), post(1, guid="abc")))
 
     assert reading.new == ("Post 2",)
 
@@ -704,29 +716,29 @@ def session(number: int, fetch: int, **more: str) -> str:
 
 
 def test_20_ids_that_change_with_each_fetch_are_seen_through() -> None:
-    reader = reader_of(rss(*(session(n, 0) for n in range(10))))
+    reader = reader_of(site_rss(*(session(n, 0) for n in range(10))))
 
     for fetch in range(1, 6):
-        reading = reader.read(rss(*(session(n, fetch) for n in range(10))))
+        reading = reader.read(site_rss(*(session(n, fetch) for n in range(10))))
         assert reading.is_silent
     assert reading.polling.bozo_rank > 0.9
     assert len(SeenSet.unpack(reader.target.seen)) == 10
 
 
 def test_20_what_is_new_among_them_is_news() -> None:
-    reader = reader_of(rss(*(session(n, 0, date="") for n in range(10))))
+    reader = reader_of(site_rss(*(session(n, 0, date="") for n in range(10))))
 
     for fetch in range(1, 6):
         shown = range(fetch, fetch + 10)
-        reading = reader.read(rss(*(session(n, fetch, date="") for n in shown)))
+        reading = reader.read(site_rss(*(session(n, fetch, date="") for n in shown)))
         assert reading.new == (f"Post {fetch + 9}",)
 
 
 def test_20_a_single_entry_of_that_kind_is_known_by_its_date() -> None:
-    reader = reader_of(rss(session(1, 0)))
+    reader = reader_of(site_rss(session(1, 0)))
 
-    assert reader.read(rss(session(1, 1))).is_silent
-    assert reader.read(rss(session(1, 2, date=format_datetime(NOON)))).new
+    assert reader.read(site_rss(session(1, 1))).is_silent
+    assert reader.read(site_rss(session(1, 2, date=format_datetime(NOON)))).new
 
 
 # --- 21: dates -----------------------------------------------------------------
@@ -753,7 +765,7 @@ def test_20_a_single_entry_of_that_kind_is_known_by_its_date() -> None:
 def test_21_a_date_is_read_or_missing_and_holds_nothing_up(
     written: str, date: datetime | None
 ) -> None:
-    reading = reader_of(posts(1)).read(rss(post(2, date=written), post(1)))
+    reading = reader_of(posts(1)).read(site_rss(post(2, date=written), post(1)))
 
     assert reading.new == ("Post 2",)
     assert [each.published for each in reading.entries] == [date]
@@ -765,10 +777,10 @@ async def test_21_an_entry_of_the_future_comes_at_once_and_is_not_the_latest_for
     ahead = post(2, date=hub.clock.now() + 400 * DAY)
     hub.sites.pages[SITE] = posts(1)
     feed = await hub.add(SITE)
-    hub.sites.pages[SITE] = rss(ahead, post(1))
+    hub.sites.pages[SITE] = site_rss(ahead, post(1))
     await hub.fetch(feed)
     hub.clock.advance(DAY.total_seconds())
-    hub.sites.pages[SITE] = rss(ahead, post(3, date=hub.clock.now()), post(1))
+    hub.sites.pages[SITE] = site_rss(ahead, post(3, date=hub.clock.now()), post(1))
     await hub.fetch(feed)
 
     assert await hub.told(feed) == ["Post 2", "Post 3"]
@@ -778,9 +790,9 @@ async def test_21_an_entry_of_the_future_comes_at_once_and_is_not_the_latest_for
 
 def test_21_an_update_dated_before_its_publication_is_an_update() -> None:
     before = {"published": NOON, "updated": NOON - DAY}
-    reader = reader_of(atom(entry("a", **before), entry("b")))
+    reader = reader_of(site_atom(entry("a", **before), entry("b")))
 
-    reading = reader.read(atom(entry("a", text="edited", **before), entry("b")))
+    reading = reader.read(site_atom(entry("a", text="edited", **before), entry("b")))
 
     assert (reading.updated, reading.fresh) == (("Entry a",), ())
 
@@ -817,7 +829,7 @@ def test_23_so_it_is_where_all_entries_say_the_same() -> None:
     def alike(*numbers: int) -> bytes:
         same = {"title": "Full", "date": "2026-01-01", "text": "It is full"}
         link = "https://site.example/"
-        return rss(*(post(number, link=link, **same) for number in numbers))
+        return site_rss(*(post(number, link=link, **same) for number in numbers))
 
     reader = reader_of(alike(1, 2, 3))
 
@@ -851,7 +863,7 @@ async def test_24_a_push_and_a_poll_of_the_same_entry_are_one_notification(
     hub.sites.pages[SITE] = posts(1)
     feed = await hub.add(SITE, is_polled=True)
     builds = iter(range(100))  # other bytes each time
-    hub.sites.pages[SITE] = lambda: rss(
+    hub.sites.pages[SITE] = lambda: site_rss(
         post(2), post(1), head=f"<ttl>{next(builds)}</ttl>"
     )
     hub.clock.advance(7 * DAY.total_seconds())
@@ -877,7 +889,7 @@ async def test_25_a_feed_that_is_redirected_to_another_known_one_repeats_nothing
 ) -> None:
     other = "https://other.exempt/feed"
     theirs = [post(number, guid=f"other-{number}") for number in (21, 22)]
-    hub.sites.pages |= {SITE: posts(1), other: rss(*theirs)}
+    hub.sites.pages |= {SITE: posts(1), other: site_rss(*theirs)}
     mine, their = await hub.add(SITE), await hub.add(other)
 
     hub.sites.pages[SITE] = other
@@ -885,7 +897,7 @@ async def test_25_a_feed_that_is_redirected_to_another_known_one_repeats_nothing
     await hub.fetch(their)
     assert (await hub.told(mine), await hub.told(their)) == ([], [])
 
-    hub.sites.pages[other] = rss(post(30), *theirs)
+    hub.sites.pages[other] = site_rss(post(30), *theirs)
     await hub.fetch(their)
     await hub.fetch(mine)
     assert (await hub.told(mine), await hub.told(their)) == (["Post 30"], ["Post 30"])
@@ -897,7 +909,7 @@ async def test_25_what_came_to_both_at_once_is_told_to_both(hub: PolledHub) -> N
     mine, their = await hub.add(SITE), await hub.add(other)
 
     fresh = post(30, date=hub.clock.now() + timedelta(minutes=30))
-    hub.sites.pages |= {SITE: other, other: rss(fresh, post(21), post(1))}
+    hub.sites.pages |= {SITE: other, other: site_rss(fresh, post(21), post(1))}
     await hub.fetch(their)
     await hub.fetch(mine)
 
@@ -959,28 +971,28 @@ async def test_26_nor_do_their_contents_flood_those_who_ask_for_updates(
     ids=["around it", "inside", "composed", "scheme and host"],
 )
 def test_27_ids_are_compared_in_their_normal_form(one: str, two: str) -> None:
-    reader = reader_of(rss(post(1, guid=one), post(2)))
+    reader = reader_of(site_rss(post(1, guid=one), post(2)))
 
-    assert reader.read(rss(post(1, guid=two), post(2))).is_silent
+    assert reader.read(site_rss(post(1, guid=two), post(2))).is_silent
 
 
 def test_27_a_relative_id_is_resolved_against_its_base() -> None:
     based = 'xml:base="https://site.example/blog/"'
     link = "https://site.example/blog/1"
-    reader = reader_of(atom(entry("https://site.example/blog/1", link=link)))
+    reader = reader_of(site_atom(entry("https://site.example/blog/1", link=link)))
 
     relative = entry("1", link=link, title="Entry https://site.example/blog/1")
 
-    assert reader.read(atom(relative, attributes=based)).is_silent
+    assert reader.read(site_atom(relative, root=based)).is_silent
 
 
 def test_28_an_entry_of_a_planet_is_known_by_its_own_id_not_its_sources() -> None:
     def of(source: str, id: str) -> str:
         return entry(id, more=f"<source><id>tag:{source}</id><title>A</title></source>")
 
-    reader = reader_of(atom(of("one", "tag:1"), of("two", "tag:2")))
+    reader = reader_of(site_atom(of("one", "tag:1"), of("two", "tag:2")))
 
-    reading = reader.read(atom(of("one", "tag:3"), of("one", "tag:1")))
+    reading = reader.read(site_atom(of("one", "tag:3"), of("one", "tag:1")))
 
     assert reading.new == ("Entry tag:3",)
     assert [each.id for each in reading.entries] == ["tag:3"]
@@ -991,10 +1003,10 @@ def test_28_ids_that_are_unique_in_their_source_only_are_told_apart() -> None:
         inner = f"<source><id>tag:{source}</id><title>A</title></source>"
         return entry(id, title=title, link=f"https://{source}/{id}", more=inner)
 
-    reader = reader_of(atom(of("one", "1", "First of one")))
+    reader = reader_of(site_atom(of("one", "1", "First of one")))
 
     reading = reader.read(
-        atom(of("two", "1", "Of two"), of("one", "1", "First of one"))
+        site_atom(of("two", "1", "Of two"), of("one", "1", "First of one"))
     )
 
     assert reading.new == ("Of two",)
@@ -1008,8 +1020,8 @@ def test_29_another_format_at_the_same_url_is_matched_by_links(count: int) -> No
         for number in range(count)
     ]
 
-    assert reader.read(atom(*entries)).is_silent
-    assert reader.read(atom(entry("tag:new"), *entries)).new == ("Entry tag:new",)
+    assert reader.read(site_atom(*entries)).is_silent
+    assert reader.read(site_atom(entry("tag:new"), *entries)).new == ("Entry tag:new",)
 
 
 # --- 30: a crash in between ----------------------------------------------------
@@ -1078,11 +1090,11 @@ def notification_of(reading: Reading) -> Notification:
     [
         (posts(9, 2, 1), "1/3 entries", 0.0, False),
         (posts(9, 8, 7), "3/3 entries; none was known: a gap", 0.0, False),
-        (rss(post(9), post(9), post(1)), "1/2 entries; 1 left out", 0.167, False),
-        (rss(post(9, guid=""), post(1)), "1/2 entries", 0.05, True),
-        (rss(post(9, date="soon"), post(1)), "1/2 entries", 0.05, False),
+        (site_rss(post(9), post(9), post(1)), "1/2 entries; 1 left out", 0.167, False),
+        (site_rss(post(9, guid=""), post(1)), "1/2 entries", 0.05, True),
+        (site_rss(post(9, date="soon"), post(1)), "1/2 entries", 0.05, False),
         (
-            rss(moved(1), moved(2), post(9)),
+            site_rss(moved(1), moved(2), post(9)),
             "1/3 entries; 2 known under new ids",
             0.333,
             False,
@@ -1113,7 +1125,7 @@ def test_the_rank_falls_when_a_fault_is_mended_not_when_nothing_is_said() -> Non
 
     for number in range(2, 5):
         ranks.append(reader.read(posts(number, 1)).polling.bozo_rank)
-    ranks.append(reader.read(rss()).polling.bozo_rank)
+    ranks.append(reader.read(site_rss()).polling.bozo_rank)
 
     assert ranks == [0.5, 0.25, 0.125, 0.062, 0.062]
 
@@ -1121,7 +1133,7 @@ def test_the_rank_falls_when_a_fault_is_mended_not_when_nothing_is_said() -> Non
 def test_the_status_keeps_the_first_few_problems() -> None:
     twins = [post(1, title=f"Twin {number}") for number in range(9)]
 
-    polling = reader_of(rss(*twins)).readings[0].polling
+    polling = reader_of(site_rss(*twins)).readings[0].polling
 
     assert polling.dropped == 8
     assert len(polling.problems) == 5

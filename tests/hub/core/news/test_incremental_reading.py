@@ -13,6 +13,7 @@ from hub.core.news.known_slices import READER_BYTES, known_slices
 from protocols.feeds.incremental import PATH
 from protocols.feeds.limits import MAX_ENTRIES
 from tests.support.changing_feeds import histories
+from tests.support.documents import atom, rss
 from tests.support.two_readers import URL, Reader, TwoReaders, last, titles_read
 
 ONE = "<item><guid>1</guid><title>one</title></item>"
@@ -24,20 +25,6 @@ TOMBSTONE = (
 )
 
 
-def rss(
-    *items: str,
-    head: str = "<title>Feed</title>",
-    root: str = "",
-    channel: str = "",
-    prolog: str = "",
-    tail: str = "",
-) -> bytes:
-    listed = "\n".join(items)
-    return (
-        f"{prolog}<rss{root}><channel{channel}>{head}{listed}{tail}</channel></rss>"
-    ).encode()
-
-
 def rdf(*items: str, before: str = "", inside: str = "", after: str = "") -> bytes:
     return (
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
@@ -46,13 +33,7 @@ def rdf(*items: str, before: str = "", inside: str = "", after: str = "") -> byt
     ).encode()
 
 
-def atom(*entries: str, head: str = "<title>Feed</title>") -> bytes:
-    return (
-        f'<feed xmlns="http://www.w3.org/2005/Atom">{head}{"".join(entries)}</feed>'
-    ).encode()
-
-
-def an_entry(id: str, title: str = "entry") -> str:
+def an_item(id: str, title: str = "entry") -> str:
     return f"<entry><id>urn:{id}</id><title>{title}</title></entry>"
 
 
@@ -114,9 +95,9 @@ def test_items_beside_the_channel_are_known_too() -> None:
 
 
 def test_atom_entries_are_known_too() -> None:
-    first, second = an_entry("1"), an_entry("2")
+    first, second = an_item("1"), an_item("2")
 
-    parsed = last(atom(first, second), atom(an_entry("3", "new"), first, second))
+    parsed = last(atom(first, second), atom(an_item("3", "new"), first, second))
 
     assert (parsed.path, titles_read(parsed)) == (PATH, ["new"])
 
@@ -309,7 +290,7 @@ def test_entries_in_two_places_are_read_whole(document: bytes) -> None:
         pytest.param(b'{"version": "https://jsonfeed.org/version/1.1"}', id="JSON"),
         pytest.param(b"<channel><item><guid>1</guid></item></channel>", id="no root"),
         pytest.param(
-            an_entry("1")
+            an_item("1")
             .replace("<entry", '<entry xmlns="http://www.w3.org/2005/Atom"')
             .encode(),
             id="a lone entry",
@@ -373,7 +354,7 @@ def test_what_is_to_mend_around_known_entries_is_mended(head: str, title: str) -
 
 
 def test_an_entry_that_the_feed_withdrew_is_read_when_it_comes_back() -> None:
-    first, second = an_entry("1"), an_entry("2", "back")
+    first, second = an_item("1"), an_item("2", "back")
     withdrawal = last(atom(first, second), atom(first, TOMBSTONE))
 
     parsed = last(atom(first, second), atom(first, TOMBSTONE), atom(first, second))

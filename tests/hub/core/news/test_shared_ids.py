@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.newsreader import Newsreader, post, reader_of, rss
+from tests.support.newsreader import Newsreader, post, reader_of, site_rss
 from tests.support.two_readers import TwoReaders
 
 DAY = timedelta(days=1)
@@ -82,7 +82,7 @@ def test_each_article_is_told_once_while_a_window_shrinks_to_one(
     documents = [[1], [2, 1], [3, 2, 1], [3], [4], [4, 3]]
 
     reader = reader_of(
-        *(rss(*(of(number, 0) for number in each), *others) for each in documents)
+        *(site_rss(*(of(number, 0) for number in each), *others) for each in documents)
     )
 
     assert told(reader) == ["Post 2", "Post 3", "Post 4"]
@@ -98,7 +98,7 @@ def test_each_article_is_told_once_whatever_a_window_shows(
     of = (LINKED | UNLINKED)[name]
 
     reader = reader_of(
-        *(rss(*(of(number, 0) for number in each), *others) for each in documents)
+        *(site_rss(*(of(number, 0) for number in each), *others) for each in documents)
     )
 
     assert told(reader) == expected(documents)
@@ -130,12 +130,12 @@ def test_an_edit_under_the_same_link_is_an_update_of_that_article(
 ) -> None:
     of, site, reader = LINKED[name], Site(), Newsreader()
     site.edited(together)
-    reader.read(rss(*(of(number, 0) for number in together)))
+    reader.read(site_rss(*(of(number, 0) for number in together)))
 
     for numbers, edited in documents:
         site.newest[edited] = site.newest.get(edited, 0) + 1
         items = [of(number, site.newest.get(number, 0)) for number in numbers]
-        reading = reader.read(rss(*items), after=DAY)
+        reading = reader.read(site_rss(*items), after=DAY)
 
         updated = [f"Post {number}" for number in site.edited(numbers)]
         assert list(reading.updated) == updated
@@ -153,17 +153,17 @@ def test_what_is_committed_is_the_same_however_such_a_document_is_read(
     of, readers = (LINKED | UNLINKED)[name], TwoReaders()
 
     for numbers in documents:
-        readers.fetch(rss(*(of(number, 0) for number in numbers), *OTHERS))
+        readers.fetch(site_rss(*(of(number, 0) for number in numbers), *OTHERS))
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8))
 def test_under_an_id_that_was_never_shared_a_new_title_with_a_new_link_is_an_edit(
     numbers: list[int],
 ) -> None:
-    reader = reader_of(rss(post(numbers[0], guid="g"), *OTHERS))
+    reader = reader_of(site_rss(post(numbers[0], guid="g"), *OTHERS))
 
     for before, number in pairwise(numbers):
-        reading = reader.read(rss(post(number, guid="g"), *OTHERS), after=DAY)
+        reading = reader.read(site_rss(post(number, guid="g"), *OTHERS), after=DAY)
 
         changed = (f"Post {number}",) if number != before else ()
         assert (reading.new, reading.updated) == ((), changed)
@@ -174,17 +174,19 @@ def test_two_lone_entries_whose_ids_were_shared_are_two_under_one_link() -> None
         return [post(number, guid=guid, **more) for number in numbers]
 
     link = "https://site.example/same"
-    reader = reader_of(rss(*shown("g", 1, 2), *shown("h", 3, 4)))
+    reader = reader_of(site_rss(*shown("g", 1, 2), *shown("h", 3, 4)))
 
-    reading = reader.read(rss(*shown("g", 5, link=link), *shown("h", 6, link=link)))
+    reading = reader.read(
+        site_rss(*shown("g", 5, link=link), *shown("h", 6, link=link))
+    )
 
     assert reading.new == ("Post 5", "Post 6")
 
 
 def test_what_was_shared_where_a_feed_is_redirected_to_counts_there_too() -> None:
-    elsewhere = reader_of(rss(post(2, guid="g"), post(1, guid="g"))).target.seen
-    reader = reader_of(rss(post(1, guid="g")))
+    elsewhere = reader_of(site_rss(post(2, guid="g"), post(1, guid="g"))).target.seen
+    reader = reader_of(site_rss(post(1, guid="g")))
 
-    reading = reader.read(rss(post(3, guid="g")), elsewhere=elsewhere)
+    reading = reader.read(site_rss(post(3, guid="g")), elsewhere=elsewhere)
 
     assert (reading.new, reading.updated) == (("Post 3",), ())

@@ -20,7 +20,7 @@ from tests.support.fetch_targets import START, a_feed
 DAY = timedelta(days=1)
 
 
-def an_entry(title: str = "", *links: str, content: str = "") -> Entry:
+def a_linking_entry(title: str = "", *links: str, content: str = "") -> Entry:
     return Entry(
         key="k",
         id="k",
@@ -57,7 +57,7 @@ def test_only_alternate_links_are_pages() -> None:
 
 def test_places_are_the_pages_elsewhere_that_entries_link_to() -> None:
     here, there = "https://here.example/a", "https://there.example/b/?x=1"
-    entry = an_entry(
+    entry = a_linking_entry(
         "",
         here,
         there,
@@ -72,7 +72,9 @@ def test_places_are_the_pages_elsewhere_that_entries_link_to() -> None:
 
 
 def test_a_feed_can_link_to_so_many_places_only() -> None:
-    entry = an_entry("", *(f"https://a.example/{n}" for n in range(2 * MOST_PLACES)))
+    entry = a_linking_entry(
+        "", *(f"https://a.example/{n}" for n in range(2 * MOST_PLACES))
+    )
 
     assert len(examine(Feed(), [entry], None).places) == MOST_PLACES
 
@@ -103,14 +105,14 @@ def words() -> WordList:
 @pytest.mark.parametrize(
     ("entry", "is_in"),
     [
-        (an_entry("A PLUG."), True),
-        (an_entry("plugs"), False),
-        (an_entry("", content="<p>it is <b>hot</b> stuff</p>"), True),
-        (an_entry("stuff hot"), False),
-        (an_entry("comment"), False),
-        (replace(an_entry(), categories=(Category(term="plug"),)), True),
-        (replace(an_entry(), summary=Text(value="plug")), True),
-        (an_entry("hot", content="stuff"), False),
+        (a_linking_entry("A PLUG."), True),
+        (a_linking_entry("plugs"), False),
+        (a_linking_entry("", content="<p>it is <b>hot</b> stuff</p>"), True),
+        (a_linking_entry("stuff hot"), False),
+        (a_linking_entry("comment"), False),
+        (replace(a_linking_entry(), categories=(Category(term="plug"),)), True),
+        (replace(a_linking_entry(), summary=Text(value="plug")), True),
+        (a_linking_entry("hot", content="stuff"), False),
     ],
 )
 def test_whole_words_and_phrases_are_looked_for(
@@ -122,7 +124,7 @@ def test_whole_words_and_phrases_are_looked_for(
 def test_the_porn_rank_is_the_share_of_entries_with_a_listed_word(
     words: WordList,
 ) -> None:
-    entries = [an_entry("plug"), an_entry("a"), an_entry("b")]
+    entries = [a_linking_entry("plug"), a_linking_entry("a"), a_linking_entry("b")]
 
     assert examine(Feed(), entries, words).porn_rank == 0.33
     assert examine(Feed(), entries[1:], words).porn_rank == 0.0

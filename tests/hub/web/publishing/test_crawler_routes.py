@@ -17,7 +17,8 @@ from hub.publishing.page_visibility import PageKeeper
 from protocols.model import Feed
 from storage.records import FeedChange, FeedState, NewFeed
 from tests.support.application_client import client_of
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
 from tests.support.services import Hub, open_hub

@@ -29,8 +29,9 @@ from storage.packing import unpack
 from storage.records import FeedId, FeedState, TokenScope
 from tests.support.admin import ADMIN, TOKEN
 from tests.support.application_client import client_of
+from tests.support.documents import an_entry
 from tests.support.openfeeder_client import OpenFeederClient, faults
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import Hub, open_hub
 from tests.support.storage_scene import START
 
@@ -307,6 +308,7 @@ async def test_a_page_is_its_content_in_chunks(scene: Scene) -> None:
             "a",
             content=Text(value=content),
             authors=(Author(name="Ann <ann@example.org>", email="ann@example.org"),),
+            published=START,
         ),
     )
     await scene.judge()

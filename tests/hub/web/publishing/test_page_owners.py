@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from protocols.model import Entry, Feed, Link
 from storage.records import FeedState, FetchCommit, Polling, StoredFeed
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.services import Hub
 

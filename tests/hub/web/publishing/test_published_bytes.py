@@ -11,7 +11,8 @@ from pathlib import Path
 
 from hub.search.index_follower import SearchIndex
 from protocols.model import Author, Category, Entry, Feed, Link, Text
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import open_hub
 from tests.support.storage_scene import START
 

@@ -11,7 +11,8 @@ from lxml import etree
 from hub.services.public_pages import LONGEST_PAGE
 from protocols.model import Author, Feed, Link
 from storage.records import FeedState, NewFeed
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.services import Hub
 from tests.support.storage_scene import START
 

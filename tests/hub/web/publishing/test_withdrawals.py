@@ -23,7 +23,8 @@ from storage.records import (
     Retention,
     StoredFeed,
 )
-from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.documents import an_entry
+from tests.support.public_feeds import PublicFeeds
 from tests.support.scp_crawler import Advertised, ScpCrawler
 from tests.support.services import Hub
 from tests.support.storage_scene import START, fetch

@@ -16,12 +16,12 @@ SETTING = PageSetting(
 )
 
 
-def an_entry(**members: object) -> Entry:
+def a_bare_entry(**members: object) -> Entry:
     return Entry(key="k", id="i", **members)  # type: ignore[arg-type]
 
 
 def test_an_entry_that_says_nothing_is_a_page_all_the_same() -> None:
-    page = page_of(an_entry(), SETTING)
+    page = page_of(a_bare_entry(), SETTING)
     assert page.facts.title == page.facts.summary == SETTING.url
     assert [each.text for each in page.chunks] == [SETTING.url]
     assert page.facts.author == ""
@@ -29,7 +29,7 @@ def test_an_entry_that_says_nothing_is_a_page_all_the_same() -> None:
 
 
 def test_a_title_that_is_missing_is_made_of_the_text() -> None:
-    page = page_of(an_entry(content=Text(value=f"<p>{'word ' * 40}</p>")), SETTING)
+    page = page_of(a_bare_entry(content=Text(value=f"<p>{'word ' * 40}</p>")), SETTING)
     assert page.facts.title == ("word " * 16).strip()
 
 
@@ -44,12 +44,14 @@ def test_a_title_that_is_missing_is_made_of_the_text() -> None:
     ],
 )
 def test_a_summary_is_up_to_three_sentences(text: str, summary: str) -> None:
-    page = page_of(an_entry(title="T", content=Text(value=f"<p>{text}</p>")), SETTING)
+    page = page_of(
+        a_bare_entry(title="T", content=Text(value=f"<p>{text}</p>")), SETTING
+    )
     assert page.facts.summary == summary
 
 
 def test_the_entrys_own_summary_comes_first_and_is_no_chunk_beside_content() -> None:
-    entry = an_entry(
+    entry = a_bare_entry(
         title="T",
         summary=Text(value="<h2>Head</h2><p>Said.</p>"),
         content=Text(value="<p>Told.</p>"),
@@ -59,7 +61,7 @@ def test_the_entrys_own_summary_comes_first_and_is_no_chunk_beside_content() -> 
     assert [each.text for each in page.chunks] == ["Told."]
     alone = page_of(structs.replace(entry, content=None), SETTING)
     assert [each.text for each in alone.chunks] == ["Head", "Said."]
-    heads = page_of(an_entry(content=Text(value="<h1>Only</h1>")), SETTING)
+    heads = page_of(a_bare_entry(content=Text(value="<h1>Only</h1>")), SETTING)
     assert heads.facts.summary == "Only"
 
 
@@ -79,7 +81,7 @@ def test_names_of_authors_are_shown_and_no_addresses(
     authors: tuple[Author, ...], of_feed: tuple[Author, ...], shown: str
 ) -> None:
     setting = replace(SETTING, feed=Feed(authors=of_feed))
-    entry = an_entry(authors=authors)
+    entry = a_bare_entry(authors=authors)
     assert page_of(entry, setting).facts.author == shown
     hidden = replace(setting, authors=AuthorDisplay.HIDDEN)
     assert page_of(entry, hidden).facts.author == ""
@@ -96,7 +98,7 @@ def test_names_of_authors_are_shown_and_no_addresses(
 )
 def test_languages_are_tags_as_they_stand(own: str, of_feed: str, shown: str) -> None:
     setting = replace(SETTING, feed=Feed(language=of_feed))
-    assert page_of(an_entry(language=own), setting).facts.language == shown
+    assert page_of(a_bare_entry(language=own), setting).facts.language == shown
 
 
 @pytest.mark.parametrize(
@@ -109,5 +111,5 @@ def test_languages_are_tags_as_they_stand(own: str, of_feed: str, shown: str) ->
     ],
 )
 def test_the_type_of_a_page_is_that_of_its_enclosure(link: Link, type: str) -> None:
-    facts = page_of(an_entry(links=(link,)), SETTING).facts
+    facts = page_of(a_bare_entry(links=(link,)), SETTING).facts
     assert facts.type is PageType(type)
