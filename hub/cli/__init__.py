@@ -4,7 +4,7 @@ A command's module is imported when the command is asked for. Modules import at 
 only what is quick to import, so that ``fanfare --help`` is, which asks for all; what
 runs a hub or a parser is imported by the command that needs it.
 
-Whatever a command prints goes through `say`.
+Whatever a command prints goes through `say`, `say_coloured` and `say_in_place`.
 
 Exit codes: 0 done, 1 failed (in part or in whole), 2 wrong usage, 3 hub unreachable, or
 several feeds to choose from.
@@ -12,10 +12,13 @@ several feeds to choose from.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from collections.abc import Iterable
+from enum import StrEnum
 from importlib import import_module
-from typing import Final
+from typing import Final, Literal
 
 import click
 
@@ -56,11 +59,88 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
     made visible (``\\x9b``, ``\\u202e``), wherever the text is from. Programs, which
     read standard output when it is no terminal, get it as it is.
     """
-    stream = sys.stderr if err else sys.stdout
-    if stream is not None and stream.isatty():
+    if is_terminal(err=err):
         readable = text.decode(errors="replace") if isinstance(text, bytes) else text
         text = visible(readable)
+    _clear_line_in_place()
     click.echo(text, err=err, nl=nl)
+
+
+class Colour(StrEnum):
+    """How a terminal shows a part of a line: the parameter of its escape sequence."""
+
+    HEADING = "1"
+    GOOD = "32"
+    DOUBTFUL = "33"
+    BAD = "31"
+
+
+def say_coloured(
+    parts: Iterable[tuple[str, Colour | None]], *, err: bool = False
+) -> None:
+    """Print a line of parts, in their colours where a terminal shows them.
+
+    https://no-color.org: "when present and not an empty string (regardless of its
+    value), prevents the addition of ANSI color".
+    """
+    has_terminal = is_terminal(err=err)
+    has_colours = has_terminal and not os.environ.get("NO_COLOR")
+    line = "".join(
+        _coloured(visible(text) if has_terminal else text, has_colours and colour)
+        for text, colour in parts
+    )
+    _clear_line_in_place()
+    click.echo(line, err=err)
+
+
+def _coloured(text: str, colour: Colour | Literal[False] | None) -> str:
+    return f"\x1b[{colour}m{text}\x1b[m" if colour else text
+
+
+def say_in_place(text: str) -> None:
+    """Show a line at the terminal's end, which the next line takes the place of;
+    nothing where standard error is no terminal. "" takes it away."""
+    width = terminal_width(err=True)
+    if width is None:
+        return
+    _clear_line_in_place()
+    if text:
+        click.echo(f"{visible(text)[: width - 1]}\r", err=True, nl=False)
+        _LINE_IN_PLACE.append(text)
+
+
+_LINE_IN_PLACE: list[str] = []
+"""What `say_in_place` shows now, if anything."""
+
+
+def _clear_line_in_place() -> None:
+    if _LINE_IN_PLACE:
+        _LINE_IN_PLACE.clear()
+        if is_terminal(err=True):
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def is_terminal(*, err: bool = False) -> bool:
+    stream = sys.stderr if err else sys.stdout
+    return stream is not None and stream.isatty()
+
+
+USUAL_WIDTH: Final = 80
+"""Of a terminal that does not say."""
+
+
+def terminal_width(*, err: bool = False) -> int | None:
+    """Columns of the terminal that is printed to; None: it is no terminal."""
+    if not is_terminal(err=err):
+        return None
+    named = os.environ.get("COLUMNS", "")
+    if named.isascii() and named.isdigit() and int(named):
+        return int(named)
+    stream = sys.stderr if err else sys.stdout
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
+    except (OSError, ValueError):  # a stream of the program's own
+        return USUAL_WIDTH
 
 
 def visible(text: str) -> str:
@@ -73,7 +153,28 @@ def _written_out(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-class Commands(click.Group):
+class VerbGroup(click.Group):
+    """A group that lists each command with the whole first sentence of its help."""
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        listed = [
+            (name, _first_sentence(command.help or ""))
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) and not command.hidden
+        ]
+        if listed:
+            with formatter.section("Commands"):
+                formatter.write_dl(listed)
+
+
+def _first_sentence(help: str) -> str:
+    paragraph = " ".join(help.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.?!])\s", paragraph, maxsplit=1)[0]
+
+
+class Commands(VerbGroup):
     """The commands of `COMMANDS`, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

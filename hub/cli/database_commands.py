@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.hub_client import find_hub, read_settings
 from hub.cli.wording import Failure, HubUnreachable, print_facts
 from hub.settings import Settings
@@ -20,7 +20,7 @@ from storage.records import DatabaseStatus
 Result = TypeVar("Result")
 
 
-@click.group(name="db")
+@click.group(cls=VerbGroup, name="db")
 def database() -> None:
     """The database: backup, migrate, status."""
 

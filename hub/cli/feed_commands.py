@@ -8,11 +8,12 @@ from typing import TextIO
 
 import click
 
-from hub.cli import say
+from hub.cli import Colour, VerbGroup, say, say_coloured
 from hub.cli.feed_facts import explain_feed, explain_plan, report
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
+from hub.cli.progress import waiting
 from hub.cli.secret_options import header_options, secret_option
 from hub.cli.wording import (
     Failure,
@@ -32,9 +33,9 @@ LISTED_AT_ONCE = 64
 """As many of a file are looked at together by the hub."""
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def feeds() -> None:
-    """Feeds the hub polls: add, discover, list, report, show, explain, fetch, …"""
+    """Feeds that the hub polls: add, list, show, change and fetch them."""
 
 
 feeds.add_command(report)
@@ -127,7 +128,10 @@ def _add_named(
     def add_one(url: str) -> Document:
         return _add_one(hub, {"url": with_scheme(url), **terms})
 
-    with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
+    with (
+        ThreadPoolExecutor(ADDED_AT_ONCE) as pool,
+        waiting("waiting for the first fetches"),
+    ):
         yield from pool.map(add_one, urls)
 
 
@@ -334,7 +338,8 @@ def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
     """Fetch feeds now."""
 
     def fetch_one(name: str, feed_id: int) -> Document:
-        found = hub.post(f"/api/feeds/{feed_id}/fetch")
+        with waiting(f"fetching {name}"):
+            found = hub.post(f"/api/feeds/{feed_id}/fetch")
         if not found["fetched"]:
             say(f"{_named(found)}\n  not fetched: {why_not_fetched(found)}", err=True)
         elif found["error"] or not as_json:
@@ -454,7 +459,9 @@ def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
 
     Exit code 3 if there are several and none is clearly meant.
     """
-    found = hub.post("/api/discover", {"url": with_scheme(page), "kind": kind or ""})
+    wanted = {"url": with_scheme(page), "kind": kind or ""}
+    with waiting(f"looking at {page}"):
+        found = hub.post("/api/discover", wanted)
     if as_json:
         say_json(found)
     else:
@@ -489,10 +496,9 @@ def print_outcome(done: str, feed: Document) -> bool:
     """Say what was done and found; whether the feed is well."""
     head = f"{done}  {_named(feed)}"
     if feed["error"]:
-        say(
-            f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
-            err=True,
-        )
+        trouble = f"trouble: {printable(feed['error'])}"
+        parts = [(f"{head}\n  ", None), (trouble, Colour.BAD)]
+        say_coloured([*parts, (f"\n  {_next_fetch(feed)}", None)], err=True)
         return False
     say(f"{head}\n  {_finding(feed)}")
     return True

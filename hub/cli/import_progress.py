@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
-from hub.cli import say
+from hub.cli import say, say_in_place
 from hub.cli.hub_client import Document, Hub
+from hub.cli.progress import Progress
 from hub.cli.wording import Failure
-from hub.core.durations import duration
 
 PART_FEEDS: Final = 250
 PART_CHARACTERS: Final = 256 * 1024
 """Of their URLs and sections: a request may have a megabyte."""
 PARTS_AT_ONCE: Final = 2
 """The hub works on one while the outcomes of another are printed."""
-TELL_SECONDS: Final = 2.0
-"""Between two lines about how far it has come, at least."""
 
 
 def import_feeds(
@@ -35,7 +32,7 @@ def import_feeds(
     ``terms`` hold for all of them. A repeat goes on where it was interrupted: feeds
     that are known stay as they are. Raises `Failure`, which says how far it had come.
     """
-    progress = ImportProgress(len(feeds))
+    progress = Progress(len(feeds))
     ask = partial(_import_part, hub, terms, wait)
     with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
         parts = [*_parts(feeds, part_feeds)]
@@ -48,6 +45,7 @@ def import_feeds(
                 yield from outcomes
                 progress.add(len(outcomes))
         except Failure:
+            say_in_place("")
             if progress.done:
                 done = f"{progress.done:,} of {len(feeds):,} feeds were done"
                 say(f"{done}; the same command goes on", err=True)
@@ -74,24 +72,3 @@ def _parts(feeds: Sequence[Document], most: int) -> Iterator[list[Document]]:
         size += length
     if part:
         yield part
-
-
-class ImportProgress:
-    """Says on standard error how many of all are done, and when the rest will be."""
-
-    def __init__(
-        self, total: int, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._total = total
-        self._monotonic = monotonic
-        self._begun = self._told = monotonic()
-        self.done = 0
-
-    def add(self, count: int) -> None:
-        self.done += count
-        now = self._monotonic()
-        if self.done == self._total or now - self._told < TELL_SECONDS:
-            return
-        self._told = now
-        left = (self._total - self.done) * (now - self._begun) / self.done
-        say(f"{self.done:,} of {self._total:,} feeds, {duration(left)} left", err=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.delivery_facts import print_failed, print_report
 from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.progress import waiting
 from hub.cli.wording import (
     SINCE,
     Failure,
@@ -56,7 +57,7 @@ def _due(at: str | None) -> str:
     return "nothing is due" if at is None else moment(at)
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def deliveries() -> None:
     """Deliveries that failed: list, show, retry."""
 
@@ -170,7 +171,7 @@ def retry(
         say("due now; `fanfare subs show` tells how it went")
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def scp() -> None:
     """Collections of pages for crawlers (SCP): build."""
 
@@ -181,7 +182,8 @@ def scp() -> None:
 @speaks_to_hub
 def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
     """Build now what has changed, and the snapshots that are due."""
-    found = hub.post("/api/scp/build", {"snapshots": snapshots})
+    with waiting("building collections"):
+        found = hub.post("/api/scp/build", {"snapshots": snapshots})
     if as_json:
         say_json(found)
         return

@@ -12,16 +12,17 @@ from urllib.parse import urljoin
 
 import click
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
+from hub.cli.progress import waiting
 from hub.cli.wording import Failure, json_option, printable, say_json
 
 if TYPE_CHECKING:
     from protocols.opml import FeedList
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def opml() -> None:
     """Lists of feeds in OPML: import, discover, export."""
 
@@ -156,10 +157,11 @@ def _read(hub: Hub, source: str) -> Document:
 
 def _read_lists(hub: Hub, wanted: Document) -> Document:
     """All parts of what the hub reads."""
-    listing = part = hub.post("/api/lists", wanted)
-    while part["next"] is not None:
-        part = hub.post("/api/lists", {**wanted, "skip": part["next"]})
-        listing["feeds"] += part["feeds"]
+    with waiting("reading lists"):
+        listing = part = hub.post("/api/lists", wanted)
+        while part["next"] is not None:
+            part = hub.post("/api/lists", {**wanted, "skip": part["next"]})
+            listing["feeds"] += part["feeds"]
     return listing
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from itertools import islice
-from time import monotonic
 from typing import BinaryIO
 
 import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.delivery_facts import print_attempts
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.progress import Progress
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import (
     Failure,
@@ -30,7 +30,6 @@ from hub.cli.wording import (
     printable,
     say_json,
 )
-from hub.core.durations import duration
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.subscription_lists import (
     WrittenSubscription,
@@ -40,9 +39,9 @@ from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.signatures import OF_OLD
 
 
-@click.group(name="subs")
+@click.group(cls=VerbGroup, name="subs")
 def subscriptions() -> None:
-    """Subscriptions: add, import, list, show, remove."""
+    """Subscriptions: who is told of new entries, and how."""
 
 
 @subscriptions.command()
@@ -201,7 +200,6 @@ def remove(hub: Hub, subscription: int, as_json: bool) -> None:
 MADE_AT_ONCE = 8
 """A topic that nobody knows is fetched before it is subscribed to."""
 LARGEST_FILE = 256 * 1024 * 1024
-PROGRESS_SECONDS = 2.0
 
 
 class SubscriptionOutcome(StrEnum):
@@ -351,17 +349,12 @@ class _Maker:
 def _progress(
     found: Iterable[ImportedSubscription], total: int
 ) -> Iterator[ImportedSubscription]:
-    """A line on standard error every two seconds: how many, and how much longer."""
-    begun = told = monotonic()
+    progress = Progress(total, "subscriptions")
     counts: Counter[SubscriptionOutcome] = Counter()
-    for done, each in enumerate(found, 1):
+    for each in found:
         yield each
         counts[each.outcome] += 1
-        now = monotonic()
-        if now - told >= PROGRESS_SECONDS and done < total:
-            told = now
-            left = duration((now - begun) / done * (total - done))
-            say(f"{done} of {total}: {_counted(counts)}; about {left} left", err=True)
+        progress.add(1, _counted(counts))
 
 
 def _counted(counts: Counter[SubscriptionOutcome]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import json_option, moment, print_table, printable, say_json
@@ -12,7 +12,7 @@ from hub.cli.wording import json_option, moment, print_table, printable, say_jso
 SCOPES = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
 
 
-@click.group(name="tokens")
+@click.group(cls=VerbGroup, name="tokens")
 def tokens() -> None:
     """Tokens: create, list, revoke."""
 

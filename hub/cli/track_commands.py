@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hub.cli import say
+from hub.cli import VerbGroup, say
 from hub.cli.wording import Failure, json_option, plural, printable, say_json
 from protocols.protocol_errors import InvalidValue
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from protocols.track import Query
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def track() -> None:
     """Try track queries."""
 

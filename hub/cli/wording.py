@@ -10,7 +10,8 @@ from typing import IO, Any, Final, TypeVar
 
 import click
 
-from hub.cli import say
+from hub.cli import Colour, say, say_coloured, terminal_width
+from hub.cli.table_layout import GAP, colour_of, cut, fit_columns, text_width
 from hub.core.durations import duration
 from hub.runtime.clock import SystemClock
 
@@ -69,12 +70,30 @@ def next_try(at: str, is_under_way: bool) -> str:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as their widest cell; the last one is not padded."""
+    """Columns as wide as their widest cell, and in a terminal no wider than that
+    allows; the last one is not padded."""
     cells = [[printable(str(cell)) for cell in row] for row in (headings, *rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
-    for row in cells:
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        say("  ".join(padded).rstrip())
+    widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
+    room = terminal_width()
+    if room is not None:
+        widths = fit_columns(widths, room)
+    for number, row in enumerate(cells):
+        shown = [cut(cell, width) for cell, width in zip(row, widths, strict=True)]
+        parts: list[tuple[str, Colour | None]] = []
+        for heading, cell, width in zip(headings, shown, widths, strict=True):
+            colour = colour_of(heading, cell) if number else Colour.HEADING
+            parts += [(cell, colour), (" " * (width - text_width(cell) + GAP), None)]
+        say_coloured(_without_end(parts))
+
+
+def _without_end(
+    parts: Sequence[tuple[str, Colour | None]],
+) -> Sequence[tuple[str, Colour | None]]:
+    """Without blanks at the end of the line."""
+    kept = list(parts)
+    while kept and not kept[-1][0].strip():
+        kept.pop()
+    return kept
 
 
 def print_facts(facts: Sequence[tuple[str, object]]) -> None:
@@ -102,7 +121,8 @@ class Failure(click.ClickException):
     """The command could not be done: exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        say(f"fanfare: {printable(self.message)}", err=True)
+        message = printable(self.message)
+        say_coloured([("fanfare:", Colour.BAD), (f" {message}", None)], err=True)
 
 
 class HubUnreachable(Failure):

@@ -7,6 +7,16 @@ from collections.abc import Iterator
 import click
 
 
+def groups(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
+    """The words that lead to each group, itself first."""
+    yield before
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from groups(command, *before, name)
+
+
 def verbs(
     group: click.Group, *before: str
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:

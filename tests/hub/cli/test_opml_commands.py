@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from hub.cli.import_progress import ImportProgress
 from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
@@ -224,21 +223,6 @@ def test_an_import_that_is_cut_off_says_how_far_it_came(
     assert "750 of 1,000 feeds were done" in result.stderr
     assert "the same command goes on" in result.stderr
     assert result.stdout.count("added  ") == 750
-
-
-def test_how_far_it_has_come_is_said_with_the_total_and_the_time_that_is_left(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    seconds = iter([0.0, 1.0, 4.0, 5.0, 12.0, 40.0])
-    progress = ImportProgress(10_000, lambda: next(seconds))
-    for _ in range(5):
-        progress.add(2_000)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines() == [
-        "4,000 of 10,000 feeds, 6 s left",
-        "8,000 of 10,000 feeds, 3 s left",
-    ]
 
 
 def test_a_dry_run_adds_nothing(fanfare: Fanfare, hub: FakeApi) -> None:

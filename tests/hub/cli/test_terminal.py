@@ -124,6 +124,12 @@ class HostileApi(FakeApi):
         return 500, json.dumps({"detail": EVIL}).encode()
 
 
+@pytest.fixture(autouse=True)
+def without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the only escape sequences there are."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "feed.xml").write_text(FEED)

@@ -1,0 +1,84 @@
+"""How far long work has come, for whoever waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from hub.cli import is_terminal, say, say_in_place
+from hub.core.durations import duration
+
+TELL_SECONDS: Final = 2.0
+"""Between two lines in a log, at least."""
+REDRAW_SECONDS: Final = 0.1
+BAR: Final = 20
+
+
+class Progress:
+    """Of work in parts: how many of all are done, and when the rest will be.
+
+    At a terminal one line that is written over, elsewhere a line on standard error now
+    and then.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        what: str = "feeds",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total = total
+        self._what = what
+        self._monotonic = monotonic
+        self._begun = self._told = monotonic()
+        self.done = 0
+
+    def add(self, count: int, note: str = "") -> None:
+        """So many more are done; ``note``: what came of them so far."""
+        self.done += count
+        now = self._monotonic()
+        pause = REDRAW_SECONDS if is_terminal(err=True) else TELL_SECONDS
+        if self.done >= self._total:
+            say_in_place("")
+        elif now - self._told >= pause:
+            self._told = now
+            self._tell(now, note)
+
+    def _tell(self, now: float, note: str) -> None:
+        left = (self._total - self.done) * (now - self._begun) / self.done
+        told = f"{self.done:,} of {self._total:,} {self._what}"
+        parts = [told, note, f"{duration(left)} left"]
+        line = ", ".join(filter(None, parts))
+        if is_terminal(err=True):
+            filled = BAR * self.done // self._total
+            say_in_place(f"[{'#' * filled}{'.' * (BAR - filled)}] {line}")
+        else:
+            say(line, err=True)
+
+
+@contextmanager
+def waiting(for_what: str, every: float = 1.0) -> Iterator[None]:
+    """Within the block a terminal shows what is waited for, and how long already."""
+    if not is_terminal(err=True):
+        yield
+        return
+    ended = threading.Event()
+    showing = threading.Thread(
+        target=_show_waiting, args=(for_what, every, ended), daemon=True
+    )
+    showing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        showing.join()
+        say_in_place("")
+
+
+def _show_waiting(for_what: str, every: float, ended: threading.Event) -> None:
+    begun = time.monotonic()
+    while not ended.wait(every):
+        say_in_place(f"{for_what}: {duration(round(time.monotonic() - begun))}")
