@@ -34,12 +34,12 @@ from hub.http.resolver import Lookup, SystemLookup
 from hub.ingest.committer import load_detector
 from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
+from hub.ingest.fetch_pipeline import draw_jitter
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
 from hub.ingest.poller import Poller
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
-from hub.ingest.visitor import draw_jitter
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
@@ -75,7 +75,7 @@ from hub.services import (
     PublicService,
     PublishingService,
     PushCallbackService,
-    ReplayService,
+    RedeliveryService,
     RetrievalService,
     SearchService,
     Services,
@@ -377,7 +377,7 @@ async def build_hub(
         ),
         superfeedr=superfeedr,
         websub=websub,
-        replays=ReplayService(storage, retrieval, redeliveries, public_url),
+        redeliveries=RedeliveryService(storage, retrieval, redeliveries, public_url),
         live=LiveService(
             storage.feeds,
             live,
@@ -444,7 +444,7 @@ async def build_hub(
         "dispatcher": dispatcher.run,
         "denials": denials.run,
         "digests": digests.run,
-        "replays": redeliveries.run,
+        "redeliveries": redeliveries.run,
         "live stream": live.run,
         "live watch": live_watch.run,
         "verifier": verifier.run,

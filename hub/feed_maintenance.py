@@ -29,7 +29,7 @@ from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, StoredF
 
 FEEDS_A_ROUND = 500
 PAGE = 20
-"""Feeds whose standings are stored together."""
+"""Feeds whose statistics are stored together."""
 
 log = structlog.get_logger()
 
@@ -53,17 +53,17 @@ class Maintenance:
         """Maintain the feeds that are due longest; how many. Raises `StorageError`."""
         done = 0
         while done < self._feeds_a_round:
-            due = await self._storage.standings.due(self._clock.now(), PAGE)
+            due = await self._storage.feed_statistics.due(self._clock.now(), PAGE)
             writes = [write for each in due if (write := await self._try(each))]
             if writes:
-                await self._storage.standings.save(writes)
+                await self._storage.feed_statistics.save(writes)
             done += len(writes)
             if len(writes) < PAGE:
                 break
         return done
 
     async def _try(self, feed_id: FeedId) -> FeedStatisticsWrite | None:
-        """One that fails keeps its standing, though not its links, for another day.
+        """One that fails keeps its statistics, though not its links, for another day.
 
         Raises `StorageError`.
         """
@@ -77,10 +77,10 @@ class Maintenance:
 
     async def _put_off(self, feed_id: FeedId) -> FeedStatisticsWrite:
         now = self._clock.now()
-        known = await self._storage.standings.get(feed_id)
+        known = await self._storage.feed_statistics.get(feed_id)
         return FeedStatisticsWrite(
             feed_id=feed_id,
-            standing=known or FeedStatistics(maintained_at=now),
+            statistics=known or FeedStatistics(maintained_at=now),
             site="",
             places=frozenset(),
             due=now + EVERY,
@@ -95,7 +95,7 @@ class Maintenance:
         now = self._clock.now()
         return FeedStatisticsWrite(
             feed_id=feed_id,
-            standing=FeedStatistics(
+            statistics=FeedStatistics(
                 maintained_at=now,
                 popularity=await self._popularity(feed, found.site),
                 porn_rank=found.porn_rank,
@@ -116,7 +116,9 @@ class Maintenance:
         subscribers = await self._storage.subscriptions.count(feed.id)
         if not site:
             return popularity(subscribers, 0)
-        linking = await self._storage.standings.linking(site, feed.id, MOST_LINKING)
+        linking = await self._storage.feed_statistics.linking(
+            site, feed.id, MOST_LINKING
+        )
         return popularity(subscribers, linking)
 
 

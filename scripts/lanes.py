@@ -53,7 +53,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LaneProgress:
     """What a lane's output says of where it is: percent, and the newest test."""
 
     percent: int
@@ -199,12 +199,12 @@ def output_of(lane: Lane, directory: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
-def progress_of(output: str) -> Progress:
+def progress_of(output: str) -> LaneProgress:
     """Of the output of ``pytest -v``, which names a test before it runs."""
     percents = re.findall(r"\[ *(\d+)%\]$", output, re.MULTILINE)
     tests = re.findall(r"^tests/\S+::.*?(?= PASSED| FAILED|$)", output, re.MULTILINE)
     percent = int(percents[-1]) if percents else 0
-    return Progress(percent, tests[-1][:100] if tests else "collecting")
+    return LaneProgress(percent, tests[-1][:100] if tests else "collecting")
 
 
 def slowest_of(outputs: Sequence[str]) -> list[tuple[float, str]]:

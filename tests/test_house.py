@@ -26,6 +26,10 @@ def modules() -> Iterator[Path]:
         yield from sorted((ROOT / package).rglob("*.py"))
 
 
+def scripts() -> Iterator[Path]:
+    yield from sorted((ROOT / "scripts").rglob("*.py"))
+
+
 def path_of(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
@@ -71,7 +75,7 @@ def functions_of(node: ast.Module | ast.ClassDef) -> set[str]:
 
 def test_no_public_class_has_the_name_of_another() -> None:
     places = defaultdict(list)
-    for module in modules():
+    for module in (*modules(), *scripts()):
         for node in ast.parse(module.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path_of(module))

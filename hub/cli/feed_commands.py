@@ -10,6 +10,7 @@ import click
 
 from hub.cli import Colour, VerbGroup, say, say_coloured
 from hub.cli.feed_facts import explain_feed, explain_plan, report
+from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
@@ -117,6 +118,8 @@ def add(
             _print_added(each)
     if as_json:
         say_json(outcomes)
+    elif any(each["feed"] for each in outcomes):
+        say("to poll a feed now: fanfare feeds fetch URL|ID")
     _judge(outcomes)
 
 
@@ -493,15 +496,16 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 
 
 def print_outcome(done: str, feed: Document) -> bool:
-    """Say what was done and found; whether the feed is well."""
-    head = f"{done}  {_named(feed)}"
-    if feed["error"]:
-        trouble = f"trouble: {printable(feed['error'])}"
-        parts = [(f"{head}\n  ", None), (trouble, Colour.BAD)]
-        say_coloured([*parts, (f"\n  {_next_fetch(feed)}", None)], err=True)
-        return False
-    say(f"{head}\n  {_finding(feed)}")
-    return True
+    """Say what was done and found, and when it is polled next; whether it is well."""
+    is_well = not feed["error"]
+    finding = _finding(feed) if is_well else f"trouble: {printable(feed['error'])}"
+    parts = [
+        (f"{done}  {_named(feed)}\n  ", None),
+        (finding, None if is_well else Colour.BAD),
+        (f"\n  {next_poll(feed)}", None),
+    ]
+    say_coloured(parts, err=not is_well)
+    return is_well
 
 
 def _named(feed: Document) -> str:
@@ -512,14 +516,7 @@ def _finding(feed: Document) -> str:
     if feed["last_fetch"] is None:
         return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
     title = printable(feed["title"]) or "(no title)"
-    entries = plural(feed["entries"], "entry", "entries")
-    return f"{title}: {entries}; {_next_fetch(feed)}"
-
-
-def _next_fetch(feed: Document) -> str:
-    if feed["state"] == "active":
-        return f"asked again {moment(feed['next_fetch'])}"
-    return f"{feed['state']}: not asked again until `fanfare feeds resume {feed['id']}`"
+    return f"{title}: {plural(feed['entries'], 'entry', 'entries')}"
 
 
 def why_not_fetched(feed: Document) -> str:

@@ -32,7 +32,7 @@ def explain_feed(feed: Document) -> None:
             ("section", feed["section"]),
             ("subscribers", feed["subscribers"]),
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
-            *_standing(feed),
+            *_maintenance(feed),
             ("entries", _entries(feed)),
             *_site(feed["site"]),
             *_push(feed["push"]),
@@ -40,6 +40,7 @@ def explain_feed(feed: Document) -> None:
             *_oddities(feed),
             *_requests(feed),
             ("next fetch", _next_fetch(feed)),
+            ("because", feed["next_fetch_reason"]),
             ("period", duration(feed["period"])),
         ]
     )
@@ -149,7 +150,7 @@ def _answer(feed: Document) -> list[tuple[str, object]]:
     ]
 
 
-def _standing(feed: Document) -> list[tuple[str, object]]:
+def _maintenance(feed: Document) -> list[tuple[str, object]]:
     """What maintenance found, once it has looked at the feed."""
     if not feed["maintained_at"]:
         return []

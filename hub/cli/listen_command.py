@@ -11,10 +11,12 @@ from types import FrameType
 
 import click
 
-from hub.cli import say
+from hub.cli import say, say_in_place
+from hub.cli.feed_watch import FeedWatch, found, how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.receiver import Receiver
 from hub.cli.wording import Failure, json_option, printable
+from hub.runtime.clock import SystemClock
 
 
 @click.command()
@@ -44,7 +46,8 @@ def listen(
 
     Listens on the loopback address, which the hub must be allowed to reach:
     FANFARE_ALLOW_CALLBACK_NETWORKS=127.0.0.0/8 (scripts/run does so). The signature
-    of every delivery is checked, and the subscription ends with the command.
+    of every delivery is checked, and the subscription ends with the command. When the
+    feed is polled next, and what each poll finds, goes to standard error.
     """
     secret = secrets.token_hex(20)
     try:
@@ -56,8 +59,11 @@ def listen(
         subscription = hub.post("/api/subscriptions", {**body, "format": format_})
         _greet(subscription, beside=as_json)
         try:
-            _print_deliveries(receiver, 1 if once else count, as_json=as_json)
+            watch = FeedWatch(hub, subscription["feed_status"], SystemClock())
+            most = 1 if once else count
+            _print_deliveries(receiver, watch, most, as_json=as_json)
         except KeyboardInterrupt:
+            say_in_place("")
             say("unsubscribing", err=as_json)
         finally:
             if not receiver.ended:
@@ -69,20 +75,32 @@ def listen(
 def _greet(subscription: Document, *, beside: bool) -> None:
     callback, topic = subscription["callback"], printable(subscription["topic"])
     say(f"listening at {callback} for {topic}", err=beside)
-    trouble = subscription["feed_status"]["error"]
-    if trouble:
-        say(f"note: the feed is in trouble: {printable(trouble)}", err=True)
+    feed = subscription["feed_status"]
+    if feed["error"]:
+        say(f"note: the feed is failing: {printable(feed['error'])}", err=True)
+    elif feed["state"] != "track":
+        say(f"  {found(feed)}", err=True)
+    for line in filter(None, (next_poll(feed), how_to_poll(feed))):
+        say(f"  {line}", err=True)
 
 
-def _print_deliveries(receiver: Receiver, count: int | None, *, as_json: bool) -> None:
+def _print_deliveries(
+    receiver: Receiver, watch: FeedWatch, count: int | None, *, as_json: bool
+) -> None:
     received = 0
     while not receiver.ended and (count is None or received < count):
         for line in receiver.receive():
             received += line.is_delivery
+            say_in_place("")
             if as_json and line.is_delivery:
                 say(json.dumps(line.document))
             else:
                 say(line.text, err=not line.is_delivery)
+        if event := watch.look():
+            say_in_place("")
+            say(f"{SystemClock().now():%H:%M:%S}  {event}", err=True)
+        say_in_place(watch.countdown())
+    say_in_place("")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from hub.cli import VerbGroup, say
 from hub.cli.delivery_facts import print_attempts
+from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.progress import Progress
 from hub.cli.secret_options import secret_option
@@ -91,9 +92,11 @@ def add(
         f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
         f"  to {printable(found['topic'])}"
     )
-    trouble = found["feed_status"]["error"]
-    if trouble:
-        say(f"  note: the feed is in trouble: {printable(trouble)}", err=True)
+    feed = found["feed_status"]
+    if feed["error"]:
+        say(f"  note: the feed is failing: {printable(feed['error'])}", err=True)
+    for line in filter(None, (next_poll(feed), how_to_poll(feed))):
+        say(f"  {line}")
 
 
 @subscriptions.command(name="list")

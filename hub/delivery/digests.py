@@ -44,7 +44,7 @@ async def read_feed_document(
 
     ``has_unlisted``: also those that are kept out of whatever many can find.
     """
-    standing = await storage.standings.get(feed.id)
+    statistics = await storage.feed_statistics.get(feed.id)
     head = await storage.log.feed_head(feed.id)
     if feed.state is FeedState.TRACK:
         stored = await storage.log.latest_entries(feed.id, count)
@@ -56,7 +56,7 @@ async def read_feed_document(
         Notification(
             topic=topic,
             hub=hub_url,
-            status=shown_status(feed, standing),
+            status=shown_status(feed, statistics),
             feed=unpack(head, Feed) if head else Feed(),
             entries=tuple(unpack(each.body, Entry) for each in stored),
         )

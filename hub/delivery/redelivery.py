@@ -97,12 +97,14 @@ class Redeliveries:
         try:
             reason = await self.send(order.subscription, order.document)
         except Exception:  # one that fails harms no other
-            log.exception("replay_broke", subscription=order.subscription.id)
+            log.exception("redelivery_broke", subscription=order.subscription.id)
             return
         finally:
             self._waiting_bytes -= len(order.document.body)
         if reason:
-            log.info("replay_failed", subscription=order.subscription.id, error=reason)
+            log.info(
+                "redelivery_failed", subscription=order.subscription.id, error=reason
+            )
 
     async def _request(
         self, subscription: Subscription, document: NotificationBody

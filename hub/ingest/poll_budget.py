@@ -75,13 +75,14 @@ class PollBudget:
             self._is_resumed = True
 
     def count(self, feed: StoredFeed, now: datetime) -> None:
-        """Count a poll of a feed, given as it was before. A first fetch does not count.
+        """Count a poll of a feed, given as it was before. A first fetch does not count,
+        nor do those by which a new feed settles in.
 
         The time in which the feed was overdue does not count either: else a hub that
         stood still would make up for it with polls that nobody misses any more.
         """
         last_fetch = feed.polling.last_fetch
-        if last_fetch is None:
+        if last_fetch is None or feed.polling.settling_since is not None:
             return
         self._is_resumed = True
         spending = self._spending or Spending(price=self._outlook.price, at=now)

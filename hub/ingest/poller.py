@@ -20,6 +20,7 @@ from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader
 from hub.ingest.due_queue import Due
 from hub.ingest.entry_sanitizer import Sanitizer
+from hub.ingest.fetch_pipeline import FetchPipeline, draw_jitter
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.manual_fetches import ManualFetches
 from hub.ingest.poll_budget import CommonProfile, PollBudget
@@ -27,7 +28,6 @@ from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.tracker import Tracker
 from hub.ingest.visit_runner import StorageOutage, VisitRunner
 from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
-from hub.ingest.visitor import Visitor, draw_jitter
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
@@ -102,7 +102,7 @@ class Poller:
         self._callers = asyncio.Semaphore(MOST_CALLERS)
         self._outage = StorageOutage(storage)
         self._slots = VisitSlots(concurrency, metrics)
-        visitor = Visitor(
+        pipeline = FetchPipeline(
             feeds=storage.feeds,
             fetcher=fetcher,
             reader=DocumentReader(parser=parser, clock=clock, metrics=metrics),
@@ -135,7 +135,7 @@ class Poller:
         self._runner = VisitRunner(
             schedule=self._schedule,
             manual=self._manual,
-            visitor=visitor,
+            pipeline=pipeline,
             budget=self._budget,
             outage=self._outage,
             slots=self._slots,

@@ -14,11 +14,11 @@ import structlog
 
 from hub.core.fetched import Fetched, Occasion
 from hub.ingest.due_queue import Due
+from hub.ingest.fetch_pipeline import CommittedFetch, FetchPipeline
 from hub.ingest.manual_fetches import ManualFetches
 from hub.ingest.poll_budget import PollBudget
 from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSlots
-from hub.ingest.visitor import Visit, Visitor
 from hub.limits.host_limiter import RequestKind
 from hub.runtime.clock import Clock
 from storage.contract import Storage
@@ -102,7 +102,7 @@ class VisitRunner:
 
     schedule: PollSchedule
     manual: ManualFetches
-    visitor: Visitor
+    pipeline: FetchPipeline
     budget: PollBudget
     outage: StorageOutage
     slots: VisitSlots
@@ -178,7 +178,7 @@ class VisitRunner:
     async def _visit(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
         self.budget.resume(target.feed.polling.price)
         with self.slots.memory.reserve() as share:
-            visit = await self.visitor.visit(target, occasion, slot.asking(), share)
+            visit = await self.pipeline.run(target, occasion, slot.asking(), share)
         self.slow.note(target.feed.id, visit.fetched)
         self.budget.count(target.feed, visit.fetched.at)
         self.manual.learn(target.feed.id, visit.commit.polling)
@@ -210,7 +210,7 @@ class VisitRunner:
         kind = RequestKind.FETCH if is_ping else RequestKind.POLL
         await self.schedule.wait_for_turn(due, kind)
 
-    def _heed(self, visit: Visit) -> None:
+    def _heed(self, visit: CommittedFetch) -> None:
         """Go on by what the visit brought; a host that is throttled, or dead, is left
         alone whole."""
         polling = visit.commit.polling

@@ -228,8 +228,8 @@ class LiveConnection:
     """
 
     __slots__ = (
-        "_catch_up",
         "_replaying",
+        "_replays",
         "_tasks",
         "_waiting",
         "client",
@@ -241,7 +241,7 @@ class LiveConnection:
     def __init__(
         self,
         writer: ClientWriter,
-        catch_up: Replayer,
+        replays: Replayer,
         tasks: asyncio.TaskGroup,
         client: Client = ANONYMOUS_CLIENT,
     ) -> None:
@@ -249,7 +249,7 @@ class LiveConnection:
         self.client = client
         self.furthest = BEFORE_ALL
         self.subscriptions: dict[str, LiveSubscription] = {}
-        self._catch_up = catch_up
+        self._replays = replays
         self._tasks = tasks
         self._waiting: list[LiveSubscription] = []
         self._replaying: asyncio.Task[None] | None = None
@@ -265,7 +265,7 @@ class LiveConnection:
             self.subscriptions[subscription.key.topic] = subscription
             self.furthest = max(self.furthest, subscription.position)
         self._find_followers({each.key.feed_id for each in group})
-        if self._catch_up.is_current(group):
+        if self._replays.is_current(group):
             return
         self._waiting += group
         if self._replaying is None:
@@ -292,7 +292,7 @@ class LiveConnection:
         while self._waiting:
             together = sorted(self._waiting, key=lambda each: turn_of(each.key.topic))
             self._waiting.clear()
-            await self._catch_up.replay(self, together)
+            await self._replays.replay(self, together)
         self._replaying = None
 
     def end(self) -> None:

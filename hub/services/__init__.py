@@ -14,7 +14,7 @@ from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.delivery_reports import DeliveryReportService
-from hub.services.entry_retrieval import ReplayService, RetrievalService
+from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
@@ -46,7 +46,7 @@ __all__ = [
     "PublicService",
     "PublishingService",
     "PushCallbackService",
-    "ReplayService",
+    "RedeliveryService",
     "RetrievalService",
     "SearchService",
     "Services",
@@ -78,7 +78,7 @@ class Services:
     live: LiveService
     retrieval: RetrievalService
     search: SearchService
-    replays: ReplayService
+    redeliveries: RedeliveryService
     superfeedr: SuperfeedrService
     public: PublicService
     publishing: PublishingService

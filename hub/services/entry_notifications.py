@@ -68,7 +68,7 @@ def notify(collected: CollectedEntries) -> Notification:
             Notification(
                 topic=collected.topic,
                 hub=collected.hub,
-                status=shown_status(source.feed, source.standing),
+                status=shown_status(source.feed, source.statistics),
                 feed=_head(source),
                 entries=tuple(entries),
             )
@@ -90,7 +90,7 @@ def notify(collected: CollectedEntries) -> Notification:
 
 def _status_of_all(collected: CollectedEntries) -> Status:
     """When the first of the feeds is fetched next, and when the last one was."""
-    every = [shown_status(each.feed, each.standing) for each in collected.sources]
+    every = [shown_status(each.feed, each.statistics) for each in collected.sources]
     if not every:
         return Status(code=200, http=collected.line)
     return Status(
@@ -117,5 +117,5 @@ def _source(source: EntrySource, topics: Mapping[FeedId, str]) -> Feed:
     return replace(
         head,
         links=(*head.links, Link(href=topic, rel="superfeedr")),
-        status=shown_status(source.feed, source.standing),
+        status=shown_status(source.feed, source.statistics),
     )

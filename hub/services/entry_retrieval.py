@@ -161,7 +161,7 @@ class RetrievalService:
         if reach.matches:
             return track_status(reach.matches[0].at)
         (source,) = await self._storage.entries.sources(reach.feeds)
-        return shown_status(source.feed, source.standing)
+        return shown_status(source.feed, source.statistics)
 
     async def document(
         self, subscription: Subscription, count: int
@@ -397,7 +397,7 @@ class Redelivering(Protocol):
     ) -> bool: ...
 
 
-class ReplayService:
+class RedeliveryService:
     def __init__(
         self,
         storage: Storage,

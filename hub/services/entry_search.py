@@ -162,7 +162,7 @@ def _choose(
             packed = source.head
             heads[stored.feed_id] = unpack(packed, Feed) if packed else Feed()
         entry, head = unpack(stored.body, Entry), heads[stored.feed_id]
-        subject = searched_subject(entry, head, source.feed, source.standing)
+        subject = searched_subject(entry, head, source.feed, source.statistics)
         if query.matches(subject):
             chosen.append(stored)
         if monotonic() >= end:

@@ -13,7 +13,11 @@ from hub.core.status.findings import (
     findings,
     polls_per_entry,
 )
-from hub.core.status.plan_explanation import PlanExplanation, explain_plan
+from hub.core.status.plan_explanation import (
+    PlanExplanation,
+    explain_plan,
+    reason_of,
+)
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
@@ -31,7 +35,8 @@ class FeedReport:
     feed: StoredFeed
     subscribers: int
     plan: Plan
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    reason: str  # why it is fetched next when it is
+    statistics: FeedStatistics | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
     site: SiteFacts | None = None  # of one that is read by many requests
     push: PushFacts | None = None  # of one that names a hub
@@ -74,12 +79,15 @@ class FeedReportService:
         """Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
         push = await self._push(feed_id)
-        related = await self._storage.standings.related(feed_id, SHOWN_RELATED)
+        plan = self._plan(feed, push)
+        is_hinted = push is not None and push.is_hinted
+        related = await self._storage.feed_statistics.related(feed_id, SHOWN_RELATED)
         return FeedReport(
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
-            plan=self._plan(feed, push),
-            standing=await self._storage.standings.get(feed_id),
+            plan=plan,
+            reason=reason_of(feed, plan, is_hinted=is_hinted),
+            statistics=await self._storage.feed_statistics.get(feed_id),
             related=tuple(related),
             site=await self._site(feed),
             push=push,
@@ -95,6 +103,12 @@ class FeedReportService:
         if document is None:
             raise NotFound("raw document of feed", feed_id)
         return document
+
+    async def reason(self, feed: StoredFeed) -> str:
+        """Why a feed is fetched next when it is, or why it is not fetched."""
+        push = await self._push(feed.id)
+        is_hinted = push is not None and push.is_hinted
+        return reason_of(feed, self._plan(feed, push), is_hinted=is_hinted)
 
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""

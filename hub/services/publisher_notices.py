@@ -70,7 +70,7 @@ class HintService:
             return [url]
         else:
             site = site_at(url)
-            ids = await self._storage.standings.of_site(site, MOST_FEEDS_OF_SITE)
+            ids = await self._storage.feed_statistics.of_site(site, MOST_FEEDS_OF_SITE)
         feeds = [await self._storage.feeds.get(each) for each in ids]
         found = [feed.url for feed in feeds if feed is not None]
         has_parts = bool(await self._storage.feeds.parts(url, 1))

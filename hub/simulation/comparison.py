@@ -28,7 +28,7 @@ from hub.simulation.policies import (
     RootOfRate,
     posting_before,
 )
-from hub.simulation.replay import Outcome, replay
+from hub.simulation.policy_run import Outcome, run_policy
 from hub.simulation.traces import Trace, held_back
 
 CLOSE_ENOUGH = 0.004
@@ -68,9 +68,9 @@ class Result:
         return self.delays[min(int(share * len(self.delays)), len(self.delays) - 1)]
 
 
-def replay_all(policy: Policy, knob: float, traces: Sequence[Trace]) -> list[Outcome]:
+def run_on_all(policy: Policy, knob: float, traces: Sequence[Trace]) -> list[Outcome]:
     """One after the other, in this process."""
-    return [replay(trace, policy.begin(trace, knob)) for trace in traces]
+    return [run_policy(trace, policy.begin(trace, knob)) for trace in traces]
 
 
 def policies_for(traces: Sequence[Trace]) -> list[Policy]:
@@ -108,14 +108,14 @@ def compare(
     policies: Iterable[Policy],
     traces: Sequence[Trace],
     budget: float,
-    run: Run = replay_all,
+    run: Run = run_on_all,
 ) -> list[Result]:
     """Each with the knob at which it spends the budget, in polls per feed and day."""
     return [at_budget(policy, traces, budget, run) for policy in policies]
 
 
 def at_budget(
-    policy: Policy, traces: Sequence[Trace], budget: float, run: Run = replay_all
+    policy: Policy, traces: Sequence[Trace], budget: float, run: Run = run_on_all
 ) -> Result:
     """The knob is sought on the scale of logarithms: by secants, within a bracket.
 

@@ -26,7 +26,7 @@ from hub.core.schedule.posting_profile import (
     weekday_of,
     with_posts,
 )
-from hub.simulation.replay import Planning, history
+from hub.simulation.policy_run import Planning, history
 from hub.simulation.traces import Rates, Trace, held_back
 from storage.records import Polling, Posting, Validators
 

@@ -113,7 +113,10 @@ def create_application(
             services.feeds, services.feed_reports, services.lists, services.storage
         ).routes(),
         *SubscriptionRoutes(
-            services.subscriptions, services.tokens, services.storage
+            services.subscriptions,
+            services.feed_reports,
+            services.tokens,
+            services.storage,
         ).routes(),
         *DeliveryRoutes(
             services.storage.deliveries, services.delivery_reports, services.clock

@@ -58,7 +58,7 @@ REST = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crowd:
+class TopicGroup:
     """So many ``topics`` with so many ``subscribers`` each."""
 
     topics: int
@@ -70,10 +70,10 @@ class Scale:
     """``records`` and ``polls`` a second, for so many ``seconds``."""
 
     feeds: int = 10_000
-    small: Crowd = Crowd(topics=800, subscribers=5)
-    others: tuple[Crowd, ...] = (
-        Crowd(topics=150, subscribers=100),
-        Crowd(topics=50, subscribers=1_000),
+    small: TopicGroup = TopicGroup(topics=800, subscribers=5)
+    others: tuple[TopicGroup, ...] = (
+        TopicGroup(topics=150, subscribers=100),
+        TopicGroup(topics=50, subscribers=1_000),
     )
     records: int = 130
     polls: int = 250
@@ -86,8 +86,8 @@ class Scale:
 QUICK = Scale(seconds=15.0, period=8)
 SMALLEST = Scale(
     feeds=100,
-    small=Crowd(topics=8, subscribers=5),
-    others=(Crowd(topics=2, subscribers=100),),
+    small=TopicGroup(topics=8, subscribers=5),
+    others=(TopicGroup(topics=2, subscribers=100),),
     polls=50,
     period=2,
     seconds=1.0,
@@ -134,8 +134,8 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         storage = await open_database(directory / "hub.db", threads=threads)
         stack.push_async_callback(storage.close)
         feeds = {
-            **await _add_crowd(storage, small, scale.small),
-            **await _add_crowds(storage, others, scale.others),
+            **await _add_group(storage, small, scale.small),
+            **await _add_groups(storage, others, scale.others),
         }
         feeds |= await _add_unheard(storage, scale.feeds - len(feeds))
         scene = _Scene(storage=storage, small=small, others=others, feeds=feeds)
@@ -193,24 +193,24 @@ def _made(directory: Path) -> Path:
     return directory
 
 
-async def _add_crowds(
-    storage: Storage, receivers: Receivers, crowds: Sequence[Crowd]
+async def _add_groups(
+    storage: Storage, receivers: Receivers, groups: Sequence[TopicGroup]
 ) -> dict[FeedId, int]:
     added: dict[FeedId, int] = {}
-    for crowd in crowds:
-        added |= await _add_crowd(storage, receivers, crowd)
+    for group in groups:
+        added |= await _add_group(storage, receivers, group)
     return added
 
 
-async def _add_crowd(
-    storage: Storage, receivers: Receivers, crowd: Crowd
+async def _add_group(
+    storage: Storage, receivers: Receivers, group: TopicGroup
 ) -> dict[FeedId, int]:
     added = {}
-    for number in range(crowd.topics):
-        name = f"{crowd.subscribers}-{number}"
-        deliveries = callbacks(receivers.port, name, crowd.subscribers)
+    for number in range(group.topics):
+        name = f"{group.subscribers}-{number}"
+        deliveries = callbacks(receivers.port, name, group.subscribers)
         feed_id = await add_topic(storage, name, deliveries, Format.JSON)
-        added[feed_id] = crowd.subscribers
+        added[feed_id] = group.subscribers
     return added
 
 

@@ -36,7 +36,7 @@ _HEADS = {
 }
 
 
-class Listening(asyncio.Protocol):
+class ListenerConnection(asyncio.Protocol):
     """One connection."""
 
     def __init__(self, counts: Counts, head: bytes) -> None:
@@ -112,7 +112,7 @@ async def _listen(
     loop = asyncio.get_running_loop()
     for _ in range(connections):
         await loop.create_connection(
-            lambda: Listening(counts, head),
+            lambda: ListenerConnection(counts, head),
             "127.0.0.1",
             port,
             local_addr=(source, 0),

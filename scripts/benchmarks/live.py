@@ -63,7 +63,7 @@ TARGET = f"/stream?topic={quote(TOPIC, safe='')}"
 _IDLE_KIB = 40.0
 
 
-class Listening(Protocol):
+class MessageCounter(Protocol):
     """Those who count what has come."""
 
     @property
@@ -185,7 +185,7 @@ async def connected(
 async def speak(
     storage: Storage,
     feeds: Feeds,
-    listeners: Listening,
+    listeners: MessageCounter,
     messages: int,
     connections: int = CONNECTIONS,
 ) -> Sample:

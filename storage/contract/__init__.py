@@ -10,7 +10,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 from __future__ import annotations
 
 from storage.contract.deliveries import DeliveryStore
-from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStore
+from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.operations import Storage
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
@@ -32,6 +32,7 @@ __all__ = [
     "DigestStore",
     "EntryStore",
     "FeedSelectionStore",
+    "FeedStatisticsStore",
     "FeedStore",
     "ListingStore",
     "LogStore",
@@ -41,7 +42,6 @@ __all__ = [
     "PushStore",
     "SearchStore",
     "SiteStore",
-    "StandingStore",
     "Storage",
     "SubscriptionSelectionStore",
     "SubscriptionStore",

@@ -95,8 +95,8 @@ class DeliveryStore(Protocol):
         """Make it due now. Raises `NotFound`."""
         ...
 
-    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
-        """Turn a dead letter into a retry that replays it, due now.
+    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
+        """Turn a dead letter into a retry of it, due now.
 
         Raises `NotFound`, or `StorageBusy` while the subscription is in an
         unfinished chunk or has a retry that stands elsewhere.

@@ -180,14 +180,14 @@ class FeedStore(Protocol):
         ...
 
 
-class StandingStore(Protocol):
-    """A feed is due ten minutes after it was added, then when its standing says."""
+class FeedStatisticsStore(Protocol):
+    """A feed is due ten minutes after it was added, then when its statistics say."""
 
     async def due(self, now: datetime, limit: int) -> list[FeedId]:
         """Feeds that are not removed, the longest due first."""
         ...
 
-    async def save(self, standings: Sequence[FeedStatisticsWrite]) -> None:
+    async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
         """Those of feeds that were purged meanwhile are left out."""
         ...
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from storage.contract.deliveries import DeliveryStore
-from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStore
+from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
 from storage.contract.selections import (
@@ -54,7 +54,7 @@ class Storage(Protocol):
     @property
     def public(self) -> PublicStore: ...
     @property
-    def standings(self) -> StandingStore: ...
+    def feed_statistics(self) -> FeedStatisticsStore: ...
     @property
     def pushes(self) -> PushStore: ...
     @property

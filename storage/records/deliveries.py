@@ -38,7 +38,7 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription that did not answer in time, and its one open retry.
 
     It delivers the records above ``position`` in order, except those in
-    ``(skip_after, skip_to]``, which were delivered before (a replayed dead letter).
+    ``(skip_after, skip_to]``, delivered before (of a dead letter that is retried).
     """
 
     subscription: Subscription

@@ -61,11 +61,12 @@ class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedStatisticsWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """A standing with what it is made of: the feed's ``site`` (host and path of its
-    page, "" if it names none), and the ``places`` (the same) its entries link to."""
+    """Statistics of a feed with what they are made of: its ``site`` (host and path of
+    its page, "" if it names none), and the ``places`` (the same) its entries link
+    to."""
 
     feed_id: FeedId
-    standing: FeedStatistics
+    statistics: FeedStatistics
     site: str
     places: frozenset[str]
     due: datetime  # when the next maintenance is
@@ -226,6 +227,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     period: float = 0.0  # seconds
     last_fetch: datetime | None = None
     last_success: datetime | None = None
+    settling_since: datetime | None = None  # the first success, while it is new
     last_parse: datetime | None = None
     code: int | None = None  # last HTTP status; 0: unreachable; None: never fetched
     message: str = ""  # the status line for people: "Fetched (ring) 200 900 and …"
@@ -364,7 +366,7 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     keeps_body: bool  # some active subscription is sent it
     subscribers: int
     is_error_awaited: bool = False  # by who came when the log had it no more
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    statistics: FeedStatistics | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it

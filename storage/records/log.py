@@ -208,7 +208,7 @@ class EntrySource(msgspec.Struct, frozen=True, kw_only=True):
 
     feed: StoredFeed
     head: bytes | None
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    statistics: FeedStatistics | None = None  # None before the first maintenance
 
 
 # --- search ---

@@ -142,7 +142,7 @@ class ListedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
     subscription: Subscription
     feed: StoredFeed
-    standing: FeedStatistics | None = None  # None before the first maintenance
+    statistics: FeedStatistics | None = None  # None before the first maintenance
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):

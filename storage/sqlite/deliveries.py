@@ -34,7 +34,7 @@ from storage.sqlite.delivery_chunks import (
 )
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import replay
+from storage.sqlite.retries import retry_dead_letter
 from storage.sqlite.rows import (
     ATTEMPT,
     read_attempt,
@@ -145,8 +145,10 @@ class SqliteDeliveries:
         if not await self._writer.submit(unit, is_single=True):
             raise NotFound("retry of subscription", subscription_id)
 
-    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
-        await self._writer.submit(partial(replay, dead_id, to_milliseconds(now)))
+    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
+        await self._writer.submit(
+            partial(retry_dead_letter, dead_id, to_milliseconds(now))
+        )
 
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int

@@ -1,4 +1,4 @@
-"""`storage.contract.StandingStore` on SQLite."""
+"""`storage.contract.FeedStatisticsStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
 
-class SqliteStandings:
+class SqliteFeedStatistics:
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer
         self._readers = readers
@@ -28,8 +28,8 @@ class SqliteStandings:
         )
         return [FeedId(feed_id) for (feed_id,) in rows]
 
-    async def save(self, standings: Sequence[FeedStatisticsWrite]) -> None:
-        encoded = [_encode(each) for each in standings]
+    async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
+        encoded = [_encode(each) for each in feed_statistics]
         await self._writer.submit(partial(_save, encoded))
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
@@ -38,7 +38,7 @@ class SqliteStandings:
             " WHERE feed_id = ?",
             (feed_id,),
         )
-        return None if row is None else read_standing(row)
+        return None if row is None else read_statistics(row)
 
     async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
         row = await self._readers.first(
@@ -75,7 +75,7 @@ class SqliteStandings:
         return [FeedId(feed_id) for (feed_id,) in rows]
 
 
-def read_standing(row: Row) -> FeedStatistics | None:
+def read_statistics(row: Row) -> FeedStatistics | None:
     """From when it was maintained, popularity, porn rank and staleness."""
     maintained_at, popularity, porn_rank, is_stale = row
     if maintained_at is None:
@@ -92,19 +92,19 @@ def _encode(write: FeedStatisticsWrite) -> dict[str, object]:
     return {
         "feed_id": write.feed_id,
         "due": to_milliseconds(write.due),
-        "at": to_milliseconds(write.standing.maintained_at),
-        "popularity": write.standing.popularity,
-        "porn_rank": write.standing.porn_rank,
-        "is_stale": write.standing.is_stale,
+        "at": to_milliseconds(write.statistics.maintained_at),
+        "popularity": write.statistics.popularity,
+        "porn_rank": write.statistics.porn_rank,
+        "is_stale": write.statistics.is_stale,
         "site": write.site,
         "places": msgspec.json.encode(sorted(write.places)).decode(),
     }
 
 
 def _save(
-    standings: Sequence[dict[str, object]], connection: sqlite3.Connection
+    feed_statistics: Sequence[dict[str, object]], connection: sqlite3.Connection
 ) -> None:
-    for each in standings:
+    for each in feed_statistics:
         updated = connection.execute(
             "UPDATE standings SET due = :due, maintained_at = :at,"
             " popularity = :popularity, porn_rank = :porn_rank, is_stale = :is_stale,"

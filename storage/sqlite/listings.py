@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from protocols.urls import normal_url
 from storage.records import AccountId, Bound, ListedSubscription, Listing, ListingSearch
 from storage.secrets import SecretBox
-from storage.sqlite.feed_statistics import read_standing
+from storage.sqlite.feed_statistics import read_statistics
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key, read_feed, read_subscription
 from storage.sqlite.trigrams import quoted, trigrams_of
@@ -48,7 +48,7 @@ class SqliteListings:
         return ListedSubscription(
             subscription=read_subscription(row, self._box),
             feed=read_feed(row[_COLUMNS:]),
-            standing=read_standing(row[-4:]),
+            statistics=read_statistics(row[-4:]),
         )
 
 
@@ -208,7 +208,7 @@ _POLLING = "json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.{}')"
 
 
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
-    """Conditions on numbers of a feed, in its polling state or its standing.
+    """Conditions on numbers of a feed, in its polling state or its statistics.
 
     What is missing there counts as 0.
     """

@@ -18,7 +18,7 @@ from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milli
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
-from storage.sqlite.feed_statistics import SqliteStandings
+from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
 from storage.sqlite.listings import SqliteListings
@@ -66,7 +66,7 @@ class SqliteStorage:
         self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
-        self.standings = SqliteStandings(self._writer, readers)
+        self.feed_statistics = SqliteFeedStatistics(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
         claims = CommitClaims(self._writer, box)
         self.log = SqliteLog(self._writer, readers, epoch, self._head, claims)

@@ -109,7 +109,7 @@ def add_dead_letter(
         )
 
 
-def replay(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
+def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
     """Turn a dead letter, as far as the log still has it, into a retry due now.
 
     Raises `NotFound`, `StorageBusy`.
@@ -163,9 +163,9 @@ def _set_back(
     ).fetchone()
     if retrying is None:
         return False
-    standing, lease_id, skip_to = retrying
-    is_behind = standing >= position and not wanted_range(
-        subscription_id, last, standing, connection
+    reached, lease_id, skip_to = retrying
+    is_behind = reached >= position and not wanted_range(
+        subscription_id, last, reached, connection
     )
     if lease_id or skip_to is not None or not is_behind:
         raise StorageBusy(f"subscription {subscription_id} is catching up elsewhere")
@@ -359,13 +359,13 @@ def give_up(
     ).fetchone()
     if retrying is None:
         is_ours = not given_up.lease_id or lease in closed
-        standing, skipped = 0, (None, None)
+        reached, skipped = 0, (None, None)
     else:
         is_ours = given_up.lease_id == retrying[0] != 0
-        standing, skipped = retrying[1], retrying[2:]
+        reached, skipped = retrying[1], retrying[2:]
     if not is_ours or not _is_active(given_up.subscription_id, connection):
         return RetryFate.LOST
-    last = _keep_undelivered(given_up, standing, skipped, connection)
+    last = _keep_undelivered(given_up, reached, skipped, connection)
     closed.add(lease)
     _close(given_up.subscription_id, last, connection)
     if not given_up.was_untried:
@@ -378,7 +378,7 @@ def give_up(
 
 def _keep_undelivered(
     given_up: NewDeadLetter,
-    standing: int,
+    reached: int,
     skipped: Skipped,
     connection: sqlite3.Connection,
 ) -> int:
@@ -391,7 +391,7 @@ def _keep_undelivered(
     passed = last_passed(subscription_id, connection)
     above = wanted_range(subscription_id, given_up.last, passed, connection, skipped)
     last = above[1] if above else int(given_up.last)
-    first = max(int(given_up.first), standing + 1)
+    first = max(int(given_up.first), reached + 1)
     for part in _around(first, last, skipped, subscription_id, connection):
         at = to_milliseconds(given_up.at)
         add_dead_letter(subscription_id, *part, given_up.reason, at, connection)

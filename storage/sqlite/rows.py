@@ -52,7 +52,7 @@ from storage.sqlite.columns import (
     from_milliseconds_or_none,
     to_milliseconds_or_none,
 )
-from storage.sqlite.feed_statistics import read_standing
+from storage.sqlite.feed_statistics import read_statistics
 from storage.sqlite.readers import Row
 
 _status_decoder = msgspec.json.Decoder(Status)
@@ -407,7 +407,7 @@ def read_posting(polling: bytes) -> Posting:
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
-    whether an error is awaited, the standing and the push.
+    whether an error is awaited, the statistics and the push.
     """
     encrypted = row[11]
     keeps_document, subscribers, seen, slices, inventory = row[15:20]
@@ -421,7 +421,7 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         slices=slices or b"",
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
-        standing=read_standing(row[21:25]),
+        statistics=read_statistics(row[21:25]),
         push=read_push(row[25:]),
     )
 

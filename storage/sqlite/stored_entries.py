@@ -18,7 +18,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
 )
 from storage.sqlite.connection_threads import read_only
-from storage.sqlite.feed_statistics import read_standing
+from storage.sqlite.feed_statistics import read_statistics
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import ENTRY, hash_key, read_entry, read_feed
 
@@ -99,7 +99,7 @@ class SqliteEntries:
         )
         return [
             EntrySource(
-                feed=read_feed(row), head=row[-5], standing=read_standing(row[-4:])
+                feed=read_feed(row), head=row[-5], statistics=read_statistics(row[-4:])
             )
             for row in rows
         ]

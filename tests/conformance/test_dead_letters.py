@@ -252,14 +252,14 @@ async def test_a_retry_may_give_up_two_ranges_at_once(scene: Scene) -> None:
 # --- replaying ---
 
 
-async def test_a_dead_letter_is_replayed_by_a_retry_that_is_due_now(
+async def test_a_dead_letter_becomes_a_retry_that_is_due_now(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
     late = await kill(scene, feed)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
+    await scene.storage.deliveries.retry_dead_letter(range_.id, at(10))
 
     assert await dead(scene) == []
     (retrying,) = await scene.claim_retrying(at(10))
@@ -268,7 +268,7 @@ async def test_a_dead_letter_is_replayed_by_a_retry_that_is_due_now(
     assert (retrying.skip_after, retrying.skip_to) == (None, None)
 
 
-async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
+async def test_a_retried_range_skips_what_was_delivered_since(scene: Scene) -> None:
     feed = await scene.add_feed()
     late = await kill(scene, feed)
     await scene.publish(feed)
@@ -276,7 +276,7 @@ async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
     await scene.publish(feed)  # not split yet: the retry has to deliver it
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
+    await scene.storage.deliveries.retry_dead_letter(range_.id, at(10))
 
     retrying = await scene.storage.deliveries.retrying_subscription(late.id)
     assert retrying is not None
@@ -284,7 +284,7 @@ async def test_a_replay_skips_what_was_delivered_since(scene: Scene) -> None:
     assert await scene.claim() == []
 
 
-async def test_a_replay_that_is_done_leaves_what_was_delivered_since_alone(
+async def test_a_retried_range_that_is_done_leaves_what_was_delivered_since_alone(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -292,7 +292,7 @@ async def test_a_replay_that_is_done_leaves_what_was_delivered_since_alone(
     await scene.publish(feed)
     await scene.deliver()
     (range_,) = await dead(scene)
-    await scene.storage.deliveries.replay_dead_letter(range_.id, at(10))
+    await scene.storage.deliveries.retry_dead_letter(range_.id, at(10))
     (retrying,) = await scene.claim_retrying(at(10))
 
     done = RetryMoved(
@@ -312,7 +312,7 @@ async def test_a_replay_that_is_done_leaves_what_was_delivered_since_alone(
     assert subscription.from_position == 2
 
 
-async def test_a_replay_that_fails_is_buried_without_what_was_delivered_since(
+async def test_a_retried_range_that_fails_is_buried_without_what_was_delivered_since(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
@@ -320,7 +320,7 @@ async def test_a_replay_that_fails_is_buried_without_what_was_delivered_since(
     await scene.publish(feed)
     await scene.deliver()
     (range_,) = await dead(scene)
-    await scene.storage.deliveries.replay_dead_letter(range_.id, START)
+    await scene.storage.deliveries.retry_dead_letter(range_.id, START)
     await scene.publish(feed)
 
     await give_up(scene, late, 3)
@@ -328,7 +328,7 @@ async def test_a_replay_that_fails_is_buried_without_what_was_delivered_since(
     assert await bounds(scene) == [(1, 1), (3, 3)]
 
 
-async def test_an_unknown_range_and_one_of_an_ended_subscription_are_not_replayed(
+async def test_an_unknown_range_and_one_of_an_ended_subscription_are_not_retried(
     scene: Scene,
 ) -> None:
     late = await kill(scene, await scene.add_feed())
@@ -337,12 +337,12 @@ async def test_an_unknown_range_and_one_of_an_ended_subscription_are_not_replaye
 
     for dead_id in (range_.id, 99):
         with pytest.raises(NotFound):
-            await scene.storage.deliveries.replay_dead_letter(dead_id, START)
+            await scene.storage.deliveries.retry_dead_letter(dead_id, START)
 
     assert await dead(scene) == [range_]
 
 
-async def test_a_range_whose_records_were_trimmed_is_kept_but_not_replayed(
+async def test_a_range_whose_records_were_trimmed_is_kept_but_not_retried(
     scene: Scene,
 ) -> None:
     await kill(scene, await scene.add_feed())
@@ -350,12 +350,12 @@ async def test_a_range_whose_records_were_trimmed_is_kept_but_not_replayed(
     (range_,) = await dead(scene)
 
     with pytest.raises(NotFound):
-        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
+        await scene.storage.deliveries.retry_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 
 
-async def test_what_is_left_of_a_range_is_replayed(scene: Scene) -> None:
+async def test_what_is_left_of_a_range_is_retried(scene: Scene) -> None:
     feed = await scene.add_feed()
     late = await scene.subscribe_retrying(feed)
     await scene.publish(feed)
@@ -365,7 +365,7 @@ async def test_what_is_left_of_a_range_is_replayed(scene: Scene) -> None:
     await scene.storage.log.trim(one, START, 9)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.replay_dead_letter(range_.id, START)
+    await scene.storage.deliveries.retry_dead_letter(range_.id, START)
 
     assert await bounds(scene) == [(1, 1)]
     retrying = await scene.storage.deliveries.retrying_subscription(late.id)
@@ -383,7 +383,7 @@ async def test_a_subscription_in_an_unfinished_chunk_is_not_set_back(
     (range_,) = await dead(scene)
 
     with pytest.raises(StorageBusy):
-        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
+        await scene.storage.deliveries.retry_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 
@@ -397,7 +397,7 @@ async def test_a_retry_right_behind_the_range_is_set_back(scene: Scene) -> None:
     await scene.fail(chunk, late)
     (range_,) = await dead(scene)
 
-    await scene.storage.deliveries.replay_dead_letter(range_.id, at(20))
+    await scene.storage.deliveries.retry_dead_letter(range_.id, at(20))
 
     retrying = await scene.storage.deliveries.retrying_subscription(late.id)
     assert retrying is not None
@@ -420,7 +420,7 @@ async def test_a_retry_that_stands_elsewhere_or_is_at_work_is_not_set_back(
     (range_,) = await dead(scene)
 
     with pytest.raises(StorageBusy):
-        await scene.storage.deliveries.replay_dead_letter(range_.id, START)
+        await scene.storage.deliveries.retry_dead_letter(range_.id, START)
 
     assert await dead(scene) == [range_]
 

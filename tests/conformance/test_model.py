@@ -409,10 +409,10 @@ class Comparison(RuleBasedStateMachine):
         )
 
     @rule(data=st.data())
-    def replay_dead_letter(self, data: st.DataObject) -> None:
+    def retry_dead_letter(self, data: st.DataObject) -> None:
         dead = self._runner.run(self._model.deliveries.dead_letters(after=0, limit=9))
         each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
-        self._do(lambda storage: storage.deliveries.replay_dead_letter(each, self._now))
+        self._do(lambda storage: storage.deliveries.retry_dead_letter(each, self._now))
 
     @rule(each=SUBSCRIPTIONS)
     def retry_now(self, each: int) -> None:

@@ -328,7 +328,7 @@ async def test_a_dead_letter_that_is_replayed_is_caught_up_with(scene: Scene) ->
     await scene.flush(when=at(10), given_up=(lost,))
     assert (await condition_of(scene, late)).health is SubscriptionHealth.OK
     (dead,) = await scene.storage.deliveries.dead_letters(after=0, limit=9)
-    await scene.storage.deliveries.replay_dead_letter(dead.id, at(20))
+    await scene.storage.deliveries.retry_dead_letter(dead.id, at(20))
     slow = await condition_of(scene, late)
     assert (slow.health, slow.since) == (SubscriptionHealth.SLOW, at(20))
 

@@ -40,7 +40,8 @@ async def test_a_feed_from_its_adding_to_its_removal(session: Session) -> None:
 
     added = await session.type("feeds", "add", url)
     assert (added.code, added.err) == (0, "")
-    assert f"added  {url}  (feed 1)\n  Feed 1: 1 entry; asked again 20" in added.out
+    assert f"added  {url}  (feed 1)\n  Feed 1: 1 entry\n  next poll 20" in added.out
+    assert "it is new: polled " in added.out
 
     listed = await session.type("feeds", "list", "--json")
     assert [each["url"] for each in json.loads(listed.out)] == [url]
@@ -140,7 +141,7 @@ async def test_a_feed_in_trouble_is_named_with_its_trouble_and_stays(
     assert "(feed 1)\n  trouble: " in added.err
     for word in words:
         assert word in added.err
-    assert "asked again" in added.err
+    assert "next poll 20" in added.err
     listed = await session.type("feeds", "list", "--json")
     assert len(json.loads(listed.out)) == 1
 

@@ -73,7 +73,7 @@ async def test_what_is_pushed_is_told_without_a_poll_and_makes_polls_rare(
     await scene.api.fetch(feed_id)
     plan = await scene.api.request("GET", f"/api/feeds/{feed_id}/plan")
     assert plan["period"] == 86_400.0
-    assert "its hub pushes what is new" in str(plan["sentence"])
+    assert "its hub pushes new entries" in str(plan["sentence"])
     assert (await scene.push_of(feed_id))["missed"] == 0
     found = (await scene.api.request("GET", "/api/findings?kind=pushed&limit=1000"))[
         "feeds"

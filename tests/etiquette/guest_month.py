@@ -39,6 +39,9 @@ from tests.support.open_hub import InlineParser
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0
 """Seconds after which a server that failed may be tried again: "5 min * 2^n"."""
+SETTLING = timedelta(minutes=20)
+"""After the first good answer; until then a feed is new, and polled sooner."""
+SETTLING_FLOOR = 60.0
 MOST_SILENCES = 40
 """Requests in a row to a host that does not answer, by all of its feeds, in four days:
 each feed's own back-off would make it a hundred."""
@@ -184,9 +187,14 @@ def _score_times(result: Score, site: Site, requests: Sequence[Request]) -> None
     for each in final:
         by_path[each.request.path].append(each)
     for asked in by_path.values():
+        good = [each.at for each in asked if each.answer.status == 200]
+        settled = min(good, default=END) + SETTLING
         for before, after in pairwise(asked):
             gap = (after.at - before.at).total_seconds()
-            result.early += gap < (REPAIRING if _fails(before) else site.floor)
+            floor = REPAIRING if _fails(before) else site.floor
+            if after.at <= settled and not site.asks_for_floor:
+                floor = min(floor, SETTLING_FLOOR)
+            result.early += gap < floor
             result.stale += gap < _freshness(before.answer)
     gone = sum(each.answer.status == 410 for each in first)
     result.hammering += max(0, len(requests) - site.most_requests)

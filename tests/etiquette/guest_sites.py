@@ -65,13 +65,15 @@ class Manners:
 @dataclass
 class Site:
     """``floor`` is the least seconds that may lie between two requests to it, whatever
-    it says in its answers; ``paths`` are all that may be asked for."""
+    it says in its answers; ``paths`` are all that may be asked for. A floor that its
+    document asks for holds from the first request on."""
 
     host: str
     kind: str
     manners: Manners = field(default_factory=Manners)
     posts_a_day: float = 0.5
     floor: float = 900.0
+    asks_for_floor: bool = False
     quiet_hours: tuple[int, ...] = ()  # skipHours
     quiet_days: tuple[int, ...] = ()  # skipDays, Monday 0
     path: str = PATH
@@ -334,6 +336,7 @@ _CACHING = (
         Manners(document="<ttl>60</ttl>"),
         posts_a_day=0.02,  # where there is more to see, it is heeded less
         floor=HOUR,
+        asks_for_floor=True,
     ),
     Site(
         "asleep",

@@ -36,7 +36,7 @@ ASKING = {
     },
     # feeds and topics
     "hub.ingest.fetcher": {"a redirect of a feed"},
-    "hub.ingest.visitor": {"a feed that is added", "a topic that is pinged"},
+    "hub.ingest.fetch_pipeline": {"a feed that is added", "a topic that is pinged"},
     "hub.sites.feed_finder": {"a page that is looked at", "a feed that a page names"},
     "hub.ingest.polite_fetchers": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
     "hub.websub.topic_admission": {"a topic of the open hub"},

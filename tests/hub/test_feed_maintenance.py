@@ -67,7 +67,7 @@ async def test_feeds_are_maintained_once_a_day(
     clock.advance(24 * 3_600)
     assert await keeper.round() == 1
 
-    found = await storage.standings.get(feed_id)
+    found = await storage.feed_statistics.get(feed_id)
     assert found is not None
     assert (found.maintained_at, found.porn_rank) == (clock.now(), 1.0)
 
@@ -87,12 +87,12 @@ async def test_subscribers_and_links_of_public_feeds_make_popular(
     clock.advance(24 * 3_600)
     await keeper.round()
 
-    ranks = [await storage.standings.get(each) for each in (linking, popular)]
+    ranks = [await storage.feed_statistics.get(each) for each in (linking, popular)]
     assert [each and each.popularity for each in ranks] == [0.0, 1.1]
     assert [each and each.porn_rank for each in ranks] == [None, None]
 
 
-async def test_a_feed_without_document_has_a_standing_all_the_same(
+async def test_a_feed_without_document_has_statistics_all_the_same(
     storage: Storage, clock: ManualClock
 ) -> None:
     long_ago = clock.now() - timedelta(days=5)
@@ -100,7 +100,7 @@ async def test_a_feed_without_document_has_a_standing_all_the_same(
 
     await Maintenance(storage, clock, WORDS).round()
 
-    assert await storage.standings.get(feed.id) == FeedStatistics(
+    assert await storage.feed_statistics.get(feed.id) == FeedStatistics(
         maintained_at=clock.now(), is_stale=True
     )
 
@@ -139,10 +139,10 @@ async def test_one_that_cannot_be_looked_at_keeps_no_other_waiting(
         ("maintenance_failed", odd)
     ]
     assert lines[0]["exc_info"] is True
-    found = await storage.standings.get(odd)
+    found = await storage.feed_statistics.get(odd)
     assert found is not None
     assert found.porn_rank == (1.0 if is_known else None)
-    assert all([await storage.standings.get(each) for each in others])
+    assert all([await storage.feed_statistics.get(each) for each in others])
     assert await keeper.round() == 0
 
 
@@ -151,7 +151,7 @@ async def test_a_database_in_trouble_ends_the_round(
 ) -> None:
     await a_feed_of(storage, clock, "a")
     troubled = SimpleNamespace(
-        standings=storage.standings, feeds=Unreadable(), log=storage.log
+        feed_statistics=storage.feed_statistics, feeds=Unreadable(), log=storage.log
     )
 
     with pytest.raises(StorageError):
@@ -173,6 +173,6 @@ class Slow:
 async def test_a_feed_that_is_purged_meanwhile_is_passed_over(
     storage: Storage, clock: ManualClock
 ) -> None:
-    meanwhile = SimpleNamespace(feeds=storage.feeds, standings=Slow())
+    meanwhile = SimpleNamespace(feeds=storage.feeds, feed_statistics=Slow())
 
     assert await Maintenance(cast("Storage", meanwhile), clock, None).round() == 0

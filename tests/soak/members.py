@@ -19,7 +19,7 @@ import aiohttp
 NOTHING_STORED = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-class FeedStatistics(StrEnum):
+class Membership(StrEnum):
     IN = "in"
     OUT = "out"
     UNKNOWN = "unknown"
@@ -32,15 +32,15 @@ class Member:
 
     callback: str
     id: int = 0
-    standing: FeedStatistics = FeedStatistics.OUT
+    membership: Membership = Membership.OUT
     since: float = 0.0
     refused: int = 0
 
     @contextmanager
-    def becoming(self, standing: FeedStatistics) -> Iterator[None]:
+    def becoming(self, membership: Membership) -> Iterator[None]:
         """While the hub is asked for it; an answer of 503 leaves all as it was."""
-        before = self.standing
-        self._settle(FeedStatistics.UNKNOWN)
+        before = self.membership
+        self._settle(Membership.UNKNOWN)
         try:
             yield
         except aiohttp.ClientResponseError as error:
@@ -48,23 +48,23 @@ class Member:
                 self.refused += 1
                 self._settle(before)
             raise
-        self._settle(standing)
+        self._settle(membership)
 
     def look(self, listed: Mapping[str, int]) -> str:
         """What is wrong with what the hub lists; "" for what was not known."""
-        found = FeedStatistics.IN if self.callback in listed else FeedStatistics.OUT
-        expected, self.id = self.standing, listed.get(self.callback, self.id)
+        found = Membership.IN if self.callback in listed else Membership.OUT
+        expected, self.id = self.membership, listed.get(self.callback, self.id)
         if found is not expected:
             self._settle(found)
-        if expected in (found, FeedStatistics.UNKNOWN):
+        if expected in (found, Membership.UNKNOWN):
             return ""
         return (
             f"{self.callback} is {found} the hub's list, but was {expected} by its last"
             f" answer ({self.refused} were 503)"
         )
 
-    def _settle(self, standing: FeedStatistics) -> None:
-        self.standing, self.since = standing, monotonic()
+    def _settle(self, membership: Membership) -> None:
+        self.membership, self.since = membership, monotonic()
 
 
 @dataclass(slots=True)
@@ -81,15 +81,15 @@ class Members:
     @property
     def subscribed(self) -> int:
         """How many; raises `AssertionError` while that is not known."""
-        standings = [each.standing for each in self.all.values()]
-        assert FeedStatistics.UNKNOWN not in standings
-        return standings.count(FeedStatistics.IN)
+        memberships = [each.membership for each in self.all.values()]
+        assert Membership.UNKNOWN not in memberships
+        return memberships.count(Membership.IN)
 
     def look(self, listed: Mapping[str, int]) -> Iterator[str]:
         """What is wrong with the hub's list: callbacks and ids of its subscriptions."""
         for callback in listed.keys() - self.all.keys():
             yield f"{callback} is subscribed, and nobody asked for it"
         for member in self.all.values():
-            self.looked_up += member.standing is FeedStatistics.UNKNOWN
+            self.looked_up += member.membership is Membership.UNKNOWN
             if complaint := member.look(listed):
                 yield complaint

@@ -11,7 +11,7 @@ from time import monotonic
 
 from tests.simulation.listeners import Listener
 from tests.soak.hostile import HOSTILE
-from tests.soak.members import FeedStatistics, Member, Members
+from tests.soak.members import Member, Members, Membership
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import moody
 from tests.support.http_server import ServerAnswer, ServerRequest
@@ -64,7 +64,7 @@ class Subscribed:
 
     def be_owed(self) -> None:
         """All that is published from now on, or from when it came; or nothing."""
-        one, is_in = self.subscriber, self.member.standing is FeedStatistics.IN
+        one, is_in = self.subscriber, self.member.membership is Membership.IN
         one.has_left = not is_in
         if is_in and one.first == _NOT_KNOWN:
             one.first = self.feed.count + 1
@@ -113,7 +113,7 @@ class Population:
                 self._receiver.script(f"/{name}", *HOSTILE[name])
                 member = self.members.add(self._receiver.url(f"/{name}"))
                 topic = self._publisher.url(feed)
-                with member.becoming(FeedStatistics.IN):
+                with member.becoming(Membership.IN):
                     member.id = await api.subscribe(
                         callback=member.callback, topic=topic
                     )
@@ -135,9 +135,7 @@ class Population:
         share = CHURN * min(now - self._churned_at, 1.0)
         self._churned_at = now
         there = [
-            each
-            for each in self.subscribed
-            if each.member.standing is FeedStatistics.IN
+            each for each in self.subscribed if each.member.membership is Membership.IN
         ]
         if self._random.random() < share * len(there):
             one = self._random.choice(there)
@@ -170,7 +168,7 @@ class Population:
             yield from reader.judge(self.feeds[reader.listener.feed - 1][1].count)
         for each in self.subscribed:
             last = max((it.started for it in each.subscriber.receipts), default=0.0)
-            is_out = each.member.standing is FeedStatistics.OUT
+            is_out = each.member.membership is Membership.OUT
             if is_out and last > each.member.since + LATE:
                 yield f"{each.subscriber.name} was long out of it when it got more"
 
@@ -190,7 +188,7 @@ class Population:
         member = self.members.add(subscriber.callback)
         one = Subscribed(subscriber, feed, index, member)
         self.subscribed.append(one)
-        with member.becoming(FeedStatistics.IN):
+        with member.becoming(Membership.IN):
             member.id = await api.subscribe(
                 callback=subscriber.callback,
                 topic=topic,
@@ -228,5 +226,5 @@ class Population:
 
 
 async def _end(api: HubApi, member: Member) -> None:
-    with member.becoming(FeedStatistics.OUT):
+    with member.becoming(Membership.OUT):
         await api.request("DELETE", f"/api/subscriptions/{member.id}?tell=false")

@@ -7,9 +7,9 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from tests.soak.members import FeedStatistics, Member, Members
+from tests.soak.members import Member, Members, Membership
 
-IN, OUT, UNKNOWN = FeedStatistics.IN, FeedStatistics.OUT, FeedStatistics.UNKNOWN
+IN, OUT, UNKNOWN = Membership.IN, Membership.OUT, Membership.UNKNOWN
 LISTED = {"a": 7}
 
 
@@ -19,9 +19,7 @@ def answered(status: int) -> aiohttp.ClientResponseError:
     return aiohttp.ClientResponseError(asked, (), status=status)
 
 
-def ask(
-    member: Member, wanted: FeedStatistics, error: BaseException | None = None
-) -> None:
+def ask(member: Member, wanted: Membership, error: BaseException | None = None) -> None:
     with member.becoming(wanted):
         if error is not None:
             raise error
@@ -29,14 +27,14 @@ def ask(
 
 @pytest.mark.parametrize(("before", "wanted"), [(OUT, IN), (IN, OUT)])
 def test_what_the_hub_acknowledged_or_refused_is_known(
-    before: FeedStatistics, wanted: FeedStatistics
+    before: Membership, wanted: Membership
 ) -> None:
-    member = Member("a", standing=before)
+    member = Member("a", membership=before)
     with pytest.raises(aiohttp.ClientResponseError):
         ask(member, wanted, answered(503))
-    assert member.standing is before
+    assert member.membership is before
     ask(member, wanted)
-    assert member.standing is wanted
+    assert member.membership is wanted
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ def test_what_it_did_not_answer_is_looked_up_once_and_holds_from_then_on(
     members = Members()
     with pytest.raises(type(error)):
         ask(members.add("a"), IN, error)
-    assert members.all["a"].standing is UNKNOWN
+    assert members.all["a"].membership is UNKNOWN
 
     assert not list(members.look(listed))
     assert (members.subscribed, members.looked_up) == (len(listed), 1)
@@ -65,16 +63,16 @@ def test_what_it_did_not_answer_is_looked_up_once_and_holds_from_then_on(
 
 
 @pytest.mark.parametrize(
-    ("standing", "listed"), [(OUT, LISTED), (IN, {}), (OUT, {"b": 1})]
+    ("membership", "listed"), [(OUT, LISTED), (IN, {}), (OUT, {"b": 1})]
 )
 def test_a_list_that_is_not_what_was_answered_is_a_broken_promise(
-    standing: FeedStatistics, listed: dict[str, int]
+    membership: Membership, listed: dict[str, int]
 ) -> None:
-    members = Members({"a": Member("a", standing=standing)})
+    members = Members({"a": Member("a", membership=membership)})
     assert len(list(members.look(listed))) == 1
 
 
 def test_the_id_of_one_that_was_never_answered_comes_from_the_list() -> None:
-    members = Members({"a": Member("a", standing=UNKNOWN)})
+    members = Members({"a": Member("a", membership=UNKNOWN)})
     assert not list(members.look(LISTED))
     assert members.all["a"].id == 7

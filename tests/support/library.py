@@ -127,15 +127,15 @@ class Library:
         login = FeedChange(credentials=Credentials(username="u"))
         await self.hub.storage.feeds.edit(self.feeds[name], login, "", START)
 
-    async def maintain(self, name: str, standing: FeedStatistics) -> None:
+    async def maintain(self, name: str, statistics: FeedStatistics) -> None:
         write = FeedStatisticsWrite(
             feed_id=self.feeds[name],
-            standing=standing,
+            statistics=statistics,
             site="",
             places=frozenset(),
             due=START + timedelta(days=9),
         )
-        await self.hub.storage.standings.save([write])
+        await self.hub.storage.feed_statistics.save([write])
 
     async def _commit(
         self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()

@@ -69,4 +69,4 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Status:
         """With the feed's title as it is known unless it is given."""
         known = self.target.feed.title if title is None else title
-        return status_of(polling, next_fetch, known, self.target.standing)
+        return status_of(polling, next_fetch, known, self.target.statistics)

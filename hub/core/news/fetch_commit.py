@@ -36,6 +36,7 @@ from hub.core.schedule.next_request import (
     next_validators,
     retry_after,
 )
+from hub.core.schedule.poll_period import is_settled
 from hub.core.schedule.posting_profile import velocity
 from hub.core.status.feed_health import condition_after
 from hub.core.status.feed_status import failure_line, success_line
@@ -103,6 +104,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
         before,
         last_fetch=fetched.at,
         last_success=fetched.at,
+        settling_since=_settling_since(before, fetched.at),
         last_parse=fetched.at,
         code=fetched.status,
         error="",
@@ -127,11 +129,16 @@ def succeeded(decision: Decision, new: int) -> Polling:
     )
 
 
+def _settling_since(before: Polling, at: datetime) -> datetime | None:
+    since = at if before.last_success is None else before.settling_since
+    return None if since is None or is_settled(since, at) else since
+
+
 def _maintained_at(decision: Decision) -> datetime:
     """The last maintenance; the first fetch counts as one: clients want a time."""
-    standing = decision.target.standing
-    if standing is not None:
-        return standing.maintained_at
+    statistics = decision.target.statistics
+    if statistics is not None:
+        return statistics.maintained_at
     return decision.polling.last_maintenance_at or decision.fetched.at
 
 

@@ -40,17 +40,17 @@ EVERYWHERE = PlaceTerm("any")
 
 
 def searched_subject(
-    entry: Entry, head: Feed, feed: StoredFeed, standing: FeedStatistics | None = None
+    entry: Entry, head: Feed, feed: StoredFeed, statistics: FeedStatistics | None = None
 ) -> Subject:
-    """As track queries see it, and its authors' names as well; ``standing`` is the
+    """As track queries see it, and its authors' names as well; ``statistics`` is the
     feed's, None before its first maintenance."""
     names = tuple(Category(term=author.name) for author in entry.authors)
     return subject_of(
         replace(entry, categories=entry.categories + names),
         head,
         feed_url=feed.url,
-        popularity=standing.popularity if standing else 0.0,
-        porn_rank=(standing.porn_rank or 0.0) if standing else 0.0,
+        popularity=statistics.popularity if statistics else 0.0,
+        porn_rank=(statistics.porn_rank or 0.0) if statistics else 0.0,
         bozo_rank=feed.polling.bozo_rank,
     )
 

@@ -12,18 +12,22 @@ post. What a server says (Retry-After, Cache-Control, Expires) is never undercut
 document says (ttl, sy:updatePeriod, skipHours, skipDays) is a wish that the feed's own
 posting may contradict. A feed in error is left alone for as long as its server's answer
 asks.
+
+A new feed settles in: it is polled 1, 5 and 15 minutes after its first good answer,
+whatever its period. That shows whether its server answers 304, and whoever has just
+added it need not wait long.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import log2
+from math import inf, log2
 
 import msgspec
 
 from hub.core.schedule.forecast import Forecast, foresee, room_of, seconds_until
-from hub.core.schedule.posting_profile import Prior, prior_of
+from hub.core.schedule.posting_profile import Prior, burst_of, prior_of
 from protocols.model import Hints
 from storage.records import Polling
 
@@ -58,6 +62,13 @@ BACKUP_FACTOR = 12
 
 RESOURCE_FLOOR = 300.0
 """Seconds between two polls of what is no feed, at least."""
+
+SETTLING = (60.0, 300.0, 900.0)
+"""Seconds after its first good answer at which a new feed is polled, at the latest."""
+SETTLING_BUSY = 60.0
+"""Seconds between two polls of a new feed that posts these very minutes."""
+JUST_POSTED = 0.9
+"""The burst of a feed whose last post is at most twelve minutes old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +157,8 @@ def plan(
     )
     wanted = _wanted(polling, forecast, subscribers, rules, planning_context, terms)
     floor = _floor(polling, rules, habit, rate, terms)
-    least = max(floor, _wished(polling, wanted, terms), rules.min_period)
+    wished = _wished(polling, wanted, terms)
+    least = max(floor, wished, rules.min_period)
     period = min(max(wanted, least), rules.max_period)
     if is_pushed:
         period = _backup(period, rules, terms)
@@ -155,6 +167,9 @@ def plan(
     if polling.failures:
         pause = backoff(polling.code or 0, polling.failures, period)
         period, wait = _paused(pause, rules, jitter, terms)
+    elif polling.settling_since is not None and not is_pushed:
+        settling = max(wished, _settling_in(polling, rules, now, terms))
+        wait = min(wait, settling + min(JITTER * settling, spread) * (1 + jitter) / 2)
     terms.append(_seconds("period", period, "between two polls, before jitter"))
     earliest = _after_server_floors(polling, rules, now, now + _span(wait), terms)
     next_fetch = after_skipped(polling.hints, earliest)
@@ -291,6 +306,30 @@ def _paused(
     wait = pause.shortest + spread * share
     terms.append(_seconds("backoff", pause.longest, pause.why))
     return max(pause.longest, rules.min_period), max(wait, rules.min_period)
+
+
+def is_settled(since: datetime, at: datetime) -> bool:
+    """Whether a feed whose first good answer came ``since`` then is new no more."""
+    return (at - since).total_seconds() >= SETTLING[-1]
+
+
+def _settling_in(
+    polling: Polling, rules: PollingRules, now: datetime, terms: list[_Noted]
+) -> float:
+    """The longest wait of a feed that is new."""
+    age = (now - (polling.settling_since or now)).total_seconds()
+    if not (steps := [step for step in SETTLING if step > age]):
+        return inf
+    wait, note = steps[0] - age, "polled 1, 5 and 15 minutes after its first fetch"
+    if wait > SETTLING_BUSY and burst_of(polling.posting, now) >= JUST_POSTED:
+        wait, note = (
+            SETTLING_BUSY,
+            "polled every minute at first, as it has just posted",
+        )
+    least = RESOURCE_FLOOR if polling.is_resource else SETTLING_BUSY
+    wait = min(max(wait, least, rules.min_period), rules.max_period)
+    terms.append(_seconds("settling", wait, note))
+    return wait
 
 
 def _after_server_floors(

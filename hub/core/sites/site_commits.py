@@ -285,6 +285,7 @@ def _end_of_visit(
     front = decision.fetched
     polling = replace(
         succeeded(decision, 0),
+        settling_since=None,  # its visits take many requests each
         body_error="",
         dropped=0,
         problems=tuple(each[:LONGEST_PROBLEM] for each in ended.problems)[

@@ -56,7 +56,7 @@ def status_of(
     polling: Polling,
     next_fetch: datetime,
     title: str,
-    standing: FeedStatistics | None = None,
+    statistics: FeedStatistics | None = None,
 ) -> Status:
     """The status after a fetch, as it is logged: docs/status.md."""
     return Status(
@@ -69,23 +69,23 @@ def status_of(
         last_maintenance_at=polling.last_maintenance_at,
         entries_count_since_last_maintenance=polling.entries_since_maintenance,
         velocity=polling.velocity,
-        popularity=standing.popularity if standing else None,
-        porn_rank=standing.porn_rank if standing else None,
+        popularity=statistics.popularity if statistics else None,
+        porn_rank=statistics.porn_rank if statistics else None,
         bozo_rank=polling.bozo_rank,
         generated_ids=polling.generated_ids,
         title=title,
     )
 
 
-def shown_status(feed: StoredFeed, standing: FeedStatistics | None) -> Status:
-    """As of the last fetch; ``standing`` None: it was not maintained yet.
+def shown_status(feed: StoredFeed, statistics: FeedStatistics | None) -> Status:
+    """As of the last fetch; ``statistics`` None: it was not maintained yet.
 
     Clients break where a time is missing: of what has not happened it is that when
     the feed was added.
     """
     if feed.state is FeedState.TRACK:
         return track_status(feed.created_at)
-    status = status_of(feed.polling, feed.next_fetch, feed.title, standing)
+    status = status_of(feed.polling, feed.next_fetch, feed.title, statistics)
     return replace(
         status,
         last_fetch=status.last_fetch or feed.created_at,

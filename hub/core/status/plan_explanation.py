@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hub.core.durations import duration
@@ -12,22 +13,26 @@ from storage.records import FeedState, StoredFeed
 HOURS_A_WEEK = 168
 _MONDAY = 4 * 86_400.0  # the first one after 1970 began
 _HOUR = 3_600.0
-_WAITS = ("pushed", "wanted", "floor", "ttl", "sy:updatePeriod")
+_PLANNED = ("pushed", "wanted", "floor")
+_WISHES = ("ttl", "sy:updatePeriod")
+_DEMANDS = ("fresh", "retry after")
+_HINTS = (*_WISHES, *_DEMANDS, "skip")
 _HABITS = ("hours", "weekdays", "minutes")
-_HINTS = ("ttl", "sy:updatePeriod", "fresh", "retry after", "skip")
 _REASONS = {
-    "pushed": "its hub pushes what is new, and it is asked every {span} in case that"
+    "settling": "it is new: {note}",
+    "pushed": "its hub pushes new entries, and it is polled every {span} in case that"
     " fails",
-    "floor": "it is asked every {span} at most ({note})",
-    "ttl": "it wishes to be asked every {span} at most (ttl)",
-    "sy:updatePeriod": "it wishes to be asked every {span} at most (sy:updatePeriod)",
-    "fresh": "its server said that the answer is good for {span} (max-age or Expires)",
-    "retry after": "its server wants no request for {span} (Retry-After)",
-    "backoff": "it is in trouble, and left alone for up to {span} ({note})",
-    "skip": "it wishes not to be asked for {span} more (skipHours and skipDays)",
+    "floor": "it is polled at most every {span} ({note})",
+    "ttl": "it asks to be polled at most every {span} (ttl)",
+    "sy:updatePeriod": "it asks to be polled at most every {span} (sy:updatePeriod)",
+    "fresh": "its server declared the answer fresh for {span} (max-age or Expires)",
+    "retry after": "its server asks for no request within {span} (Retry-After)",
+    "backoff": "it is failing; the next try is within {span} ({note})",
+    "skip": "it asks not to be polled for another {span} (skipHours and skipDays)",
 }
 """Of the terms that may decide; where none of these does, the price did."""
-_HINTED = "its hub told of news, but not in a way that could be believed or read"
+_HINTED = "its hub announced news that it did not push in a form that can be verified"
+_NOT_FETCHED = "it was not fetched yet"
 _NOT_POLLED = {
     FeedState.PAUSED: "it is paused",
     FeedState.GONE: "it answered 410",
@@ -45,6 +50,7 @@ class PlanExplanation:
     ignored."""
 
     sentence: str
+    reason: str  # the part of it that says why
     rate: float  # λ, entries a day
     rate_now: float
     price: float  # entry-seconds
@@ -62,10 +68,10 @@ def explain_plan(
     terms = {term.name: term for term in plan.terms}
     profile = plan.forecast.profile
     hours = (_MONDAY + _HOUR * hour for hour in range(HOURS_A_WEEK))
+    reason = reason_of(feed, plan, is_hinted=is_hinted)
     return PlanExplanation(
-        sentence=_sentence(
-            feed, terms, is_hinted=is_hinted and feed.next_fetch < plan.next_fetch
-        ),
+        sentence=_sentence(feed, reason),
+        reason=reason,
         rate=terms["rate"].value,
         rate_now=terms["rate now"].value,
         price=terms["price"].value,
@@ -86,30 +92,50 @@ def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
     return (*terms[:behind], *told, *terms[behind:])
 
 
-def _sentence(feed: StoredFeed, terms: dict[str, Term], *, is_hinted: bool) -> str:
+def reason_of(feed: StoredFeed, plan: Plan, *, is_hinted: bool = False) -> str:
+    """Why a feed is fetched next when it is, or why it is not: words that go on after
+    "because"."""
     if feed.state in _NOT_POLLED:
-        return f"no next fetch because {_NOT_POLLED[feed.state]}"
-    why = _HINTED if is_hinted else _why(terms)
-    return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {why}"
+        return _NOT_POLLED[feed.state]
+    if feed.polling.last_fetch is None:
+        return _NOT_FETCHED
+    if is_hinted and feed.next_fetch < plan.next_fetch:
+        return _HINTED
+    return _why({term.name: term for term in plan.terms})
+
+
+def _sentence(feed: StoredFeed, reason: str) -> str:
+    if feed.state in _NOT_POLLED:
+        return f"no next fetch because {reason}"
+    return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {reason}"
 
 
 def _why(terms: dict[str, Term]) -> str:
     """What decided: the end of skipped hours, or else the longest of all waits."""
-    own = ("backoff",) if "backoff" in terms else _WAITS
-    counting = [
-        terms[name]
-        for name in ("fresh", "retry after", *own)
-        if _counts(terms.get(name))
-    ]
-    decisive = terms.get("skip") or max(counting, key=lambda term: term.value)
+    decisive = terms.get("skip") or _longest(terms)
     span = duration(decisive.value)
     if decisive.name in _REASONS:
         return _REASONS[decisive.name].format(span=span, note=decisive.note)
     return (
-        f"{span} of waiting, at {terms['rate now'].value:.3g}"
-        " entries a day expected now, is worth a poll at the price of"
-        f" {terms['price'].value:.3g} entry-seconds"
+        f"{terms['rate now'].value:.3g} entries a day are expected now, which the"
+        f" poll budget answers by a poll every {span}"
     )
+
+
+def _longest(terms: dict[str, Term]) -> Term:
+    """Of what the hub plans itself, and of what the feed and its server ask for."""
+    if "backoff" in terms:
+        planned, asked = terms["backoff"], _in_force(terms, _DEMANDS)
+    else:
+        planned = max(_in_force(terms, _PLANNED), key=lambda term: term.value)
+        asked = _in_force(terms, (*_DEMANDS, *_WISHES))
+    if "settling" in terms and terms["settling"].value < planned.value:
+        planned = terms["settling"]
+    return max([planned, *asked], key=lambda term: term.value)
+
+
+def _in_force(terms: dict[str, Term], names: Iterable[str]) -> list[Term]:
+    return [terms[name] for name in names if _counts(terms.get(name))]
 
 
 def _counts(term: Term | None) -> bool:

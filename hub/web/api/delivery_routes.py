@@ -267,7 +267,7 @@ class DeliveryRoutes(Routes):
 
     async def _retry_dead_letter(self, number: int) -> None:
         try:
-            await self._deliveries.replay_dead_letter(number, self._clock.now())
+            await self._deliveries.retry_dead_letter(number, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
                 "the subscription has another delivery under way; try again later"

@@ -88,7 +88,13 @@ class FeedJson(JsonObject):
         )
 
 
-class AddedFeedJson(FeedJson):
+class PlannedFeedJson(FeedJson):
+    """A feed, and why it is fetched next when it is, or why it is not."""
+
+    next_fetch_reason: str
+
+
+class AddedFeedJson(PlannedFeedJson):
     """``added``: it was not known before."""
 
     added: bool
@@ -101,7 +107,7 @@ class EditedFeedJson(FeedJson):
     subscriptions_ended: int
 
 
-class FetchedFeedJson(FeedJson):
+class FetchedFeedJson(PlannedFeedJson):
     """``fetched``: the fetch has ended already."""
 
     fetched: bool
@@ -244,7 +250,7 @@ class PushFactsJson(JsonObject):
     is_hinted: bool
 
 
-class FeedReportJson(FeedJson):
+class FeedReportJson(PlannedFeedJson):
     """A feed, and all that explains it."""
 
     subscribers: int
@@ -274,9 +280,10 @@ class FeedReportJson(FeedJson):
 
     @classmethod
     def of_report(cls, report: FeedReport) -> Self:
-        polling, standing = report.feed.polling, report.standing
+        polling, statistics = report.feed.polling, report.statistics
         return cls.of_feed(
             report.feed,
+            next_fetch_reason=report.reason,
             subscribers=report.subscribers,
             fetch_url=polling.fetch_url or report.feed.url,
             redirect=RedirectJson.of_any(polling.redirect),
@@ -294,10 +301,10 @@ class FeedReportJson(FeedJson):
             dropped=polling.dropped,
             problems=polling.problems,
             period_terms=report.plan.terms,
-            maintained_at=standing.maintained_at if standing else None,
-            popularity=standing.popularity if standing else None,
-            porn_rank=standing.porn_rank if standing else None,
-            is_stale=standing is not None and standing.is_stale,
+            maintained_at=statistics.maintained_at if statistics else None,
+            popularity=statistics.popularity if statistics else None,
+            porn_rank=statistics.porn_rank if statistics else None,
+            is_stale=statistics is not None and statistics.is_stale,
             related=report.related,
             site=SiteFactsJson.of_any(report.site),
             push=PushFactsJson.of_any(report.push),

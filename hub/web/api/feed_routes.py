@@ -217,8 +217,12 @@ class FeedRoutes(Routes):
                 HTTPStatus.MULTIPLE_CHOICES,
             )
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
+        reason = await self._reports.reason(added.feed)
         return json_response(
-            AddedFeedJson.of_feed(added.feed, added=added.is_new), status
+            AddedFeedJson.of_feed(
+                added.feed, added=added.is_new, next_fetch_reason=reason
+            ),
+            status,
         )
 
     @ApiOperation(
@@ -430,8 +434,11 @@ class FeedRoutes(Routes):
     )
     async def fetch(self, request: Request) -> Response:
         result = await self._feeds.fetch(_feed_id(request))
+        reason = await self._reports.reason(result.feed)
         return json_response(
-            FetchedFeedJson.of_feed(result.feed, fetched=result.is_fetched)
+            FetchedFeedJson.of_feed(
+                result.feed, fetched=result.is_fetched, next_fetch_reason=reason
+            )
         )
 
     @ApiOperation(

@@ -13,10 +13,11 @@ from hub.services.account_subscriptions import (
     SubscriptionRequest,
     SubscriptionService,
 )
+from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
 from hub.web.api.attempt_json import AttemptJson
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
-from hub.web.api.feed_json import FeedJson
+from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.json_output import (
     JsonObject,
@@ -106,9 +107,9 @@ class SubscriptionJson(JsonObject):
 
 
 class SubscribedJson(SubscriptionJson):
-    """A subscription, and how its topic's feed is."""
+    """A subscription, how its topic's feed is, and when that is fetched next."""
 
-    feed_status: FeedJson
+    feed_status: PlannedFeedJson
 
 
 class SubscriptionReportJson(SubscriptionJson):
@@ -143,10 +144,12 @@ class SubscriptionRoutes(Routes):
     def __init__(
         self,
         subscriptions: SubscriptionService,
+        reports: FeedReportService,
         tokens: TokenService,
         storage: Storage,
     ) -> None:
         self._storage = storage
+        self._reports = reports
         self._subscriptions = subscriptions
         self._tokens = tokens
 
@@ -208,10 +211,11 @@ class SubscriptionRoutes(Routes):
                 batch=body.batch,
             )
         )
+        status = PlannedFeedJson.of_feed(
+            result.feed, next_fetch_reason=await self._reports.reason(result.feed)
+        )
         return json_response(
-            SubscribedJson.of_subscription(
-                result.subscription, feed_status=FeedJson.of_feed(result.feed)
-            ),
+            SubscribedJson.of_subscription(result.subscription, feed_status=status),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
 

@@ -174,7 +174,7 @@ def _listed(listed: ListedSubscription, is_detailed: bool) -> Members:
         "url": subscription.topic,
     }
     if is_detailed:
-        status = shown_status(feed, listed.standing)
+        status = shown_status(feed, listed.statistics)
         members["status"] = status_object(status, topic=subscription.topic)
     return {
         "subscription": {

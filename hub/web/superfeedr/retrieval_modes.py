@@ -17,7 +17,7 @@ from hub.services.entry_retrieval import (
     DEFAULT_COUNT,
     MOST_COUNT,
     EntryRange,
-    ReplayService,
+    RedeliveryService,
     RetrievalRequest,
     RetrievalService,
     Selection,
@@ -49,7 +49,7 @@ def retrieval_modes(services: Services) -> Modes:
     retrieval = Retrieving(
         services.retrieval,
         services.search,
-        services.replays,
+        services.redeliveries,
         Streaming(services.live, services.retrieval, services.storage.log),
     )
     return {
@@ -66,12 +66,12 @@ class Retrieving:
         self,
         retrieval: RetrievalService,
         search: SearchService,
-        replays: ReplayService,
+        redeliveries: RedeliveryService,
         streaming: Streaming,
     ) -> None:
         self._retrieval = retrieval
         self._search = search
-        self._replays = replays
+        self._redeliveries = redeliveries
         self._streaming = streaming
 
     async def retrieve(self, call: Call) -> Response:
@@ -115,7 +115,7 @@ class Retrieving:
         count = read_count(given, default=1)
         is_async = given.flag("async")
         try:
-            await self._replays.replay(
+            await self._redeliveries.replay(
                 call.principal, topic, callback, count, waits=not is_async
             )
         except NotReadable as error:

@@ -21,7 +21,9 @@ def test_adding_a_feed_says_what_was_found(fanfare: Fanfare, api: FakeApi) -> No
     result = fanfare("feeds", "add", URL)
     assert result.exit_code == 0
     assert f"added  {URL}  (feed 7)" in result.stdout
-    assert "Example: 3 entries; asked again 2026-01-01 12:15:00Z (" in result.stdout
+    assert "  Example: 3 entries\n  next poll 2026-01-01 12:15:00Z (" in result.stdout
+    assert " ago): it is new\n" in result.stdout
+    assert "to poll a feed now: fanfare feeds fetch URL|ID\n" in result.stdout
     assert api.tokens == ["Bearer token"]
 
 
@@ -687,15 +689,15 @@ def test_show_says_why_a_feed_is_not_polled(
     assert f"next fetch          {words}" in result.stdout
 
 
-def test_a_fetch_does_not_promise_that_a_dead_feed_is_asked_again(
+def test_a_fetch_does_not_promise_that_a_dead_feed_is_polled_again(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     document = feed_document(fetched=True, error="answered 404", state="dead")
     api.answers["POST /api/feeds/7/fetch"] = (200, document)
     result = fanfare("feeds", "fetch", "7")
     assert result.exit_code == 1
-    assert "dead: not asked again until `fanfare feeds resume 7`" in result.stderr
-    assert "asked again 2026" not in result.stderr
+    assert "dead: not polled until `fanfare feeds resume 7`" in result.stderr
+    assert "next poll" not in result.stderr
 
 
 REPORT = "GET /api/findings"

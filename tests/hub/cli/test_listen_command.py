@@ -72,6 +72,9 @@ def test_it_subscribes_prints_and_unsubscribes(fanfare: Fanfare, api: FakeApi) -
     assert result.exit_code == 0
     assert f"for {URL}" in result.stdout
     assert result.stdout.endswith("  One\n")
+    assert "3 entries so far; only later ones are sent" in result.stderr
+    assert "next poll 2026-01-01 12:15:00Z (" in result.stderr
+    assert "): it is new\n  to poll it now: fanfare feeds fetch 7\n" in result.stderr
     [(_, subscription), (last, _)] = api.requests
     assert subscription["topic"] == URL
     assert subscription["format"] == "json"

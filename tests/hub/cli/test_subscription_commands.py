@@ -22,6 +22,7 @@ def test_subscribing_sends_what_was_asked_for(fanfare: Fanfare, api: FakeApi) ->
         *("--updates", "--batch"),
     )
     assert f"subscribed  {HOOK}  (subscription 4)\n  to {URL}" in result.stdout
+    assert "): it is new\n  to poll it now: fanfare feeds fetch 7\n" in result.stdout
     assert api.requests == [
         (
             ADD,

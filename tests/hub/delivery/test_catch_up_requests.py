@@ -26,7 +26,7 @@ def requests_of(log: FakeLog) -> CatchUpRequests:
     return CatchUpRequests(store, Notifications(store, "https://hub.example/hub"))
 
 
-def standing_at(position: int, **fields: object) -> CatchUpProgress:
+def progress_at(position: int, **fields: object) -> CatchUpProgress:
     return CatchUpProgress(
         subscription=a_subscription(**fields),
         lease_id=5,
@@ -41,26 +41,26 @@ def ids_in(request: CatchUpRequest) -> list[str]:
 
 async def test_records_are_sent_one_by_one_in_order() -> None:
     requests = requests_of(FakeLog(a_record(1), a_record(2), a_record(3)))
-    first = await requests.next(standing_at(0))
-    second = await requests.next(standing_at(first.last))
+    first = await requests.next(progress_at(0))
+    second = await requests.next(progress_at(first.last))
     assert (first.last, second.last) == (1, 2)
     assert (ids_in(first), ids_in(second)) == (["id-10"], ["id-20"])
 
 
 async def test_at_the_end_there_is_no_document() -> None:
-    request = await requests_of(FakeLog(a_record(1))).next(standing_at(1))
+    request = await requests_of(FakeLog(a_record(1))).next(progress_at(1))
     assert request == CatchUpRequest(Position(1), None)
 
 
 async def test_unwanted_records_are_passed_over_however_many() -> None:
     unwanted = [a_record(n, kind=RecordKind.DELETED) for n in range(1, 250)]
     requests = requests_of(FakeLog(*unwanted, a_record(250)))
-    assert (await requests.next(standing_at(0))).last == 250
+    assert (await requests.next(progress_at(0))).last == 250
 
 
 async def test_the_end_is_reported_beyond_unwanted_records() -> None:
     unwanted = [a_record(n, kind=RecordKind.BASELINE) for n in range(1, 25)]
-    request = await requests_of(FakeLog(*unwanted)).next(standing_at(0))
+    request = await requests_of(FakeLog(*unwanted)).next(progress_at(0))
     assert request == CatchUpRequest(Position(24), None)
 
 
@@ -68,7 +68,7 @@ async def test_of_a_part_the_latest_makes_up_for_all_that_was_missed() -> None:
     log = FakeLog(a_record(1), a_record(2), a_record(3))
     log.latest = StoredBody(content_type="text/html", body=pack_bytes(b"<p>"))
     part = {"format": Format.BY_TOPIC, "topic": "https://feeds.example/1#.news"}
-    request = await requests_of(log).next(standing_at(0, **part))
+    request = await requests_of(log).next(progress_at(0, **part))
     assert request.document is not None
     assert (request.last, request.document.body) == (3, b"<p>")
 
@@ -80,8 +80,8 @@ async def test_a_resource_is_never_in_one_request_with_anything_else() -> None:
     )
     log.latest = StoredBody(content_type="text/x", body=pack_bytes(b"whole"))
     asked = {"format": Format.BY_TOPIC, "batch": True}
-    first = await requests_of(log).next(standing_at(0, **asked))
-    second = await requests_of(log).next(standing_at(first.last, **asked))
+    first = await requests_of(log).next(progress_at(0, **asked))
+    second = await requests_of(log).next(progress_at(first.last, **asked))
     assert first.document is not None
     assert (first.last, first.document.body) == (1, b"whole")
     assert (second.last, second.document, second.missing) == (2, None, "")
@@ -89,7 +89,7 @@ async def test_a_resource_is_never_in_one_request_with_anything_else() -> None:
 
 async def test_a_resource_that_is_not_kept_is_told_to_be_missing() -> None:
     log = FakeLog(a_record(1, kind=RecordKind.CONTENT, entries=0))
-    asked = standing_at(0, format=Format.BY_TOPIC)
+    asked = progress_at(0, format=Format.BY_TOPIC)
     assert (await requests_of(log).next(asked)).missing == NOT_KEPT
 
 
@@ -107,14 +107,14 @@ async def test_what_was_delivered_before_is_not_sent_again() -> None:
 
 async def test_opted_in_subscriptions_get_several_records_in_one_request() -> None:
     requests = requests_of(FakeLog(a_record(1), a_record(2, entries=2), a_record(3)))
-    request = await requests.next(standing_at(0, batch=True))
+    request = await requests.next(progress_at(0, batch=True))
     assert request.last == 3
     assert ids_in(request) == ["id-10", "id-20", "id-21", "id-30"]
 
 
 async def test_a_batch_has_a_bounded_number_of_records() -> None:
     log = FakeLog(*(a_record(number) for number in range(1, 3 * PAGE)))
-    request = await requests_of(log).next(standing_at(0, batch=True))
+    request = await requests_of(log).next(progress_at(0, batch=True))
     assert request.last == PAGE
 
 
@@ -122,7 +122,7 @@ async def test_a_batch_has_a_bounded_number_of_bytes() -> None:
     log = FakeLog(*(a_record(number) for number in range(1, 9)))
     for number in range(1, 9):
         log.put_entry(number * 10, "x" * (BATCH_BYTES // 3))
-    request = await requests_of(log).next(standing_at(0, batch=True))
+    request = await requests_of(log).next(progress_at(0, batch=True))
     assert request.document is not None
     assert len(request.document.body) <= BATCH_BYTES
     assert request.last == 2
@@ -130,7 +130,7 @@ async def test_a_batch_has_a_bounded_number_of_bytes() -> None:
 
 async def test_a_batch_that_was_tried_does_not_grow() -> None:
     log = FakeLog(*(a_record(number) for number in range(1, 6)))
-    here = replace(standing_at(1, batch=True), tried_to=Position(3))
+    here = replace(progress_at(1, batch=True), tried_to=Position(3))
     again = await requests_of(log).next(here)
     rest = await requests_of(log).next(here.delivered(Position(3)))
     assert (again.last, ids_in(again)) == (3, ["id-20", "id-30"])
@@ -141,13 +141,13 @@ async def test_a_batch_that_was_tried_is_sent_whole_however_large_it_became() ->
     log = FakeLog(*(a_record(number) for number in range(1, 4)))
     for number in range(1, 4):
         log.put_entry(number * 10, "x" * BATCH_BYTES)
-    here = replace(standing_at(0, batch=True), tried_to=Position(2))
+    here = replace(progress_at(0, batch=True), tried_to=Position(2))
     assert (await requests_of(log).next(here)).last == 2
 
 
 async def test_what_is_left_of_nothing_that_was_tried_is_a_new_batch() -> None:
     log = FakeLog(*(a_record(number) for number in range(4, 6)))
-    here = replace(standing_at(0, batch=True), tried_to=Position(3))
+    here = replace(progress_at(0, batch=True), tried_to=Position(3))
     assert (await requests_of(log).next(here)).last == 5
 
 
@@ -156,14 +156,14 @@ async def test_who_did_not_opt_in_gets_one_record_whatever_was_tried(
     format: Format,
 ) -> None:
     log = FakeLog(*(a_record(number) for number in range(1, 4)))
-    here = replace(standing_at(0, format=format), tried_to=Position(2))
+    here = replace(progress_at(0, format=format), tried_to=Position(2))
     assert (await requests_of(log).next(here)).last == 1
 
 
 async def test_a_single_record_is_sent_however_large() -> None:
     log = FakeLog(a_record(1), a_record(2))
     log.put_entry(10, "x" * 2 * BATCH_BYTES)
-    request = await requests_of(log).next(standing_at(0, batch=True))
+    request = await requests_of(log).next(progress_at(0, batch=True))
     assert (request.last, ids_in(request)) == (1, ["id-10"])
 
 
@@ -171,7 +171,7 @@ async def test_a_single_record_is_sent_however_large() -> None:
 async def test_an_as_is_subscription_gets_only_the_latest_document(batch: bool) -> None:
     log = FakeLog(*(a_record(number) for number in range(1, 251)))
     log.latest = StoredBody(content_type="text/xml", body=pack_bytes(b"<latest/>"))
-    here = standing_at(0, format=Format.AS_IS, batch=batch)
+    here = progress_at(0, format=Format.AS_IS, batch=batch)
     request = await requests_of(log).next(here)
     assert request.last == 250
     assert request.document is not None
@@ -183,4 +183,4 @@ async def test_an_as_is_subscription_gets_only_the_latest_document(batch: bool) 
 )
 async def test_updates_are_sent_to_those_who_ask(updates: Updates, last: int) -> None:
     log = FakeLog(a_record(1, kind=RecordKind.UPDATED), a_record(2))
-    assert (await requests_of(log).next(standing_at(0, updates=updates))).last == last
+    assert (await requests_of(log).next(progress_at(0, updates=updates))).last == last

@@ -393,7 +393,7 @@ async def test_retrying_a_dead_letter_sends_exactly_that_range(tmp_path: Path) -
         await scene.receiver.until_count("/a", 12)
         await settled(scene)
         (dead,) = await store.dead_letters(after=0, limit=10)
-        await store.replay_dead_letter(dead.id, clock.now())
+        await store.retry_dead_letter(dead.id, clock.now())
         await scene.receiver.until_count("/a", 14)
         await settled(scene)
         assert titles(scene, "/a")[-3:] == ["Third", "First", "Second"]
@@ -561,7 +561,7 @@ async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_bla
         clock.advance(10)
         await scene.receiver.until_count("/a", 3)
         await settled(scene)
-        await scene.storage.deliveries.replay_dead_letter(lost.id, clock.now())
+        await scene.storage.deliveries.retry_dead_letter(lost.id, clock.now())
         await scene.receiver.until_count("/a", 4)
         await settled(scene)
         assert await scene.storage.deliveries.dead_letters(after=0, limit=10) == []

@@ -164,10 +164,10 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
         Random(1),
         endings,
     )
-    standing = CatchUpProgress(
+    progress = CatchUpProgress(
         subscription=a_subscription(), lease_id=5, position=Position(0)
     )
 
-    await catch_ups.pursue(standing, lambda: None)
+    await catch_ups.pursue(progress, lambda: None)
 
     assert poster.posted == [1]

@@ -111,7 +111,7 @@ async def test_a_fault_of_one_is_logged_and_harms_no_other(
         running = asyncio.create_task(redeliveries.run())
         await eventually(lambda: len(lines) == redelivery.AT_ONCE)
     assert {(line["event"], line["exc_info"]) for line in lines} == {
-        ("replay_broke", True)
+        ("redelivery_broke", True)
     }
     callbacks.answer = 204
     assert redeliveries.send_later(a_subscription(), DOCUMENT)

@@ -10,10 +10,10 @@ from protocols.model import Entry, Feed, ParsedFeed
 from storage.records import FetchCommit, Polling
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document
+from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.language_extra import LanguageIdentifier
 from tests.support.polled import PolledStorage, ScriptedFetcher
-from tests.support.visiting import a_visitor
 
 GERMAN = "Laurel und Hardy " * 20
 
@@ -96,7 +96,7 @@ class GermanParser:
 async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None:
     clock, storage = ManualClock(), PolledStorage()
     storage.put(a_feed())
-    visitor = a_visitor(
+    pipeline = a_pipeline(
         storage,
         storage,
         ScriptedFetcher(clock),
@@ -105,7 +105,7 @@ async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None
         detector=detector,
     )
 
-    await visitor.visit(a_target(), Occasion.RING)
+    await pipeline.run(a_target(), Occasion.RING)
 
     [commit] = storage.commits
     assert languages(commit) == ["de"]

@@ -14,9 +14,9 @@ from protocols.model import ParsedFeed
 from storage.records import FeedId, FetchCommit
 from tests.support.clock import ManualClock
 from tests.support.creator import a_creator_feed
+from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import a_feed, an_answer
 from tests.support.polled import PolledStorage, ScriptedFetcher
-from tests.support.visiting import a_visitor
 
 SITE = "https://mara.example"
 
@@ -42,8 +42,8 @@ async def visit(
     known = a_feed(1, SITE + feed)
     storage.put(replace(known, polling=replace(known.polling, fetch_url=fetch_url)))
     fetcher = ScriptedFetcher(clock, answers=answer)
-    visitor = a_visitor(storage, storage, fetcher, RealParser(), clock)
-    await visitor.visit(storage.known[FeedId(1)], Occasion.RING)
+    pipeline = a_pipeline(storage, storage, fetcher, RealParser(), clock)
+    await pipeline.run(storage.known[FeedId(1)], Occasion.RING)
     return storage.commits[-1], [url.removeprefix(SITE) for url in fetcher.urls]
 
 

@@ -38,10 +38,15 @@ def test_polls_beyond_the_budget_raise_the_price() -> None:
     assert accounts.planning_context().price > 75
 
 
-def test_a_first_fetch_costs_nothing() -> None:
+@pytest.mark.parametrize(
+    "polling",
+    [Polling(), Polling(last_fetch=START, settling_since=START)],
+    ids=["its first fetch", "those by which it settles in"],
+)
+def test_what_a_new_feed_takes_costs_nothing(polling: Polling) -> None:
     accounts = PollBudget(Budget(), 75)
     for number in range(500):
-        accounts.count(a_feed(), START + number * HOUR)
+        accounts.count(a_feed(polling=polling), START + number * HOUR / 100)
 
     assert accounts.planning_context().price == 75
 

@@ -194,7 +194,7 @@ async def test_a_feed_fetched_while_storage_is_read_is_not_put_off(
         await stage.settled()
 
     assert FeedId(1) not in dict(stage.storage.deferred)
-    assert stage.storage.feed(1).next_fetch > START + HOUR
+    assert stage.storage.feed(1).next_fetch >= START + timedelta(minutes=1)
 
 
 async def test_a_feed_removed_during_its_fetch_is_not_missed(stage: Stage) -> None:
@@ -828,14 +828,17 @@ async def test_a_fault_of_one_visit_harms_no_other(stage: Stage) -> None:
     stage.fetcher.answers = answers
     stage.add(*feeds_of_hosts(3))
 
+    def asked() -> int:
+        return sum("h1." in each.url for each in stage.fetcher.requests)
+
     async with stage.running():
         await stage.committed(2)
         stage.advance(timedelta(seconds=3599))
         await stage.settled()
-        assert len(stage.fetcher.requests) == 3
+        assert asked() == 1
         stage.fetcher.answers = lambda request: None
         stage.advance(timedelta(seconds=1))
-        await stage.committed(3)
+        await eventually(lambda: asked() == 2)
 
 
 async def test_a_feed_that_was_paused_meanwhile_is_not_fetched() -> None:

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from hub.core.fetched import Occasion
 from hub.ingest.committer import MOST_MATCHINGS
+from hub.ingest.fetch_pipeline import FetchPipeline
 from hub.ingest.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
-from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics, Tally
 from protocols.model import Entry, Feed, Link, Status
 from storage.contract import FeedStore, LogStore, Storage, TrackStore
@@ -33,10 +33,10 @@ from storage.records import (
     TrackQuery,
 )
 from tests.support.clock import ManualClock
+from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.new_database import open_new
 from tests.support.polled import LineParser, ScriptedFetcher
-from tests.support.visiting import a_visitor
 
 TARGET = a_target()
 
@@ -257,9 +257,9 @@ async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
         await storage.close()
 
 
-def visitor(feeds: FeedStore, log: LogStore, tracker: Tracker) -> Visitor:
+def pipeline(feeds: FeedStore, log: LogStore, tracker: Tracker) -> FetchPipeline:
     clock = ManualClock()
-    return a_visitor(
+    return a_pipeline(
         feeds, log, ScriptedFetcher(clock), LineParser(), clock, tracker=tracker
     )
 
@@ -285,9 +285,9 @@ async def test_entries_are_held_once_more_against_queries_that_came_meanwhile(
 ) -> None:
     async with opened(tmp_path) as (storage, tracker):
         log = LateQueries(storage.log)
-        commits = visitor(storage.feeds, cast("LogStore", log), tracker)
+        commits = pipeline(storage.feeds, cast("LogStore", log), tracker)
 
-        await commits.visit(a_target(), Occasion.RING)
+        await commits.run(a_target(), Occasion.RING)
 
         assert len(log.tries) == 2
 
@@ -295,10 +295,10 @@ async def test_entries_are_held_once_more_against_queries_that_came_meanwhile(
 async def test_a_commit_that_queries_keep_from_is_given_up(tmp_path: Path) -> None:
     async with opened(tmp_path) as (storage, tracker):
         log = LateQueries(storage.log, float("inf"))
-        commits = visitor(storage.feeds, cast("LogStore", log), tracker)
+        commits = pipeline(storage.feeds, cast("LogStore", log), tracker)
 
         with pytest.raises(StaleQueries):
-            await commits.visit(a_target(), Occasion.RING)
+            await commits.run(a_target(), Occasion.RING)
 
         assert len(log.tries) == MOST_MATCHINGS
 

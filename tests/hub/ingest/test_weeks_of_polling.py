@@ -31,6 +31,8 @@ from tests.support.waiting import eventually
 DAYS = 20
 SETTLED = START + timedelta(days=8)
 """Before, the price is on its way, and nothing is known of the days of the week."""
+SETTLED_IN = timedelta(minutes=16)
+"""After its first poll a site is new no more."""
 A_DAY = 12.0
 """Polls of a feed, on average."""
 END = START + timedelta(days=DAYS)
@@ -96,7 +98,9 @@ class Site:
 
     @property
     def gaps(self) -> list[float]:
-        return [(b - a).total_seconds() for a, b in pairwise(self.asked)]
+        """Since it was new no more."""
+        asked = [at for at in self.asked if at >= self.asked[0] + SETTLED_IN]
+        return [(b - a).total_seconds() for a, b in pairwise(asked)]
 
 
 class World:

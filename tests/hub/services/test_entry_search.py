@@ -72,12 +72,12 @@ async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> 
     me = await principal_of(hub, "me")
     [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
     at = hub.clock.now()
-    standing = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.9)
-    await hub.storage.standings.save(
+    statistics = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.9)
+    await hub.storage.feed_statistics.save(
         [
             FeedStatisticsWrite(
                 feed_id=feed.id,
-                standing=standing,
+                statistics=statistics,
                 site="",
                 places=frozenset(),
                 due=at,

@@ -90,7 +90,7 @@ async def test_a_replay_has_them_unless_they_are_withheld(
         me = await principal_of(hub, "me")
         topic = topic_of("public")
 
-        await hub.services.replays.replay(me, topic, CALLBACK, 9, waits=True)
+        await hub.services.redeliveries.replay(me, topic, CALLBACK, 9, waits=True)
 
         [body] = [each.body for each in hub.network.of("POST")]
         assert body is not None

@@ -23,7 +23,7 @@ from hub.simulation.policies import (
     Policy,
     RateOracle,
 )
-from hub.simulation.replay import Planning, replay
+from hub.simulation.policy_run import Planning, run_policy
 from hub.simulation.traces import (
     MOST_BYTES,
     Trace,
@@ -68,7 +68,7 @@ def test_the_last_40_percent_of_a_feeds_span_are_the_test() -> None:
 def test_every_post_of_the_test_is_found_by_the_next_poll() -> None:
     planning: Planning = Hourly()
 
-    outcome = replay(trace(0, 1, 6.5, 6.75, 9.25, 10), planning)
+    outcome = run_policy(trace(0, 1, 6.5, 6.75, 9.25, 10), planning)
 
     assert outcome.delays == (0.5 * HOUR, 0.25 * HOUR, 0.75 * HOUR, 0)
     assert outcome.polls == 4
@@ -78,22 +78,22 @@ def test_every_post_of_the_test_is_found_by_the_next_poll() -> None:
 def test_a_planner_is_told_of_new_posts_and_never_of_later_ones() -> None:
     planning = Hourly()
 
-    replay(trace(0, 1, 6.5, 6.75, 9.25, 10), planning)
+    run_policy(trace(0, 1, 6.5, 6.75, 9.25, 10), planning)
 
     assert planning.told == [(), (6.5, 6.75), (), ()]
 
 
 def test_what_left_the_document_before_a_poll_is_lost() -> None:
-    outcome = replay(trace(0, 6.1, 6.2, 6.3, 10, window=2), Hourly())
+    outcome = run_policy(trace(0, 6.1, 6.2, 6.3, 10, window=2), Hourly())
 
     assert outcome.lost == 1
     assert len(outcome.delays) == 3
 
 
 def test_polls_before_a_max_age_or_in_skipped_hours_are_counted() -> None:
-    assert replay(trace(0, 1, 10, max_age=3_700), Hourly()).early == 4
-    assert replay(trace(0, 1, 10, skip_hours=(8, 9)), Hourly()).early == 2
-    assert replay(trace(0, 1, 10, max_age=3_600), Hourly()).early == 0
+    assert run_policy(trace(0, 1, 10, max_age=3_700), Hourly()).early == 4
+    assert run_policy(trace(0, 1, 10, skip_hours=(8, 9)), Hourly()).early == 2
+    assert run_policy(trace(0, 1, 10, max_age=3_600), Hourly()).early == 0
 
 
 # --- traces ----------------------------------------------------------------------

@@ -225,7 +225,7 @@ class MemoryDeliveries:
             found.due = milliseconds(now)
             found.stored = replace(found.stored, next_try=found.due)
 
-    async def replay_dead_letter(self, dead_id: int, now: datetime) -> None:
+    async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         state = self._state
         dead = state.dead.get(dead_id)
         if dead is None or dead.last <= state.tail:
@@ -236,14 +236,14 @@ class MemoryDeliveries:
         if any(subscription.id in chunk.members for chunk in state.chunks.values()):
             raise StorageBusy("in a chunk")
         position = Position(max(dead.first - 1, state.tail))
-        self._replay(subscription, position, dead.last, milliseconds(now))
+        self._retry(subscription, position, dead.last, milliseconds(now))
         if dead.first <= state.tail:
             state.dead[dead_id] = replace(dead, last=Position(state.tail))
         else:
             del state.dead[dead_id]
         state.note_conditions([subscription.id], now)
 
-    def _replay(
+    def _retry(
         self, subscription: Subscription, position: Position, last: int, now: datetime
     ) -> None:
         state = self._state

@@ -84,7 +84,7 @@ def opened_by(failure: Failure, at: datetime, before: list[float]) -> RetryOpene
     return opened
 
 
-def standing(row: RetryOpened | RetryMoved) -> CatchUpProgress:
+def progress(row: RetryOpened | RetryMoved) -> CatchUpProgress:
     return CatchUpProgress.of(
         RetryingSubscription(
             subscription=SUBSCRIPTION,
@@ -117,13 +117,13 @@ def test_eleven_tries_are_made_at_their_times_whatever_the_hub_holds_back(
         for seconds in held_back:
             at = row.next_try
             due = at + timedelta(seconds=seconds)
-            moved = released(standing(row), due=due).moved
+            moved = released(progress(row), due=due).moved
             assert moved is not None
             assert moved.attempts == row.attempts  # that was no try
             row = moved
         at, tries = row.next_try, tries + 1
         settlement = held_up(
-            standing(row),
+            progress(row),
             RECORD,
             failure.reply,
             at=at,

@@ -534,7 +534,7 @@ def test_entries_are_counted_from_one_maintenance_to_the_next() -> None:
 
     maintained_at = poll.at + HOUR / 2
     poll.target = replace(
-        poll.target, standing=FeedStatistics(maintained_at=maintained_at)
+        poll.target, statistics=FeedStatistics(maintained_at=maintained_at)
     )
     poll.read(*entries_named("a", "b", "c", "d"))
     poll.read(*entries_named("a", "b", "c", "d", "e"))
@@ -544,8 +544,8 @@ def test_entries_are_counted_from_one_maintenance_to_the_next() -> None:
 
 def test_what_maintenance_found_is_in_the_status() -> None:
     poll = a_poll_of("a")
-    standing = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.25)
-    poll.target = replace(poll.target, standing=standing)
+    statistics = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.25)
+    poll.target = replace(poll.target, statistics=statistics)
 
     [record] = poll.read(*entries_named("b", "a")).records
 

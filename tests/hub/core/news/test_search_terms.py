@@ -130,10 +130,10 @@ def test_what_matches_a_query_is_found_by_what_is_asked_for_it(query: str) -> No
 def test_popularity_and_porn_rank_are_those_that_the_feed_has(
     query: str, popularity: float, porn_rank: float | None, *, matches: bool
 ) -> None:
-    standing = FeedStatistics(
+    statistics = FeedStatistics(
         maintained_at=NOW, popularity=popularity, porn_rank=porn_rank
     )
-    subject = searched_subject(entry("A title"), Feed(), FEED, standing)
+    subject = searched_subject(entry("A title"), Feed(), FEED, statistics)
     assert parse_query(query).matches(subject) is matches
 
 

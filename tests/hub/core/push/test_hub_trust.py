@@ -163,6 +163,7 @@ def a_story() -> Story:
 
 def a_trusted_story() -> Story:
     story = a_story()
+    story.poll_304()  # it is new no more
     story.push_of("b")
     story.push_of("c")
     assert story.is_trusted

@@ -255,6 +255,71 @@ def test_even_an_intranet_is_not_asked_before_it_allows() -> None:
     assert wait(planned(healthy(retry_after=after(60)), rules=rules)) == 60
 
 
+# --- settling in ---------------------------------------------------------------
+
+
+def new(age: float, **changes: object) -> Polling:
+    """A feed whose first good answer came so many seconds ago."""
+    return healthy(1.5, settling_since=after(-age), **changes)
+
+
+@pytest.mark.parametrize(
+    ("age", "seconds"),
+    [(0, 60), (60, 240), (70, 230), (300, 600), (890, 60), (900, 4 * HOUR)],
+)
+def test_a_new_feed_is_polled_after_1_5_and_15_minutes_then_as_planned(
+    age: float, seconds: float
+) -> None:
+    plan = planned(new(age))
+
+    assert wait(plan) == pytest.approx(seconds, rel=0.03)
+    assert plan.period == pytest.approx(4 * HOUR)
+
+
+def test_a_new_feed_that_posts_these_very_minutes_is_polled_each_minute() -> None:
+    busy = replace(posting(1.5), burst=0.95)
+
+    assert wait(planned(new(100, posting=busy), jitter=-1)) == MINUTE
+    assert wait(planned(new(900, posting=busy), jitter=-1)) > HOUR
+
+
+@pytest.mark.parametrize(
+    ("polling", "seconds"),
+    [
+        (new(0, fresh_until=after(700)), 700),
+        (new(0, hints=Hints(ttl_minutes=20)), 1200),
+        (new(0, hints=Hints(skip_hours=(12,))), HOUR),
+        (new(0, is_resource=True), 300),
+        (new(0, code=404, failures=1), HOUR),
+    ],
+    ids=["max-age", "ttl", "skipHours", "what is no feed", "trouble"],
+)
+def test_a_new_feed_is_not_polled_sooner_than_its_server_asks(
+    polling: Polling, seconds: float
+) -> None:
+    assert wait(planned(polling)) == pytest.approx(seconds, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("rules", "seconds"),
+    [
+        (PollingRules(min_period=600), 600),
+        (PollingRules(min_period=20, max_period=20), 20),
+    ],
+    ids=["least", "longest"],
+)
+def test_a_new_feed_is_polled_within_the_periods_that_are_set(
+    rules: PollingRules, seconds: float
+) -> None:
+    assert wait(planned(new(0), rules=rules, jitter=-1)) == seconds
+
+
+def test_jitter_only_delays_a_new_feed() -> None:
+    waits = [wait(planned(new(0), jitter=jitter)) for jitter in (-1, 0, 1)]
+
+    assert waits == [60, 61.5, 63]
+
+
 # --- jitter and trouble --------------------------------------------------------
 
 

@@ -40,31 +40,43 @@ def explained(
     [
         (
             {"price": 500.0},
-            "h of waiting, at 0.16 entries a day expected now, is worth",
+            "0.16 entries a day are expected now, which the poll budget answers by a",
         ),
         (
             {"price": 0.1},
-            "it is asked every 15 min at most (earned: answers 304, and is not",
+            "it is polled at most every 15 min (earned: answers 304, and is not",
         ),
         (
             {"fresh_until": NOW + timedelta(hours=20)},
-            "its server said that the answer is good for 20 h (max-age or Expires)",
+            "its server declared the answer fresh for 20 h (max-age or Expires)",
         ),
         (
             {"code": 500, "failures": 3},
-            "it is in trouble, and left alone for up to ",
+            "it is failing; the next try is within ",
         ),
         (
             {"code": 500, "failures": 1, "retry_after": NOW + timedelta(hours=8)},
-            "its server wants no request for 8 h (Retry-After)",
+            "its server asks for no request within 8 h (Retry-After)",
         ),
         (
             {"hints": Hints(ttl_minutes=30), "price": 2.0},
-            "it wishes to be asked every 30 min at most (ttl)",
+            "it asks to be polled at most every 30 min (ttl)",
+        ),
+        (
+            {"settling_since": NOW},
+            "it is new: polled 1, 5 and 15 minutes after its first fetch",
+        ),
+        (
+            {"settling_since": NOW, "hints": Hints(ttl_minutes=30)},
+            "it asks to be polled at most every 30 min (ttl)",
+        ),
+        (
+            {"settling_since": NOW, "fresh_until": NOW + timedelta(hours=5)},
+            "its server declared the answer fresh for 5 h (max-age or Expires)",
         ),
         (
             {"hints": Hints(skip_days=(1,)), "fresh_until": NOW + timedelta(hours=5)},
-            "it wishes not to be asked for 10.9 h more (skipHours and skipDays)",
+            "it asks not to be polled for another 10.9 h (skipHours and skipDays)",
         ),
     ],
 )
@@ -85,17 +97,21 @@ def test_a_fetch_that_its_hub_brings_about_is_not_said_to_be_a_rare_one() -> Non
 
     said = explain_plan(soon, plan, is_hinted=True).sentence
     assert said == (
-        "next fetch at 2026-03-03 08:08:00Z because its hub told of news, but not in a"
-        " way that could be believed or read"
+        "next fetch at 2026-03-03 08:08:00Z because its hub announced news that it did"
+        " not push in a form that can be verified"
     )
     for feed, is_hinted in ((late, True), (soon, False)):
         sentence = explain_plan(feed, plan, is_hinted=is_hinted).sentence
-        assert "because its hub pushes what is new" in sentence
+        assert "because its hub pushes new entries" in sentence
 
 
 @pytest.mark.parametrize("state", set(FeedState) - {FeedState.ACTIVE})
 def test_of_a_feed_that_is_not_polled_it_is_said_why(state: FeedState) -> None:
     assert explained(state).sentence.startswith("no next fetch because it ")
+
+
+def test_of_a_feed_that_was_never_fetched_it_is_said() -> None:
+    assert explained(last_fetch=None).reason == "it was not fetched yet"
 
 
 def test_hints_that_are_ignored_are_not_in_force() -> None:

@@ -161,11 +161,11 @@ async def test_what_maintenance_found_out_is_found_and_shown(
     feed = await hub.services.feeds.find(TOPICS[1])
     assert feed is not None
     at = hub.clock.now()
-    standing = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.4)
+    statistics = FeedStatistics(maintained_at=at, popularity=1.79, porn_rank=0.4)
     write = FeedStatisticsWrite(
-        feed_id=feed.id, standing=standing, site="", places=frozenset(), due=at
+        feed_id=feed.id, statistics=statistics, site="", places=frozenset(), due=at
     )
-    await hub.storage.standings.save([write])
+    await hub.storage.feed_statistics.save([write])
 
     assert [topic for topic, _ in await found(ask, **search)] == expected
     listed = (await ask(hub_mode="list", detailed="true")).json()["subscriptions"]

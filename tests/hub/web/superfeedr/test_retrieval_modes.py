@@ -14,7 +14,7 @@ from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import NotificationBody
 from hub.delivery.redelivery import Redeliveries
 from hub.http import Request
-from hub.services.entry_retrieval import FETCHED_AT_ONCE, ReplayService
+from hub.services.entry_retrieval import FETCHED_AT_ONCE, RedeliveryService
 from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from storage.records import FeedStatistics, Format, Subscription, TokenScope
@@ -178,8 +178,8 @@ async def test_jsonp_takes_json(ask: Ask, news: str) -> None:
 async def test_statuses_have_what_maintenance_found_out(
     ask: Ask, library: Library, news: str
 ) -> None:
-    standing = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.2)
-    await library.maintain("news", standing)
+    statistics = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.2)
+    await library.maintain("news", statistics)
     await library.index()
 
     topic = (await ask(hub_topic=news, format="json")).json()["status"]
@@ -553,7 +553,7 @@ async def test_an_async_replay_is_answered_before_it_is_sent(
 
     assert (await ask("replay", **asked)).status_code == 204
     assert hub.network.requests == []
-    async with in_background(hub.built.background["replays"]):
+    async with in_background(hub.built.background["redeliveries"]):
         await eventually(lambda: hub.network.urls == [CALLBACK])
 
 
@@ -568,8 +568,12 @@ async def test_an_async_replay_is_refused_while_too_many_wait(
     hub: Hub, library: Library, news: str
 ) -> None:
     full = FullQueue(hub.network, hub.clock, HUB_URL, NotificationCounter())
-    replays = ReplayService(hub.storage, hub.services.retrieval, full, PUBLIC_URL)
-    application = create_application(replace(hub.services, replays=replays), TOKEN)
+    redeliveries = RedeliveryService(
+        hub.storage, hub.services.retrieval, full, PUBLIC_URL
+    )
+    application = create_application(
+        replace(hub.services, redeliveries=redeliveries), TOKEN
+    )
     asked = {"hub.mode": "replay", "hub.topic": news, "hub.callback": CALLBACK}
     async with client_of(application) as client:
         refused = await client.post(

@@ -20,7 +20,7 @@ from tests.support.services import Hub
 QUERY = "laurel -hardy"
 TOPIC = "http://track.superfeedr.com/?query=laurel+-hardy"
 CALLBACK = "https://you.example/hook"
-STANDING = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.1)
+STATISTICS = FeedStatistics(maintained_at=START, popularity=1.1, porn_rank=0.1)
 
 
 def wanted(mode: str, **more: str) -> dict[str, str]:
@@ -100,7 +100,7 @@ async def test_what_a_query_has_found_is_retrieved_in_every_spelling(
 async def test_each_entry_found_has_its_feed_and_that_its_status(
     ask: Ask, library: Library
 ) -> None:
-    await library.maintain("news", STANDING)
+    await library.maintain("news", STATISTICS)
 
     answer = await ask(**wanted("retrieve"))
 

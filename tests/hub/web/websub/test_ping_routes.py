@@ -27,12 +27,12 @@ async def add(hub: Hub, url: str = FEED, **options: bool) -> StoredFeed:
 async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") -> None:
     """As maintenance does when it has read the feeds' heads."""
     now = hub.clock.now()
-    standing = FeedStatistics(maintained_at=now, popularity=0.0, porn_rank=None)
-    await hub.storage.standings.save(
+    statistics = FeedStatistics(maintained_at=now, popularity=0.0, porn_rank=None)
+    await hub.storage.feed_statistics.save(
         [
             FeedStatisticsWrite(
                 feed_id=each.id,
-                standing=standing,
+                statistics=statistics,
                 site=site,
                 places=frozenset(),
                 due=now,

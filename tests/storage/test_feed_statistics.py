@@ -30,15 +30,15 @@ async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
 
 
 async def stand(storage: Storage, feed_id: int, site: str = "", *places: str) -> None:
-    standing = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
+    statistics = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
     write = FeedStatisticsWrite(
         feed_id=FeedId(feed_id),
-        standing=standing,
+        statistics=statistics,
         site=site,
         places=frozenset(places),
         due=START + DAY,
     )
-    await storage.standings.save([write])
+    await storage.feed_statistics.save([write])
 
 
 async def test_a_feed_is_due_ten_minutes_after_it_was_added_and_then_as_it_says(
@@ -46,28 +46,28 @@ async def test_a_feed_is_due_ten_minutes_after_it_was_added_and_then_as_it_says(
 ) -> None:
     first, second = [(await Scene(storage).add_feed(name)).id for name in "ab"]
 
-    assert await storage.standings.due(START + 9 * MINUTE, 9) == []
-    assert await storage.standings.due(START + 10 * MINUTE, 9) == [first, second]
-    assert await storage.standings.due(START + DAY, 1) == [first]
+    assert await storage.feed_statistics.due(START + 9 * MINUTE, 9) == []
+    assert await storage.feed_statistics.due(START + 10 * MINUTE, 9) == [first, second]
+    assert await storage.feed_statistics.due(START + DAY, 1) == [first]
 
     await stand(storage, first)
-    assert await storage.standings.due(START + 10 * MINUTE, 9) == [second]
-    assert await storage.standings.due(START + DAY, 9) == [second, first]
+    assert await storage.feed_statistics.due(START + 10 * MINUTE, 9) == [second]
+    assert await storage.feed_statistics.due(START + DAY, 9) == [second, first]
 
     await storage.feeds.set_state(second, FeedState.REMOVED, START)
-    assert await storage.standings.due(START + DAY, 9) == [first]
+    assert await storage.feed_statistics.due(START + DAY, 9) == [first]
 
 
-async def test_a_standing_goes_with_what_a_fetch_starts_from(storage: Storage) -> None:
+async def test_statistics_go_with_what_a_fetch_starts_from(storage: Storage) -> None:
     feed = await Scene(storage).add_feed()
     [before] = await storage.feeds.targets([feed.id])
-    assert before.standing is await storage.standings.get(feed.id) is None
+    assert before.statistics is await storage.feed_statistics.get(feed.id) is None
 
     await stand(storage, feed.id)
 
     [after] = await storage.feeds.targets([feed.id])
     expected = FeedStatistics(maintained_at=START, popularity=1.5, porn_rank=0.2)
-    assert after.standing == await storage.standings.get(feed.id) == expected
+    assert after.statistics == await storage.feed_statistics.get(feed.id) == expected
 
 
 async def test_feeds_that_link_to_a_site_are_counted_once_each(
@@ -79,7 +79,7 @@ async def test_feeds_that_link_to_a_site_are_counted_once_each(
     await stand(storage, three, "", "x.example/blog/3")
 
     async def linking(site: str, most: int = 9) -> int:
-        return await storage.standings.linking(site, three, most)
+        return await storage.feed_statistics.linking(site, three, most)
 
     assert await linking("x.example") == 2
     assert await linking("x.example", 1) == 1
@@ -102,10 +102,10 @@ async def test_feeds_of_one_site_are_related(storage: Storage) -> None:
     nowhere = (await scene.add_feed("n")).id
     await stand(storage, nowhere, "")
 
-    assert await storage.standings.related(one, 9) == [two]
-    assert await storage.standings.related(secret, 9) == [one, two]
-    assert await storage.standings.related(secret, 1) == [one]
-    assert await storage.standings.related(other, 9) == []
+    assert await storage.feed_statistics.related(one, 9) == [two]
+    assert await storage.feed_statistics.related(secret, 9) == [one, two]
+    assert await storage.feed_statistics.related(secret, 1) == [one]
+    assert await storage.feed_statistics.related(other, 9) == []
 
 
 async def test_the_public_feeds_of_a_site_are_found_by_it(storage: Storage) -> None:
@@ -117,10 +117,10 @@ async def test_the_public_feeds_of_a_site_are_found_by_it(storage: Storage) -> N
     await stand(storage, other, "")
     await storage.feeds.set_state(removed, FeedState.REMOVED, START)
 
-    assert await storage.standings.of_site("x.example/blog", 9) == [one, two]
-    assert await storage.standings.of_site("x.example/blog", 1) == [one]
-    assert await storage.standings.of_site("x.example", 9) == []
-    assert await storage.standings.of_site("", 9) == []
+    assert await storage.feed_statistics.of_site("x.example/blog", 9) == [one, two]
+    assert await storage.feed_statistics.of_site("x.example/blog", 1) == [one]
+    assert await storage.feed_statistics.of_site("x.example", 9) == []
+    assert await storage.feed_statistics.of_site("", 9) == []
 
 
 async def test_a_feed_that_was_removed_links_to_nothing(storage: Storage) -> None:
@@ -129,7 +129,7 @@ async def test_a_feed_that_was_removed_links_to_nothing(storage: Storage) -> Non
     await stand(storage, two, "", "x.example/")
     await storage.feeds.set_state(one, FeedState.REMOVED, START)
 
-    assert await storage.standings.linking("x.example", three, 9) == 1
+    assert await storage.feed_statistics.linking("x.example", three, 9) == 1
 
 
 async def test_a_feed_that_was_removed_or_is_unlisted_is_related_to_none(
@@ -139,15 +139,15 @@ async def test_a_feed_that_was_removed_or_is_unlisted_is_related_to_none(
     one, removed, unlisted = [await scene.add_feed(name) for name in "abc"]
     for feed in (one, removed, unlisted):
         await stand(storage, feed.id, "x.example")
-    assert len(await storage.standings.related(one.id, 9)) == 2
+    assert len(await storage.feed_statistics.related(one.id, 9)) == 2
 
     await storage.feeds.set_state(removed.id, FeedState.REMOVED, START)
     await storage.log.commit(fetch(unlisted, polling=Polling(unlisted=True), seen=b""))
 
-    assert await storage.standings.related(one.id, 9) == []
+    assert await storage.feed_statistics.related(one.id, 9) == []
 
 
-async def test_a_purged_feed_leaves_neither_standing_nor_links(
+async def test_a_purged_feed_leaves_neither_statistics_nor_links(
     storage: Storage,
 ) -> None:
     one, two = [(await Scene(storage).add_feed(name)).id for name in "ab"]
@@ -155,8 +155,8 @@ async def test_a_purged_feed_leaves_neither_standing_nor_links(
     await storage.feeds.set_state(one, FeedState.REMOVED, START)
     await storage.feeds.purge_removed(START + DAY, 9)
 
-    assert await storage.standings.get(one) is None
-    assert await storage.standings.linking("y.example", two, 9) == 0
+    assert await storage.feed_statistics.get(one) is None
+    assert await storage.feed_statistics.linking("y.example", two, 9) == 0
     await stand(storage, one, "x.example", "y.example/")  # it came too late
-    assert await storage.standings.get(one) is None
-    assert await storage.standings.linking("y.example", two, 9) == 0
+    assert await storage.feed_statistics.get(one) is None
+    assert await storage.feed_statistics.linking("y.example", two, 9) == 0

@@ -34,7 +34,7 @@ class Outcome:
     early: int = 0
 
 
-def replay(trace: Trace, planning: Planning) -> Outcome:
+def run_policy(trace: Trace, planning: Planning) -> Outcome:
     """Poll from the start of the test span to its end; the first poll is not counted.
 
     Posts of the span after the last poll are found by the one that would come next.

@@ -1,4 +1,4 @@
-"""One visit to one feed: fetch, understand, decide, commit."""
+"""What becomes of one feed in one visit: fetched, read, decided, committed."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def draw_jitter() -> float:
     return _random.uniform(-1.0, 1.0)
 
 
-class Visit(Struct, frozen=True, kw_only=True):
-    """What came of a visit, committed."""
+class CommittedFetch(Struct, frozen=True, kw_only=True):
+    """What a visit fetched, and what was committed of it."""
 
     fetched: Fetched
     commit: FetchCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visitor:
-    """Visits feeds; knows nothing of when, or of how many at once.
+class FetchPipeline:
+    """Knows nothing of when a feed is fetched, or of how many at once.
 
     Without ``sites`` the documents of sites are feeds like any other. The first request
     of a visit has had its turn; ``wait_for_host`` waits for that of one more, by URL.
@@ -67,13 +67,13 @@ class Visitor:
     sites: SiteReader | None = None
     wait_for_host: Callable[[str], Awaitable[None]]
 
-    async def visit(
+    async def run(
         self,
         target: FetchTarget,
         occasion: Occasion,
         asking: AbstractAsyncContextManager[None] = _AT_LEISURE,
         allowance: BodyAllowance | None = None,
-    ) -> Visit:
+    ) -> CommittedFetch:
         """Fetch a feed and commit what that changes; validators are always sent.
 
         ``asking`` surrounds the first request, and what it raises ends the visit before
@@ -91,7 +91,7 @@ class Visitor:
             older = replace(request, url=older_url(fetched.url))
             fetched, understood = await self._older(older, target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)
-        return Visit(fetched=fetched, commit=await self._conclude(decision))
+        return CommittedFetch(fetched=fetched, commit=await self._conclude(decision))
 
     def _request(
         self, target: FetchTarget, allowance: BodyAllowance | None = None

@@ -6,15 +6,15 @@ from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader
+from hub.ingest.fetch_pipeline import FetchPipeline
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.tracker import Tracker
-from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics
 from storage.contract import FeedStore, LogStore
 from tests.support.clock import ManualClock
 
 
-def a_visitor(
+def a_pipeline(
     feeds: FeedStore,
     log: LogStore,
     fetcher: FeedFetcher,
@@ -23,10 +23,10 @@ def a_visitor(
     *,
     tracker: Tracker | None = None,
     detector: Detector | None = None,
-) -> Visitor:
+) -> FetchPipeline:
     """One that draws no jitter and reads no sites."""
     metrics = Metrics()
-    return Visitor(
+    return FetchPipeline(
         feeds=feeds,
         fetcher=fetcher,
         reader=DocumentReader(parser=parser, clock=clock, metrics=metrics),
