@@ -85,6 +85,8 @@ from hub.services import (
     TrackTopics,
     WebSubService,
 )
+from hub.services.backup_directory import BackupDirectory
+from hub.services.database_jobs import DatabaseJobs
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
@@ -365,6 +367,7 @@ async def build_hub(
         hub_url,
         tells_unlisted=settings.tells_unlisted,
     )
+    database_jobs = DatabaseJobs(storage, clock, metrics, _backup_directory(settings))
     services = Services(
         storage=storage,
         clock=clock,
@@ -412,9 +415,10 @@ async def build_hub(
             storage,
             clock,
             settings.database_path.parent,
-            lambda: clock_watch.warning,
+            (lambda: clock_watch.warning, database_jobs.warning),
             lambda: poller.under_way,
         ),
+        database_jobs=database_jobs,
         metrics=MetricsService(storage, metrics, clock, lambda: poller.under_way),
         front=FrontPageService(
             storage,
@@ -454,6 +458,7 @@ async def build_hub(
         "analytics": analytics.run,
         "search index": SearchIndex(storage).run,
         "clock": clock_watch.run,
+        "database jobs": database_jobs.run,
         "housekeeping": housekeeping.run,
     }
     if settings.takes_pushes:
@@ -534,6 +539,17 @@ def _request_limits(settings: Settings) -> RequestLimits:
 
 def _rate(requests_a_minute: int) -> Rate | None:
     return per_minute(requests_a_minute) if requests_a_minute else None
+
+
+def _backup_directory(settings: Settings) -> BackupDirectory | None:
+    if not settings.backup_dir:
+        return None
+    return BackupDirectory(
+        Path(settings.backup_dir),
+        settings.database_path,
+        every=settings.backup_seconds,
+        kept=settings.backups_kept,
+    )
 
 
 def _word_list(settings: Settings) -> WordList | None:

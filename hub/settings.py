@@ -21,6 +21,7 @@ from hub.runtime.setting_readers import (
     DAY,
     Addresses,
     database,
+    directory,
     hosts,
     language,
     line,
@@ -377,6 +378,22 @@ class Settings:
         2_000_000,
         whole(100, 1_000_000_000),
         "records kept whoever needs more",
+    )
+
+    # Backups by the clock.
+    backup_dir: str = setting(
+        "",
+        directory,
+        "the directory that a backup is written to from time to time; none: no backups"
+        " are made. Each hub needs one of its own",
+    )
+    backup_seconds: float = setting(
+        DAY,
+        seconds(60, 52 * _WEEK),
+        "seconds from one such backup to the next",
+    )
+    backups_kept: int = setting(
+        7, whole(1, 10_000), "the newest of them that are kept; older ones are removed"
     )
 
     # The HTTP server, and log lines.

@@ -7,7 +7,17 @@ from pathlib import Path
 
 from storage.contract import Storage
 from storage.errors import DatabaseUnusable
-from storage.sqlite import copy_at_rest, open_database, read_times
+from storage.records import OnProgress
+from storage.sqlite import (
+    compact_database,
+    copy_at_rest,
+    find_damage,
+    find_damage_at_rest,
+    open_database,
+    owned,
+    read_times,
+    restore_database,
+)
 
 
 async def open_storage(url: str, *, migrate: bool = True) -> Storage:
@@ -18,12 +28,50 @@ async def open_storage(url: str, *, migrate: bool = True) -> Storage:
     return await open_database(_path(url), migrate=migrate)
 
 
-def copy_storage(url: str, destination: Path) -> None:
+def copy_storage(url: str, destination: Path, progress: OnProgress) -> None:
     """A backup of a database that nobody uses, of whatever version.
 
     Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
     """
-    copy_at_rest(_path(url), destination)
+    copy_at_rest(_path(url), destination, progress)
+
+
+def check_unused(url: str) -> None:
+    """Raises `DatabaseLocked` if a hub uses the database, and `DatabaseUnusable`."""
+    with owned(_path(url)):
+        return
+
+
+def restore_storage(
+    url: str, backup: Path, stamp: str, progress: OnProgress
+) -> Path | None:
+    """Put a backup in the place of a database that nobody uses.
+
+    Where the former one lies now, which has ``stamp`` in its name; None if there was
+    none. Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
+    """
+    return restore_database(backup, _path(url), stamp, progress)
+
+
+def compact_storage(url: str, progress: OnProgress) -> tuple[int, int]:
+    """Give back the room that nothing takes; the bytes before and after.
+
+    Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
+    """
+    return compact_database(_path(url), progress)
+
+
+def check_storage(url: str) -> tuple[str, ...]:
+    """What is wrong with a database that nobody uses, a sentence each.
+
+    Raises `DatabaseUnusable` and its subclasses.
+    """
+    return find_damage_at_rest(_path(url))
+
+
+def check_backup(path: Path) -> tuple[str, ...]:
+    """What is wrong with a backup, a sentence each. Raises `DatabaseUnusable`."""
+    return find_damage(path)
 
 
 def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
 
 from hub.cli import VerbGroup, say
-from hub.cli.hub_client import find_hub, read_settings
-from hub.cli.wording import Failure, HubUnreachable, print_facts
+from hub.cli.hub_client import Document, Hub, find_hub, read_settings
+from hub.cli.progress import CopyProgress, waiting
+from hub.cli.wording import (
+    Failure,
+    HubUnreachable,
+    json_option,
+    moment,
+    print_facts,
+    print_table,
+    say_json,
+)
+from hub.core.byte_sizes import byte_size
+from hub.core.durations import duration
+from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from storage.contract import Storage
 from storage.errors import DatabaseLocked, StorageError
@@ -19,40 +32,49 @@ from storage.records import DatabaseStatus
 
 Result = TypeVar("Result")
 
+ASK_SECONDS: Final = 0.5
+"""Between two questions to the hub about that."""
+PATIENCE: Final = 20
+"""So many of them may go unanswered."""
+
 
 @click.group(cls=VerbGroup, name="db")
 def database() -> None:
-    """The database: backup, migrate, status."""
+    """The database: backup, restore, check, compact, migrate, status."""
 
 
 @database.command()
-@click.argument("destination", type=click.Path(path_type=Path))
-def backup(destination: Path) -> None:
+@click.argument("destination", type=click.Path(path_type=Path), required=False)
+@json_option()
+def backup(destination: Path | None, as_json: bool) -> None:
     """Copy the database to a new file, while the hub runs or not.
 
-    To restore, stop the hub and put the copy, with its .key, in the database's place.
+    Without DESTINATION the running hub writes to its FANFARE_BACKUP_DIR. To go back to
+    a backup: `fanfare db restore`.
     """
-    target = destination.absolute()
-    if _exists(target):
+    target = None if destination is None else destination.absolute()
+    if target is not None and _exists(target):
         raise Failure(f"{target} exists already; name a new file")
     try:
-        _copy(target)
+        made = _copy(target)
     except DatabaseLocked as locked:
-        _let_the_owner_copy(target, locked)
-    say(f"backed up to {target}")
+        made = _let_the_owner_copy(target, locked)
+    if as_json:
+        say_json(made)
+    else:
+        say(f"backed up to {made['file']} ({byte_size(made['bytes'])})")
 
 
-def _copy(target: Path) -> None:
+def _copy(target: Path | None) -> Document:
     """Copy the database as it is: it is migrated only when it is next opened."""
     settings = _existing()
-    from storage.database_url import copy_storage
+    from storage.database_url import check_unused, copy_storage
 
-    try:
-        copy_storage(settings.database, target)
-    except DatabaseLocked:
-        raise
-    except StorageError as error:
-        raise Failure(str(error)) from error
+    if target is None:
+        _at_rest(lambda: check_unused(settings.database))
+        raise click.UsageError("no hub runs here: name the file to back up to")
+    _at_rest(lambda: copy_storage(settings.database, target, CopyProgress()))
+    return {"file": str(target), "bytes": target.stat().st_size}
 
 
 def _exists(target: Path) -> bool:
@@ -62,54 +84,209 @@ def _exists(target: Path) -> bool:
         raise Failure(f"{target} is no file name: {error.strerror}") from error
 
 
-def _let_the_owner_copy(target: Path, locked: DatabaseLocked) -> None:
+def _let_the_owner_copy(target: Path | None, locked: DatabaseLocked) -> Document:
     """Have the hub that uses the database copy it. If no hub answers, whoever uses it
     may soon be done."""
+    body = {} if target is None else {"destination": str(target)}
+    job = _let_the_owner("backup", body, locked)
+    return {"file": job["file"], "bytes": job["total"]}
+
+
+def _let_the_owner(
+    kind: str, body: Document | None, locked: DatabaseLocked
+) -> Document:
+    """Have the hub that uses the database do it, and wait for the end."""
     try:
-        find_hub(None).post("/api/db/backup", {"destination": str(target)})
+        hub = find_hub(None)
+        job = hub.post(f"/api/db/{kind}?wait=1", body)
     except HubUnreachable as error:
         raise HubUnreachable(f"{locked}, but {error.message}") from error
+    progress = CopyProgress()
+    while job["finished"] is None:
+        progress(job["done"], job["total"])
+        time.sleep(ASK_SECONDS)
+        job = _look_again(hub, kind, job)
+    progress(job["total"], job["total"])
+    if job["error"]:
+        raise Failure(job["error"])
+    return job
 
 
-@database.command()
-def migrate() -> None:
-    """Bring the schema up to this version; `serve` does so by itself."""
+def _look_again(hub: Hub, kind: str, job: Document) -> Document:
+    """The same job now. A hub that is gone has broken it off, unless its file is there:
+    it appears when it is whole."""
+    reason = "its hub was started anew meanwhile"
     try:
-        found = _with_database(lambda storage: storage.status(), migrate=True)
-    except DatabaseLocked as error:
-        raise Failure(f"{error}; stop it first") from error
-    say(f"{found.location} is at schema version {found.version}")
-
-
-@database.command()
-def status() -> None:
-    """Show version, size and position, and whether a hub is using it."""
-    try:
-        found = _with_database(lambda storage: storage.status(), migrate=False)
-    except DatabaseLocked:
-        _print_running()
+        found = _patiently(lambda: hub.get("/api/db/jobs"))
+    except HubUnreachable as error:
+        reason = error.message
     else:
-        _print_status(found)
+        for each in (found["running"], found[f"last_{kind}"]):
+            if each and each["file"] == job["file"]:
+                return {**each, "total": each["total"] or job["total"]}
+    if kind == "backup" and _exists(Path(job["file"])):
+        return {**job, "finished": True}
+    raise HubUnreachable(f"the {kind} was broken off: {reason}")
 
 
-def _print_status(found: DatabaseStatus) -> None:
-    print_facts(
+def _patiently(ask: Callable[[], Document]) -> Document:
+    """A hub that does not answer for a while may yet be at it."""
+    for _ in range(PATIENCE):
+        try:
+            return ask()
+        except HubUnreachable:
+            time.sleep(ASK_SECONDS)
+    return ask()
+
+
+@database.command()
+@click.argument("backup", type=click.Path(path_type=Path))
+@json_option()
+def restore(backup: Path, as_json: bool) -> None:
+    """Put a backup, with its .key, in the place of the database; the hub is stopped.
+
+    The backup is copied and checked first. The database that was there is kept beside
+    the new one.
+    """
+    settings = read_settings()
+    from storage.database_url import restore_storage
+
+    stamp = f"{SystemClock().now():%Y%m%dT%H%M%SZ}"
+    former = _stopped(
+        lambda: restore_storage(
+            settings.database, backup.absolute(), stamp, CopyProgress()
+        )
+    )
+    if as_json:
+        facts = {"file": str(settings.database_path), "former": former and str(former)}
+        say_json(facts)
+        return
+    say(f"restored {backup} to {settings.database_path}")
+    if former is not None:
+        say(f"what was there is {former}, with its key; remove it when you are sure")
+
+
+@database.command()
+@click.argument("backup", type=click.Path(path_type=Path), required=False)
+@json_option()
+def check(backup: Path | None, as_json: bool) -> None:
+    """Read all of the database, or of a backup, to see whether it is sound.
+
+    Exit code 1 if it is not. Works while the hub runs, too.
+    """
+    name = backup or _existing().database_path
+    with waiting(f"reading {name}"):
+        findings = _findings(backup)
+    if as_json:
+        say_json({"file": str(name), "findings": [*findings]})
+    elif not findings:
+        say(f"{name} is sound")
+    if findings:
+        raise Failure("\n".join([f"{name} is damaged:", *findings]))
+
+
+def _findings(backup: Path | None) -> Sequence[str]:
+    """Of a backup, or else of the database."""
+    from storage.database_url import check_backup, check_storage
+
+    if backup is not None:
+        return _at_rest(lambda: check_backup(backup.absolute()))
+    settings = _existing()
+    try:
+        return _at_rest(lambda: check_storage(settings.database))
+    except DatabaseLocked as locked:
+        found: Sequence[str] = _let_the_owner("check", None, locked)["findings"]
+        return found
+
+
+@database.command()
+@json_option()
+def compact(as_json: bool) -> None:
+    """Write the database anew without the room that nothing takes; the hub is stopped.
+
+    A hub gives freed room back by itself. This is for a database that an older version
+    has made, once, and for whoever needs the room at once.
+    """
+    settings = _existing()
+    from storage.database_url import compact_storage
+
+    before, after = _stopped(lambda: compact_storage(settings.database, CopyProgress()))
+    if as_json:
+        say_json({"bytes_before": before, "bytes_after": after})
+    else:
+        say(f"{settings.database_path}: {byte_size(before)}, now {byte_size(after)}")
+
+
+@database.command()
+@json_option()
+def backups(as_json: bool) -> None:
+    """List the backups that the running hub has made by the clock."""
+    found = find_hub(None).get("/api/db/jobs")
+    if as_json:
+        say_json(found)
+        return
+    schedule = found["schedule"]
+    if schedule is None:
+        say("no backups are made by the clock: set FANFARE_BACKUP_DIR")
+        return
+    say(
+        f"one every {duration(schedule['every'])} to {schedule['directory']},"
+        f" {schedule['kept']} are kept"
+    )
+    last = found["last_backup"]
+    if last and last["error"]:
+        say(f"the last one failed: {last['error']}", err=True)
+    print_table(
+        ("MADE", "BYTES", "FILE"),
         [
-            ("database", found.location),
-            ("engine", found.engine),
-            ("schema", f"{found.version} of {found.latest}"),
-            ("epoch", found.epoch),
-            ("head", found.head),
-            ("bytes", found.size_bytes),
-            ("in use", "no"),
-        ]
+            (moment(each["at"]), byte_size(each["bytes"]), each["file"])
+            for each in found["backups"]
+        ],
     )
 
 
-def _print_running() -> None:
-    hub = find_hub(None)
-    found = hub.get("/api/health")["database"]
-    print_facts([*found.items(), ("in use", f"by the hub at {hub.url}")])
+@database.command()
+@json_option()
+def migrate(as_json: bool) -> None:
+    """Bring the schema up to this version; `serve` does so by itself."""
+    found = _stopped(
+        lambda: _with_database(lambda storage: storage.status(), migrate=True)
+    )
+    if as_json:
+        say_json({"file": found.location, "schema": found.version})
+    else:
+        say(f"{found.location} is at schema version {found.version}")
+
+
+@database.command()
+@json_option()
+def status(as_json: bool) -> None:
+    """Show version, size and position, and whether a hub is using it."""
+    try:
+        at_rest = _with_database(lambda storage: storage.status(), migrate=False)
+        found, user = _facts(at_rest), ""
+    except DatabaseLocked:
+        hub = find_hub(None)
+        found, user = hub.get("/api/health")["database"], hub.url
+    if as_json:
+        say_json({**found, "used_by": user or None})
+    else:
+        print_facts(
+            [*found.items(), ("in use", f"by the hub at {user}" if user else "no")]
+        )
+
+
+def _facts(found: DatabaseStatus) -> Document:
+    """What a hub would say of the database."""
+    return {
+        "engine": found.engine,
+        "location": found.location,
+        "schema": found.version,
+        "epoch": found.epoch,
+        "head": found.head,
+        "size_bytes": found.size_bytes,
+        "wal_bytes": found.wal_bytes,
+    }
 
 
 def _existing() -> Settings:
@@ -134,9 +311,22 @@ def _with_database(
         finally:
             await storage.close()
 
+    return _at_rest(lambda: asyncio.run(session()))
+
+
+def _at_rest(work: Callable[[], Result]) -> Result:
+    """Do it, or fail in words. Raises `DatabaseLocked` if a hub uses the file."""
     try:
-        return asyncio.run(session())
+        return work()
     except DatabaseLocked:
         raise
     except StorageError as error:
         raise Failure(str(error)) from error
+
+
+def _stopped(work: Callable[[], Result]) -> Result:
+    """The same for what no hub may be running for."""
+    try:
+        return _at_rest(work)
+    except DatabaseLocked as error:
+        raise Failure(f"{error}; stop it first") from error

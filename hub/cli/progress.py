@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from hub.cli import is_terminal, say, say_in_place
+from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
 
 TELL_SECONDS: Final = 2.0
@@ -29,9 +30,12 @@ class Progress:
         total: int,
         what: str = "feeds",
         monotonic: Callable[[], float] = time.monotonic,
+        amount: Callable[[int], str] = "{:,}".format,
     ) -> None:
+        """``what`` there are so many of; ``amount`` writes a number of them."""
         self._total = total
         self._what = what
+        self._amount = amount
         self._monotonic = monotonic
         self._begun = self._told = monotonic()
         self.done = 0
@@ -49,14 +53,30 @@ class Progress:
 
     def _tell(self, now: float, note: str) -> None:
         left = (self._total - self.done) * (now - self._begun) / self.done
-        told = f"{self.done:,} of {self._total:,} {self._what}"
-        parts = [told, note, f"{duration(left)} left"]
+        told = f"{self._amount(self.done)} of {self._amount(self._total)} {self._what}"
+        parts = [told.rstrip(), note, f"{duration(left)} left"]
         line = ", ".join(filter(None, parts))
         if is_terminal(err=True):
             filled = BAR * self.done // self._total
             say_in_place(f"[{'#' * filled}{'.' * (BAR - filled)}] {line}")
         else:
             say(line, err=True)
+
+
+class CopyProgress:
+    """How many bytes of how many are copied, once their number is known."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._progress: Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if not total:
+            return
+        if self._progress is None:
+            self._progress = Progress(total, "", self._monotonic, byte_size)
+        if done > self._progress.done:
+            self._progress.add(done - self._progress.done)
 
 
 @contextmanager

@@ -191,6 +191,17 @@ class Metrics:
             "type",
             ("delta", "snapshot"),
         )
+        self.backups = Tally(
+            "fanfare_backups_total",
+            "Backups by outcome, those by the clock and others.",
+            "outcome",
+            ("done", "failed"),
+        )
+        self.backup_time = Gauge(
+            "fanfare_backup_timestamp_seconds",
+            "When the last good backup was begun, as Unix time; 0: none is known.",
+        )
+        self.backup_bytes = Gauge("fanfare_backup_bytes", "Size of that backup.")
         self.commits = Histogram(
             "fanfare_commit_seconds",
             "Time until what a fetch found, or what became of deliveries, was durable.",
@@ -243,6 +254,9 @@ class Metrics:
             self.live_resuming,
             self.limited,
             self.collections,
+            self.backups,
+            self.backup_time,
+            self.backup_bytes,
             self.commits,
             self.acknowledgements,
             self.answers,

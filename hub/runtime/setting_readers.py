@@ -132,6 +132,13 @@ def text_file(value: str) -> str:
     return value
 
 
+def directory(value: str) -> str:
+    """Whether it is there is seen when it is used: a share may be mounted later."""
+    if "\0" in value or Path(value).is_file():
+        raise ValueError("expected the path of a directory")
+    return value
+
+
 def origin_url(value: str) -> str:
     """A URL that can stand in headers, documents and pages as it is."""
     try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
+from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
@@ -70,6 +71,7 @@ class Services:
     subscriptions: SubscriptionService
     delivery_reports: DeliveryReportService
     operations: OperationsService
+    database_jobs: DatabaseJobs
     tokens: TokenService
     tracks: TrackTopics
     websub: WebSubService

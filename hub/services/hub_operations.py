@@ -1,10 +1,10 @@
-"""The hub itself: is it ready, how much waits, its metrics, its backup."""
+"""The hub itself: is it ready, how much waits, its metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,9 +12,7 @@ from pathlib import Path
 import hub
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
-from hub.services.service_errors import Conflict
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
-from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import Backlog, DatabaseStatus, FeedId, PushCount
@@ -41,16 +39,16 @@ class OperationsService:
         storage: Storage,
         clock: Clock,
         directory: Path,
-        clock_warning: Callable[[], str] = str,
+        warned: Sequence[Callable[[], str]] = (),
         under_way: Callable[[], Collection[FeedId]] = tuple,
     ) -> None:
-        """``directory``: the one the database lies in. ``clock_warning``: what is to be
-        known of the clock; "" when there is nothing. ``under_way``: the feeds that are
-        being visited."""
+        """``directory``: the one the database lies in. ``warned``: each says what is to
+        be known of something; "" when there is nothing. ``under_way``: the feeds that
+        are being visited."""
         self._storage = storage
         self._clock = clock
         self._directory = directory
-        self._clock_warning = clock_warning
+        self._warned = warned
         self._under_way = under_way
         self._started = clock.monotonic()
         self._checked: float | None = None
@@ -74,7 +72,7 @@ class OperationsService:
 
     def warnings(self) -> tuple[str, ...]:
         """What an operator should look at, though the hub works."""
-        return tuple(filter(None, [self._clock_warning()]))
+        return tuple(filter(None, (warning() for warning in self._warned)))
 
     async def health(self) -> Health:
         return Health(
@@ -85,12 +83,6 @@ class OperationsService:
             backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
         )
-
-    async def backup(self, destination: str) -> Path:
-        """Write a consistent copy to a new file. Raises `InvalidValue`, `Conflict`."""
-        path = _new_file(destination)
-        await self._storage.backup(path)
-        return path
 
     async def _try_write(self) -> None:
         now = self._clock.monotonic()
@@ -106,23 +98,6 @@ class OperationsService:
             self._trouble = f"a write took longer than {CHECK_DEADLINE:g} s"
         else:
             self._trouble = ""
-
-
-def _new_file(destination: str) -> Path:
-    path = Path(destination)
-    if not path.is_absolute() or "\0" in destination:
-        raise InvalidValue("destination", "an absolute path", destination)
-    try:
-        has_place, is_taken = path.parent.is_dir(), path.exists()
-    except OSError:
-        raise InvalidValue("destination", "a shorter path", destination) from None
-    if not has_place:
-        raise InvalidValue(
-            "destination", "a path in an existing directory", destination
-        )
-    if is_taken:
-        raise Conflict(f"{path} exists already; name a new file")
-    return path
 
 
 FRESH_SECONDS = 1.0

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
 from hub.services.service_errors import ServiceError
+from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes
@@ -123,6 +124,7 @@ def create_application(
         ).routes(),
         *TokenRoutes(services.tokens, services.storage.tokens).routes(),
         *OperatorRoutes(services.operations, services.collections).routes(),
+        *DatabaseRoutes(services.database_jobs).routes(),
         *OpenApiRoutes().routes(),
     ]
     guard = [

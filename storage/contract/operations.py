@@ -23,7 +23,7 @@ from storage.contract.subscriptions import (
     TrackStore,
     VerificationStore,
 )
-from storage.records import Backlog, DatabaseStatus, FeedId
+from storage.records import Backlog, DatabaseStatus, FeedId, OnProgress
 
 
 class Storage(Protocol):
@@ -90,8 +90,15 @@ class Storage(Protocol):
         """
         ...
 
-    async def backup(self, destination: Path) -> None:
-        """A consistent copy that starts a new epoch when it is first opened."""
+    async def backup(self, destination: Path, progress: OnProgress = ...) -> None:
+        """A consistent copy that starts a new epoch when it is first opened.
+
+        It appears under its name when it is whole. Cancelled, it is broken off.
+        """
+        ...
+
+    async def find_damage(self) -> tuple[str, ...]:
+        """What is wrong with what is stored, a sentence each: all of it is read."""
         ...
 
     async def close(self) -> None: ...

@@ -104,7 +104,12 @@ from storage.records.log import (
     TrackMatch,
     TrackQuery,
 )
-from storage.records.operations import Backlog, DatabaseStatus, Retention
+from storage.records.operations import (
+    Backlog,
+    DatabaseStatus,
+    OnProgress,
+    Retention,
+)
 from storage.records.publishing import (
     FeedNews,
     JudgedEntry,
@@ -226,6 +231,7 @@ __all__ = [
     "NewSubscription",
     "NewToken",
     "NewVerification",
+    "OnProgress",
     "Pace",
     "PageChange",
     "PageId",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 
 from storage.records.identities import Position
+
+OnProgress: TypeAlias = Callable[[int, int], None]
+"""Told how many bytes of how many are done, by whatever thread does the work. What it
+raises ends the work."""
 
 
 class Backlog(msgspec.Struct, frozen=True, kw_only=True):

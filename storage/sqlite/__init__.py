@@ -1,7 +1,22 @@
 """The embedded engine: one SQLite file that one process owns."""
 
-from storage.sqlite.opening import copy_at_rest, open_database
+from storage.sqlite.backup import copy_at_rest
+from storage.sqlite.compaction import compact_database
+from storage.sqlite.file_identity import owned
+from storage.sqlite.integrity import find_damage, find_damage_at_rest
+from storage.sqlite.opening import open_database
 from storage.sqlite.operations import SqliteStorage
+from storage.sqlite.restoring import restore_database
 from storage.sqlite.stored_entries import read_times
 
-__all__ = ["SqliteStorage", "copy_at_rest", "open_database", "read_times"]
+__all__ = [
+    "SqliteStorage",
+    "compact_database",
+    "copy_at_rest",
+    "find_damage",
+    "find_damage_at_rest",
+    "open_database",
+    "owned",
+    "read_times",
+    "restore_database",
+]

@@ -1,34 +1,111 @@
-"""A consistent copy of a database in use, with its key; and putting one in place."""
+"""A consistent copy of a database, in use or not, with its key; and what an opening
+does where one was put in place."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
-from storage.errors import DestinationTaken, WriteFailed
-from storage.secrets import key_path, read_key, write_key
+from storage.errors import DestinationTaken, StorageFull, WriteFailed
+from storage.records import OnProgress
+from storage.secrets import SecretBox, key_path, read_key, write_key
 from storage.sqlite.connection_threads import read_only
 from storage.sqlite.driver_errors import write_failure
+from storage.sqlite.file_identity import flush_directory, owned
+from storage.sqlite.schema import refuse_strangers, schema_version
 
-_VERSIONS_AT = 18
+STEP_PAGES: Final = 1_000
+"""Copied between two reports of how far it has come, 4 MiB as a rule."""
+RESERVE_BYTES: Final = 64 * 1024 * 1024
+"""What a copy leaves free on its disk, on which the database may lie as well."""
+RESTORING: Final = ".restoring"
+"""How a restore calls its copy until that is in place, behind the database's name."""
+_VERSIONS_AT: Final = 18
 """Where the file's header has the read and write version: 2 with a WAL, else 1."""
 
 
-def copy_database(source: Path, destination: Path) -> None:
+def ignore_progress(done: int, total: int) -> None:
+    """For whoever does not want to know."""
+
+
+def copy_database(
+    source: Path, destination: Path, progress: OnProgress = ignore_progress
+) -> None:
     """Write a new file, which appears under its name only when it is whole.
 
-    Works beside the writer, on a connection of its own. Raises `DestinationTaken`, also
-    while another backup writes there, and `WriteFailed`.
+    Works beside the writer, on a connection of its own. What ``progress`` raises ends
+    it. Raises `DestinationTaken`, also while another backup writes there, `StorageFull`
+    before anything is written if it would not fit, and `WriteFailed`.
     """
     try:
         with _claimed(destination) as partial:
-            _copy_with_key(source, partial, destination)
+            _require_no_other(destination, source)
+            require_room(destination.parent, database_bytes(source))
+            _copy_with_key(source, partial, destination, progress)
     except (sqlite3.Error, OSError) as error:
         raise _explained(destination, error) from error
+
+
+def copy_at_rest(
+    path: Path, destination: Path, progress: OnProgress = ignore_progress
+) -> None:
+    """A backup of a database that no hub uses, of whatever version, which stays as it
+    is: so one can be made after an update and before its migrations.
+
+    Raises `DatabaseUnusable`, and what `copy_database` raises.
+    """
+    with owned(path) as file:
+        drop_foreign_wal(file)
+        with closing(sqlite3.connect(file)) as connection:
+            refuse_strangers(connection, str(file))
+            end_restore(file, connection)
+            copy_database(file, destination, progress)
+
+
+def copy_pages(source: Path, partial: Path, progress: OnProgress) -> None:
+    """Copy a database into an empty file, marked as a copy.
+
+    In steps, of one snapshot: what is committed meanwhile does not start it anew.
+    """
+    with (
+        closing(sqlite3.connect(read_only(source), uri=True)) as live,
+        closing(sqlite3.connect(partial, isolation_level=None)) as copy,
+    ):
+        ((page_bytes,),) = live.execute("PRAGMA page_size").fetchall()
+        live.execute("BEGIN")
+        live.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+        def tell(_status: int, left: int, total: int) -> None:
+            progress((total - left) * page_bytes, total * page_bytes)
+
+        live.backup(copy, pages=STEP_PAGES, progress=tell)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        copy.execute("UPDATE meta SET is_copy = 1")
+
+
+def database_bytes(path: Path) -> int:
+    """How much a copy takes. Raises `sqlite3.Error`."""
+    with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
+        ((found,),) = connection.execute(
+            "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count"
+        ).fetchall()
+    return int(found)
+
+
+def require_room(directory: Path, wanted: int) -> None:
+    """Raises `StorageFull` if so many bytes do not fit there, and `OSError`."""
+    free = shutil.disk_usage(directory).free
+    if free < wanted + RESERVE_BYTES:
+        raise StorageFull(
+            f"{directory} has {free} bytes left, and the copy takes {wanted} besides"
+            f" {RESERVE_BYTES} that stay free"
+        )
 
 
 @contextmanager
@@ -37,21 +114,33 @@ def _claimed(destination: Path) -> Iterator[Path]:
 
     What is left of it at the end is removed. Raises `DestinationTaken` and `OSError`.
     """
-    partial = destination.with_name(destination.name + ".partial")
+    partial = beside(destination, ".partial")
     descriptor = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if not _is_mine(descriptor, partial):
             raise DestinationTaken(f"another backup to {destination} is under way")
         try:
-            for path in (destination, key_path(destination)):
-                if path.exists():
-                    raise DestinationTaken(f"{path} exists already; name a new file")
             os.ftruncate(descriptor, 0)
             yield partial
         finally:
             partial.unlink(missing_ok=True)
+            beside(partial, "-journal").unlink(missing_ok=True)
     finally:
         os.close(descriptor)
+
+
+def _require_no_other(destination: Path, source: Path) -> None:
+    """Nothing is overwritten but the same key, which a backup that was killed may have
+    left. Raises `DestinationTaken`."""
+    key = key_path(destination)
+    is_key_taken = key.exists() and not _is_same_file(key, key_path(source))
+    for path, is_taken in ((destination, destination.exists()), (key, is_key_taken)):
+        if is_taken:
+            raise DestinationTaken(f"{path} exists already; name a new file")
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    return other.exists() and path.read_bytes() == other.read_bytes()
 
 
 def _is_mine(descriptor: int, path: Path) -> bool:
@@ -64,16 +153,19 @@ def _is_mine(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _copy_with_key(source: Path, partial: Path, destination: Path) -> None:
+def _copy_with_key(
+    source: Path, partial: Path, destination: Path, progress: OnProgress
+) -> None:
+    """The key comes first: there is never a backup without."""
     key = key_path(destination)
     try:
-        _copy(source, partial)
+        copy_pages(source, partial, progress)
         write_key(key, read_key(key_path(source)) or b"")
         partial.rename(destination)
     except (sqlite3.Error, OSError):
         key.unlink(missing_ok=True)
         raise
-    _flush(destination.parent)
+    flush_directory(destination.parent)
 
 
 def drop_foreign_wal(path: Path) -> None:
@@ -82,7 +174,7 @@ def drop_foreign_wal(path: Path) -> None:
     A backup needs no WAL and says so in its header, but SQLite would still play the
     other file's WAL into it. Raises `OSError`.
     """
-    wal = path.with_name(path.name + "-wal")
+    wal = beside(path, "-wal")
     if not wal.exists() or not path.exists():
         return
     with path.open("rb") as file:
@@ -90,26 +182,35 @@ def drop_foreign_wal(path: Path) -> None:
         has_wal = file.read(2) != b"\x01\x01"
     if not has_wal:
         wal.unlink()
-        path.with_name(path.name + "-shm").unlink(missing_ok=True)
+        beside(path, "-shm").unlink(missing_ok=True)
 
 
-def _copy(source: Path, partial: Path) -> None:
-    """Copy in one step: in several, each commit meanwhile would start it anew."""
-    with (
-        closing(sqlite3.connect(read_only(source), uri=True)) as live,
-        closing(sqlite3.connect(partial, isolation_level=None)) as copy,
-    ):
-        live.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
-        copy.execute("UPDATE meta SET is_copy = 1")
+def end_restore(path: Path, connection: sqlite3.Connection) -> None:
+    """Take over the key of a restore that was killed when its copy was in place.
+
+    One that is not this database's is of a restore that never came so far. Raises
+    `sqlite3.Error` and `OSError`.
+    """
+    waiting = key_path(beside(path, RESTORING))
+    key = read_key(waiting)
+    if key is None:
+        return
+    if schema_version(connection) and SecretBox(key).key_check == key_check(connection):
+        waiting.rename(key_path(path))
+        flush_directory(path.parent)
+    else:
+        waiting.unlink()
 
 
-def _flush(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def key_check(connection: sqlite3.Connection) -> str:
+    """What tells whether a key is this database's; "" before it has one."""
+    ((found,),) = connection.execute("SELECT key_check FROM meta").fetchall()
+    return str(found)
+
+
+def beside(path: Path, ending: str) -> Path:
+    """The file that has the name of another, and an ending."""
+    return path.with_name(path.name + ending)
 
 
 def _explained(destination: Path, error: sqlite3.Error | OSError) -> WriteFailed:

@@ -32,6 +32,11 @@ def is_unflushed(error: sqlite3.Error) -> bool:
     return _code(error) in _NOT_FLUSHED
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection has the file open, or locked."""
+    return _primary_code(error) == sqlite3.SQLITE_BUSY
+
+
 def _primary_code(error: sqlite3.Error) -> int:
     return _code(error) & 0xFF
 

@@ -12,9 +12,11 @@ import fcntl
 import os
 import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from storage.errors import DatabaseLocked
+from storage.errors import DatabaseLocked, DatabaseUnusable
 
 Identity = tuple[int, int]
 """Device and inode: a file, whatever it is called."""
@@ -55,6 +57,50 @@ class FileLock:
             _mine.discard(self._identity)
             for descriptor in self._descriptors:
                 os.close(descriptor)
+
+
+def real_path(path: Path) -> Path:
+    """The file that a name leads to. What belongs to it lies beside it, as SQLite's own
+    files do. Raises `DatabaseUnusable` for a name that leads in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise DatabaseUnusable(str(path), f"cannot be opened: {error}") from error
+
+
+def lock_database(path: Path) -> FileLock:
+    """Make this process the file's owner. Raises `DatabaseUnusable`."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return FileLock.take(path)
+    except OSError as error:
+        reason = f"cannot be opened: {error.strerror or error}"
+        raise DatabaseUnusable(str(path), reason) from error
+
+
+@contextmanager
+def owned(path: Path) -> Iterator[Path]:
+    """The real file of a name, which no other process uses until the end of the block.
+
+    What SQLite or the disk says against it is raised as `DatabaseUnusable`.
+    """
+    path = real_path(path)
+    lock = lock_database(path)
+    try:
+        yield path
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseUnusable(str(path), str(error)) from error
+    finally:
+        lock.release()
+
+
+def flush_directory(directory: Path) -> None:
+    """Make what was renamed in it durable. Raises `OSError`."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lock_beside(database: Path) -> int:

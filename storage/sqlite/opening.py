@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import secrets as randomness
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from storage.errors import DatabaseUnusable
 from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key, write_key
-from storage.sqlite.backup import copy_database, drop_foreign_wal
+from storage.sqlite.backup import drop_foreign_wal, end_restore
 from storage.sqlite.connection_threads import (
     BY_THREADS,
     ConnectionThreads,
     prepare_for_writing,
     teach_secrets,
 )
-from storage.sqlite.file_identity import FileLock
+from storage.sqlite.file_identity import FileLock, lock_database, real_path
 from storage.sqlite.operations import SqliteStorage
 from storage.sqlite.readers import Readers
-from storage.sqlite.schema import check_version, refuse_strangers, run_pending
+from storage.sqlite.restoring import remove_unfinished
+from storage.sqlite.schema import check_version, holds_secrets, run_pending
 
 
 async def open_database(
@@ -51,25 +51,6 @@ async def open_database(
     )
 
 
-def copy_at_rest(path: Path, destination: Path) -> None:
-    """A backup of a database that no hub uses, of whatever version, which stays as it
-    is: so one can be made after an update and before its migrations.
-
-    Raises `DatabaseUnusable`, and what `copy_database` raises.
-    """
-    path = _real(path)
-    lock = _take_lock(path)
-    try:
-        drop_foreign_wal(path)
-        with closing(sqlite3.connect(path)) as connection:
-            refuse_strangers(connection, str(path))
-            copy_database(path, destination)
-    except (sqlite3.Error, OSError) as error:
-        raise DatabaseUnusable(str(path), str(error)) from error
-    finally:
-        lock.release()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Opened:
     path: Path
@@ -85,8 +66,8 @@ class _Opened:
 
 
 def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
-    name, path = path.absolute(), _real(path)
-    lock = _take_lock(path)
+    name, path = path.absolute(), real_path(path)
+    lock = lock_database(path)
     try:
         _adopt_key(name, path)
         connection = _prepare(path, migrate, threads)
@@ -107,15 +88,6 @@ def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
     )
 
 
-def _real(path: Path) -> Path:
-    """The file that a name leads to. What belongs to it lies beside it, as SQLite's own
-    files do. Raises `DatabaseUnusable` for a name that leads in a circle."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError) as error:
-        raise DatabaseUnusable(str(path), f"cannot be opened: {error}") from error
-
-
 def _adopt_key(name: Path, path: Path) -> None:
     """Take over a key from where former versions kept it.
 
@@ -127,22 +99,15 @@ def _adopt_key(name: Path, path: Path) -> None:
             write_key(key_path(path), key)
 
 
-def _take_lock(path: Path) -> FileLock:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return FileLock.take(path)
-    except OSError as error:
-        reason = f"cannot be opened: {error.strerror or error}"
-        raise DatabaseUnusable(str(path), reason) from error
-
-
 def _prepare(
     path: Path, migrate: bool, threads: ConnectionThreads
 ) -> sqlite3.Connection:
     drop_foreign_wal(path)
+    remove_unfinished(path)
     connection = threads.open_for_writing(path)
     try:
         check_version(connection, str(path), migrate=migrate)
+        end_restore(path, connection)
         path.chmod(0o600)
         prepare_for_writing(connection)
         run_pending(connection)
@@ -157,7 +122,7 @@ def _open_box(path: Path, connection: sqlite3.Connection) -> SecretBox:
     keys = key_path(path)
     key = read_key(keys)
     ((key_check,),) = connection.execute("SELECT key_check FROM meta").fetchall()
-    if key is None and key_check and _holds_secrets(connection):
+    if key is None and key_check and holds_secrets(connection):
         reason = f"its key file {keys.name} is missing; restore it beside the database"
         raise DatabaseUnusable(str(path), reason)
     if key is not None and key_check and SecretBox(key).key_check != key_check:
@@ -175,17 +140,6 @@ def _create_key(path: Path) -> bytes:
     except OSError as error:
         reason = f"the key cannot be written: {error.strerror or error}"
         raise DatabaseUnusable(str(path), reason) from error
-
-
-def _holds_secrets(connection: sqlite3.Connection) -> bool:
-    ((found,),) = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM feeds"
-        "  WHERE credentials <> '' OR publish_secret <> '')"
-        " OR EXISTS (SELECT 1 FROM subscriptions WHERE secret <> '')"
-        " OR EXISTS (SELECT 1 FROM verifications WHERE secret <> '')"
-        " OR EXISTS (SELECT 1 FROM push_callbacks WHERE secret <> '')"
-    ).fetchall()
-    return bool(found)
 
 
 def _begin(connection: sqlite3.Connection) -> tuple[str, Position]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from storage.errors import StorageClosed, StorageError
-from storage.records import Backlog, DatabaseStatus, FeedId, Position
+from storage.errors import StorageClosed, StorageError, WriteFailed
+from storage.records import Backlog, DatabaseStatus, FeedId, OnProgress, Position
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
-from storage.sqlite.backup import copy_database
+from storage.sqlite.backup import copy_database, ignore_progress
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
@@ -21,6 +23,7 @@ from storage.sqlite.delivery_chunks import CommitClaims
 from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
+from storage.sqlite.integrity import find_damage
 from storage.sqlite.listings import SqliteListings
 from storage.sqlite.log import SqliteLog
 from storage.sqlite.publishing import SqlitePageList, SqlitePages, SqlitePublic
@@ -149,14 +152,38 @@ class SqliteStorage:
             raise
         return timedelta(milliseconds=back)
 
-    async def backup(self, destination: Path) -> None:
+    async def backup(
+        self, destination: Path, progress: OnProgress = ignore_progress
+    ) -> None:
         """Also copies the key, to the destination's name with ``.key``.
 
         Raises `WriteFailed` if the destination exists or cannot be written.
         """
+        with self._abandoning() as is_abandoned:
+
+            def tell(done: int, total: int) -> None:
+                if is_abandoned():
+                    raise WriteFailed("the backup was broken off")
+                progress(done, total)
+
+            await asyncio.to_thread(copy_database, self._path, destination, tell)
+
+    async def find_damage(self) -> tuple[str, ...]:
+        with self._abandoning() as is_abandoned:
+            return await asyncio.to_thread(
+                find_damage, self._path, is_abandoned=is_abandoned
+            )
+
+    @contextmanager
+    def _abandoning(self) -> Iterator[Callable[[], bool]]:
+        """For work in a thread: whether nobody waits for it any more."""
         if self._closing is not None:
             raise StorageClosed("the database is closed")
-        await asyncio.to_thread(copy_database, self._path, destination)
+        is_left = threading.Event()
+        try:
+            yield lambda: is_left.is_set() or self._closing is not None
+        finally:
+            is_left.set()
 
     async def close(self) -> None:
         if self._closing is None:

@@ -88,6 +88,21 @@ def refuse_strangers(connection: sqlite3.Connection, location: str) -> None:
         raise DatabaseUnusable(location, "this is the database of another program")
 
 
+def holds_secrets(connection: sqlite3.Connection) -> bool:
+    """Whether something is stored that only its key can read, in any schema so far."""
+    columns = connection.execute(
+        "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' AND c.type = 'TEXT' AND c.name IN"
+        " ('secret', 'former_secret', 'credentials', 'publish_secret')"
+    ).fetchall()
+    return any(
+        connection.execute(
+            f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} <> '')"
+        ).fetchone()[0]
+        for table, column in columns
+    )
+
+
 def run(connection: sqlite3.Connection, migration: Migration) -> None:
     try:
         connection.executescript(

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 import hub
 from hub.services.open_hub_requests import Ping
+from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.operator_routes import OperatorRoutes
@@ -105,6 +106,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     DeliveryRoutes,
     TokenRoutes,
     OperatorRoutes,
+    DatabaseRoutes,
 )
 OPEN_ROUTES: tuple[type[Routes], ...] = (
     HubRoutes,
@@ -191,7 +193,8 @@ def _operation(each: Operation, tag: str) -> Members:
 
 def _description(each: Operation) -> str:
     if isinstance(each, ApiOperation):
-        return f"Requires the `{each.scope}` scope." if each.scope else ""
+        needed = f"Requires the `{each.scope}` scope." if each.scope else ""
+        return " ".join(filter(None, (each.description, needed)))
     return each.description
 
 

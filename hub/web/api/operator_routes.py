@@ -1,4 +1,4 @@
-"""What an operator asks of the hub itself: its health, a backup, collections now."""
+"""What an operator asks of the hub itself: its health, collections now."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
 from storage.records import Backlog, TokenScope
-
-
-class Backup(RequestBody):
-    """The body of ``POST /api/db/backup``: a new file on the hub's machine."""
-
-    destination: str
 
 
 class CollectionsToBuild(RequestBody):
@@ -86,10 +80,6 @@ class HealthJson(JsonObject):
         )
 
 
-class BackupMadeJson(JsonObject):
-    file: str
-
-
 class CollectionJson(JsonObject):
     """One file for crawlers."""
 
@@ -126,21 +116,6 @@ class OperatorRoutes(Routes):
     )
     async def health(self, request: Request) -> Response:
         return json_response(HealthJson.of_health(await self._operations.health()))
-
-    @ApiOperation(
-        method="POST",
-        path="/db/backup",
-        id="back_up_database",
-        scope=TokenScope.ADMIN,
-        summary="Copy the database to a new file on the hub's machine",
-        answers={201: BackupMadeJson},
-        body=Backup(destination="/var/backups/fanfare.db"),
-        problems=(409,),
-    )
-    async def backup(self, request: Request) -> Response:
-        body = await read_body(request, Backup)
-        path = await self._operations.backup(body.destination)
-        return json_response(BackupMadeJson(file=str(path)), HTTPStatus.CREATED)
 
     @ApiOperation(
         method="POST",

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from hub.core.byte_sizes import byte_size
 from storage.sqlite import SqliteStorage, open_database
 from tests.support.fake_api import FakeApi
 
@@ -35,7 +37,9 @@ def in_use(database: Path) -> Iterator[None]:
         runner.run(storage.close())
 
 
-@pytest.mark.parametrize("verb", [["backup", "x"], ["migrate"], ["status"]])
+@pytest.mark.parametrize(
+    "verb", [["backup", "x"], ["check"], ["compact"], ["migrate"], ["status"]]
+)
 def test_without_a_database_there_is_nothing_to_do(
     alone: Fanfare, verb: list[str]
 ) -> None:
@@ -48,8 +52,8 @@ def test_without_a_database_there_is_nothing_to_do(
 def test_a_database_at_rest_is_described(alone: Fanfare) -> None:
     result = alone("db", "status")
     assert result.exit_code == 0
-    assert "in use    no" in result.stdout
-    assert "engine    sqlite" in result.stdout
+    assert "in use      no" in result.stdout
+    assert "engine      sqlite" in result.stdout
 
 
 @pytest.mark.usefixtures("in_use")
@@ -65,11 +69,35 @@ def test_a_database_in_use_is_described_by_its_hub(
 @pytest.mark.usefixtures("database")
 def test_a_database_at_rest_is_copied_once(alone: Fanfare, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
-    assert alone("db", "backup", str(target)).stdout == f"backed up to {target}\n"
+    told = alone("db", "backup", str(target)).stdout
+    size = byte_size(target.stat().st_size)
+    assert told == f"backed up to {target} ({size})\n"
     assert target.exists()
     again = alone("db", "backup", str(target))
     assert again.exit_code == 1
     assert "exists already" in again.stderr
+
+
+def job(file: str = "/copy.db", **changes: object) -> dict[str, object]:
+    """A backup that is made, as the hub tells of it."""
+    done = {
+        "kind": "backup",
+        "file": file,
+        "started": "2026-01-01T00:00:00Z",
+        "finished": "2026-01-01T00:05:00Z",
+        "done": 4_000,
+        "total": 4_000,
+        "error": "",
+        "findings": [],
+    }
+    return {**done, **changes}
+
+
+def jobs(
+    running: dict[str, object] | None = None, last: dict[str, object] | None = None
+) -> dict[str, object]:
+    found = {"running": running, "last_backup": last, "last_check": last}
+    return {**found, "schedule": None, "backups": []}
 
 
 @pytest.mark.usefixtures("in_use")
@@ -77,9 +105,150 @@ def test_a_database_in_use_is_copied_by_its_hub(
     fanfare: Fanfare, api: FakeApi, tmp_path: Path
 ) -> None:
     target = str(tmp_path / "copy.db")
-    api.answers["POST /api/db/backup"] = (201, {"file": target})
-    assert fanfare("db", "backup", target).exit_code == 0
-    assert api.requests == [("POST /api/db/backup", {"destination": target})]
+    api.answers["POST /api/db/backup"] = (201, job(target))
+    told = fanfare("db", "backup", target)
+    assert (told.exit_code, told.stdout) == (0, f"backed up to {target} (4 kB)\n")
+    expected = [("POST /api/db/backup?wait=1", {"destination": target})]
+    assert api.requests == expected
+
+
+@pytest.mark.usefixtures("in_use")
+def test_a_backup_that_takes_long_is_waited_for(fanfare: Fanfare, api: FakeApi) -> None:
+    """Whatever the hub does between two looks, also another backup after it."""
+    going_on = job(finished=None, done=1_000)
+    states = [jobs(going_on), jobs(last=job("/former.db", error="no disk"))]
+    states[1]["running"] = job(finished=None, done=3_000)
+    states.append(jobs(last=job()))
+    api.answers["POST /api/db/backup"] = (202, going_on)
+    api.answers["GET /api/db/jobs"] = (200, lambda _body: states.pop(0))
+
+    told = fanfare("db", "backup", "--json")
+
+    assert json.loads(told.stdout) == {"file": "/copy.db", "bytes": 4_000}
+    assert api.requests[0] == ("POST /api/db/backup?wait=1", {})
+    assert states == []
+
+
+@pytest.mark.usefixtures("in_use")
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (jobs(last=job(error="no disk")), "no disk"),
+        (jobs(last=job("/other.db")), "broken off: its hub was started anew"),
+    ],
+)
+def test_a_backup_that_was_not_made_is_a_failure(
+    fanfare: Fanfare, api: FakeApi, found: dict[str, object], reason: str
+) -> None:
+    api.answers["POST /api/db/backup"] = (202, job(finished=None))
+    api.answers["GET /api/db/jobs"] = (200, found)
+    told = fanfare("db", "backup")
+    assert told.exit_code
+    assert reason in told.stderr
+
+
+@pytest.mark.usefixtures("in_use")
+def test_a_backup_that_is_there_was_made_whatever_became_of_the_hub(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    target = tmp_path / "copy.db"
+    api.answers["POST /api/db/backup"] = (202, job(str(target), finished=None))
+
+    def made(_body: object) -> dict[str, object]:
+        target.write_bytes(b"backup")
+        return jobs()
+
+    api.answers["GET /api/db/jobs"] = (200, made)
+    assert fanfare("db", "backup", str(target)).exit_code == 0
+
+
+@pytest.mark.usefixtures("database")
+def test_without_a_hub_a_backup_needs_a_name(alone: Fanfare) -> None:
+    told = alone("db", "backup")
+    assert told.exit_code == 2
+    assert "name the file" in told.stderr
+
+
+@pytest.mark.usefixtures("in_use")
+def test_damage_that_the_hub_finds_is_a_failure(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["POST /api/db/check"] = (
+        200,
+        job(kind="check", findings=["page 3 is torn"]),
+    )
+    told = fanfare("db", "check")
+    assert told.exit_code == 1
+    assert "is damaged" in told.stderr
+    assert "page 3 is torn" in told.stderr
+
+
+def test_a_database_and_a_backup_at_rest_are_checked(
+    alone: Fanfare, database: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    alone("db", "backup", str(copy))
+    assert alone("db", "check").stdout == f"{database} is sound\n"
+    assert alone("db", "check", str(copy)).stdout == f"{copy} is sound\n"
+    copy.with_name("copy.db.key").unlink()
+    told = alone("db", "check", str(copy), "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.stdout) == {
+        "file": str(copy),
+        "findings": ["its key file copy.db.key is missing"],
+    }
+
+
+def test_a_backup_is_restored_and_the_former_database_kept(
+    alone: Fanfare, database: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    alone("db", "backup", str(copy))
+    told = alone("db", "restore", str(copy))
+    assert told.exit_code == 0
+    [former] = database.parent.glob("hub.db.before-restore-*Z")
+    assert str(former) in told.stdout
+    assert alone("db", "check").exit_code == 0
+    database.unlink()
+    again = json.loads(alone("db", "restore", str(copy), "--json").stdout)
+    assert again == {"file": str(database), "former": None}
+
+
+def test_a_database_is_compacted(alone: Fanfare, database: Path) -> None:
+    told = json.loads(alone("db", "compact", "--json").stdout)
+    assert told["bytes_after"] == database.stat().st_size <= told["bytes_before"]
+    assert f"{database}: " in alone("db", "compact").stdout
+
+
+@pytest.mark.usefixtures("in_use")
+@pytest.mark.parametrize("verb", [["restore", "{copy}"], ["compact"]])
+def test_what_replaces_the_database_waits_for_the_hub_to_stop(
+    alone: Fanfare, verb: list[str], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+
+    async def make_copy() -> None:
+        storage = await open_database(tmp_path / "other.db")
+        await storage.backup(copy)
+        await storage.close()
+
+    asyncio.run(make_copy())
+    told = alone("db", *(word.format(copy=copy) for word in verb))
+    assert told.exit_code == 1
+    assert "stop it first" in told.stderr
+
+
+def test_scheduled_backups_are_listed(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/db/jobs"] = (200, jobs())
+    assert "set FANFARE_BACKUP_DIR" in fanfare("db", "backups").stdout
+    scheduled = {
+        **jobs(last=job(error="no disk")),
+        "schedule": {"directory": "/backups", "every": 86_400.0, "kept": 7},
+        "backups": [{"file": "/backups/a", "at": "2026-01-01T00:00:00Z", "bytes": 9}],
+    }
+    api.answers["GET /api/db/jobs"] = (200, scheduled)
+    told = fanfare("db", "backups")
+    assert told.stdout.startswith("one every 1 d to /backups, 7 are kept\n")
+    assert "/backups/a" in told.stdout
+    assert "the last one failed: no disk" in told.stderr
 
 
 @pytest.mark.usefixtures("database")

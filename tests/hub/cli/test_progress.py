@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hub.cli import say, say_in_place
-from hub.cli.progress import Progress, waiting
+from hub.cli.progress import CopyProgress, Progress, waiting
 from tests.support.terminal import terminal
 
 SECONDS = (0.0, 1.0, 4.0, 5.0, 12.0, 40.0)
@@ -29,6 +29,18 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
         "4,000 of 10,000 feeds, 1 failed, 6 s left",
         "8,000 of 10,000 feeds, 1 failed, 3 s left",
     ]
+
+
+def test_bytes_are_told_in_their_largest_unit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seconds = iter((0.0, 10.0, 20.0, 30.0))
+    progress = CopyProgress(lambda: next(seconds))
+    for done, total in ((0, 0), (0, 8_000_000), (2_000_000, 8_000_000)):
+        progress(done, total)
+    progress(2_000_000, 8_000_000)
+    progress(8_000_000, 8_000_000)
+    assert capsys.readouterr().err == "2 MB of 8 MB, 30 s left\n"
 
 
 def test_a_terminal_shows_a_line_that_is_written_over(

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from storage.errors import DestinationTaken, WriteFailed
-from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite import SqliteStorage, copy_at_rest, find_damage, open_database
 from storage.sqlite.backup import _claimed, copy_database, drop_foreign_wal
+from tests.support.killed import killed_at_each_step
 from tests.support.storage_scene import Scene, fetch, record
 
 
@@ -134,6 +135,29 @@ async def test_what_an_interrupted_backup_left_is_in_nobodys_way(
     restored = await open_database(copy)
     await restored.close()
     assert not copy.with_name("copy.db.partial").exists()
+
+
+def test_killed_at_any_step_a_backup_is_whole_or_not_there(
+    copy: Path, tmp_path: Path
+) -> None:
+    """And the next one to the same name is made."""
+    path = tmp_path / "hub.db"
+    asyncio.run(epoch_of(path))
+
+    def prepare() -> None:
+        copy.unlink(missing_ok=True)
+
+    was_there = []
+    for _ in killed_at_each_step(
+        prepare, lambda progress: copy_at_rest(path, copy, progress)
+    ):
+        was_there.append(copy.exists())
+        if not copy.exists():
+            copy_at_rest(path, copy)
+        assert find_damage(copy) == ()
+        assert find_damage(path) == ()
+    assert was_there == sorted(was_there)
+    assert set(was_there) == {False, True}
 
 
 async def test_a_destination_that_cannot_be_written_is_named(

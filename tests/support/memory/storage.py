@@ -9,7 +9,14 @@ from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from storage.records import Backlog, DatabaseStatus, FeedId, FeedState, Position
+from storage.records import (
+    Backlog,
+    DatabaseStatus,
+    FeedId,
+    FeedState,
+    OnProgress,
+    Position,
+)
 
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
@@ -76,8 +83,13 @@ class MemoryStorage:
     async def check(self) -> None:
         return
 
-    async def backup(self, destination: Path) -> None:
+    async def backup(
+        self, destination: Path, progress: OnProgress = lambda _done, _total: None
+    ) -> None:
         raise NotImplementedError("the model has no file to copy")
+
+    async def find_damage(self) -> tuple[str, ...]:
+        return ()
 
     async def close(self) -> None:
         return

@@ -33,6 +33,7 @@ from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
 from tests.support.services import PAGE, Hub
 from tests.support.storage_scene import Scene, at
+from tests.support.waiting import in_background
 
 METHODS = {"get", "post", "put", "patch", "delete", "options"}
 
@@ -186,6 +187,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/tokens", None),
     ("DELETE", "/api/tokens/1", None),
     ("GET", "/api/health", None),
+    ("POST", "/api/db/check?wait=0", None),
+    ("GET", "/api/db/jobs", None),
     ("DELETE", "/api/feeds/1", None),
     ("GET", "/metrics", None),
     ("GET", "/healthz", None),
@@ -228,6 +231,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("DELETE", "/api/subscriptions/1?tell=x", None, 422),
     ("POST", "/api/deliveries/retry", {"dead_letter": 9}, 404),
     ("POST", "/api/db/backup", {"destination": "x"}, 422),
+    ("POST", "/api/db/check?wait=51", None, 422),
     ("DELETE", "/api/tokens/9", None, 404),
     ("GET", "/hub/subscriptions/unknown", None, 404),
     ("POST", "/hub", {"hub.mode": "subscribe"}, 415),
@@ -346,13 +350,14 @@ async def test_failed_deliveries_are_as_described(
 
 
 async def test_a_backup_is_answered_as_described(
-    client: httpx2.AsyncClient, tmp_path: Path
+    client: httpx2.AsyncClient, hub: Hub, tmp_path: Path
 ) -> None:
     body = {"destination": str(tmp_path / "copy.db")}
-    for status in (201, 409):
-        answer = await client.post("/api/db/backup", json=body)
-        assert answer.status_code == status
-        assert answer_faults("POST", "/api/db/backup", answer) == []
+    async with in_background(hub.built.background["database jobs"]):
+        for status in (201, 409):
+            answer = await client.post("/api/db/backup", json=body)
+            assert answer.status_code == status
+            assert answer_faults("POST", "/api/db/backup", answer) == []
 
 
 async def test_the_open_hub_answers_as_described(

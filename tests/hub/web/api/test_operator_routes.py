@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import cast
 
 import httpx2
-import pytest
 
 from hub.services.hub_operations import CHECK_SECONDS, OperationsService
 from storage.contract import Storage
 from storage.errors import WriteFailed
-from storage.sqlite import open_database
 from tests.support.services import Hub
 from tests.support.waiting import eventually, in_background
 
@@ -52,39 +49,6 @@ async def test_health_has_backlog_and_database(client: httpx2.AsyncClient) -> No
     assert health["ready"]
     assert health["backlog"]["feeds"] == 1
     assert health["database"]["engine"] == "sqlite"
-
-
-async def test_a_backup_is_a_database_of_its_own(
-    client: httpx2.AsyncClient, tmp_path: Path
-) -> None:
-    await client.post("/api/feeds", json={"url": "https://example.org/"})
-    target = tmp_path / "backup.db"
-    answer = await client.post("/api/db/backup", json={"destination": str(target)})
-    assert answer.status_code == 201
-    copy = await open_database(target)
-    assert await copy.feeds.find("https://example.org/") is not None
-    await copy.close()
-
-
-async def test_a_backup_overwrites_nothing(
-    client: httpx2.AsyncClient, tmp_path: Path
-) -> None:
-    target = tmp_path / "precious"
-    target.write_text("keep me")
-    answer = await client.post("/api/db/backup", json={"destination": str(target)})
-    assert answer.status_code == 409
-    assert target.read_text() == "keep me"
-
-
-@pytest.mark.parametrize(
-    "destination",
-    ["", "backup.db", "/no/such/directory/backup.db", "/tmp/a\0b", f"/tmp/{'n' * 300}"],  # noqa: S108
-)
-async def test_a_backup_needs_a_place(
-    client: httpx2.AsyncClient, destination: str
-) -> None:
-    answer = await client.post("/api/db/backup", json={"destination": destination})
-    assert (answer.status_code, answer.json()["field"]) == (422, "destination")
 
 
 async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(

@@ -1,0 +1,279 @@
+"""Backups and checks of the running hub's database, one at a time.
+
+They take as long as the database is large, so whoever asks for one is told how far it
+has come. Backups into a directory are made by the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from hub.core.durations import duration
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
+from hub.services.backup_directory import BackupDirectory, BackupFile
+from hub.services.service_errors import Conflict
+from protocols.protocol_errors import InvalidValue
+from storage.contract import Storage
+from storage.errors import StorageError
+
+LOOK_SECONDS: Final = 60.0
+"""Between two looks whether a backup is due, at most: the clock may be set."""
+RETRY_SECONDS: Final = 600.0
+"""After a scheduled backup that failed, the next attempt."""
+
+log = structlog.get_logger()
+
+
+class JobKind(StrEnum):
+    BACKUP = "backup"
+    CHECK = "check"
+
+
+class DatabaseJob(msgspec.Struct, frozen=True, kw_only=True):
+    """``file``: that is written, or checked. ``done`` of ``total`` bytes; of a check
+    nobody knows how far it is. ``findings``: what a check found wrong."""
+
+    kind: JobKind
+    file: str
+    started: datetime
+    is_scheduled: bool = False
+    done: int = 0
+    total: int = 0
+    finished: datetime | None = None
+    error: str = ""
+    findings: tuple[str, ...] = ()
+
+    @property
+    def is_successful(self) -> bool:
+        return self.finished is not None and not self.error
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A job that was asked for, and who waits for its end."""
+
+    job: DatabaseJob
+    ended: asyncio.Future[DatabaseJob]
+
+
+class DatabaseJobs:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        metrics: Metrics,
+        directory: BackupDirectory | None = None,
+    ) -> None:
+        """``directory``: of backups by the clock; None: none are made."""
+        self.directory = directory
+        self._storage = storage
+        self._clock = clock
+        self._metrics = metrics
+        self._waiting: _Waiting | None = None
+        self._progress = 0, 0
+        self._last: dict[JobKind, DatabaseJob] = {}
+        self._retry_at = float("-inf")
+        self._failing_since: datetime | None = None
+        self._woken = asyncio.Event()
+
+    @property
+    def running(self) -> DatabaseJob | None:
+        if self._waiting is None:
+            return None
+        done, total = self._progress
+        return replace(self._waiting.job, done=done, total=total)
+
+    def last(self, kind: JobKind) -> DatabaseJob | None:
+        """The last one of this process that ended."""
+        return self._last.get(kind)
+
+    async def backups(self) -> Sequence[BackupFile]:
+        """What is in the directory, the newest first; nothing if it cannot be read."""
+        if self.directory is None:
+            return ()
+        try:
+            return await asyncio.to_thread(self.directory.files)
+        except OSError:
+            return ()
+
+    def warning(self) -> str:
+        """What an operator should know of the scheduled backups; "" if nothing."""
+        if self._failing_since is None:
+            return ""
+        last = self._last[JobKind.BACKUP]
+        ago = (self._clock.now() - self._failing_since).total_seconds()
+        return f"backups have failed for {duration(max(0.0, ago))}: {last.error}"
+
+    def start_backup(self, destination: str | None) -> DatabaseJob:
+        """Begin to write a copy to a new file, by default one in the directory.
+
+        Raises `InvalidValue` and `Conflict`.
+        """
+        if destination is not None:
+            return self._ask(JobKind.BACKUP, new_file(destination))
+        if self.directory is None:
+            wanted = "a file, since FANFARE_BACKUP_DIR is not set"
+            raise InvalidValue("destination", wanted, "")
+        return self._ask(
+            JobKind.BACKUP, self.directory.new_file(self._clock.now()), scheduled=True
+        )
+
+    async def start_check(self) -> DatabaseJob:
+        """Begin to read all of the database. Raises `Conflict`."""
+        status = await self._storage.status()
+        return self._ask(JobKind.CHECK, Path(status.location))
+
+    async def wait(self, seconds: float) -> DatabaseJob:
+        """The job under way when it has ended, or as far as it is by then.
+
+        Raises `Conflict` if there is none, and what it failed by.
+        """
+        waiting = self._waiting
+        if waiting is None:
+            raise Conflict("nothing is done with the database now")
+        await asyncio.wait([waiting.ended], timeout=seconds)
+        if waiting.ended.done():
+            return waiting.ended.result()
+        return self.running or waiting.job
+
+    async def run(self) -> None:
+        """Do what is asked for and what is due, until cancelled."""
+        for newest in (await self.backups())[:1]:
+            self._note_backup(newest.at, newest.bytes)
+        while True:
+            self._woken.clear()
+            if self._waiting is None:
+                await self._begin_scheduled()
+            if self._waiting is None:
+                await wait_for(self._woken, LOOK_SECONDS)
+            else:
+                await self._do(self._waiting)
+
+    def _ask(
+        self, kind: JobKind, file: Path, *, scheduled: bool = False
+    ) -> DatabaseJob:
+        if self._waiting is not None:
+            under_way = self._waiting.job
+            raise Conflict(f"a {under_way.kind} is under way: {under_way.file}")
+        job = DatabaseJob(
+            kind=kind,
+            file=str(file),
+            started=self._clock.now(),
+            is_scheduled=scheduled,
+        )
+        ended = asyncio.get_running_loop().create_future()
+        ended.add_done_callback(_note_error)
+        self._waiting, self._progress = _Waiting(job, ended), (0, 0)
+        self._woken.set()
+        return job
+
+    async def _begin_scheduled(self) -> None:
+        if self.directory is None or self._clock.monotonic() < self._retry_at:
+            return
+        now = self._clock.now()
+        try:
+            due_in = await asyncio.to_thread(self.directory.due_in, now)
+        except OSError:
+            due_in = 0.0  # the backup will say why
+        if due_in <= 0 and self._waiting is None:
+            self._ask(JobKind.BACKUP, self.directory.new_file(now), scheduled=True)
+
+    async def _do(self, waiting: _Waiting) -> None:
+        job, failure = waiting.job, None
+        findings: tuple[str, ...] = ()
+        try:
+            if job.kind is JobKind.CHECK:
+                findings = await self._storage.find_damage()
+            else:
+                await self._storage.backup(Path(job.file), self._note_progress)
+                await self._rotate(job)
+        except StorageError as error:
+            failure = error
+        finally:
+            ended = replace(
+                self.running or job,
+                finished=self._clock.now(),
+                error=str(failure or ""),
+                findings=findings,
+            )
+            self._waiting = None
+        self._note_end(ended)
+        if failure is None:
+            waiting.ended.set_result(ended)
+        else:
+            waiting.ended.set_exception(failure)
+
+    def _note_progress(self, done: int, total: int) -> None:
+        """From the thread that copies."""
+        self._progress = done, total
+
+    async def _rotate(self, job: DatabaseJob) -> None:
+        """What cannot be removed is no fault of the new backup."""
+        if self.directory is None or not job.is_scheduled:
+            return
+        try:
+            removed = await asyncio.to_thread(self.directory.rotate)
+        except OSError as error:
+            log.warning("old_backups_not_removed", error=str(error))
+        else:
+            if removed:
+                log.info("old_backups_removed", count=len(removed))
+
+    def _note_end(self, job: DatabaseJob) -> None:
+        self._last[job.kind] = job
+        if job.kind is JobKind.CHECK:
+            if job.findings:
+                log.error("database_damaged", findings=job.findings)
+            return
+        self._metrics.backups.add("failed" if job.error else "done")
+        seconds = (self._clock.now() - job.started).total_seconds()
+        if job.error:
+            log.warning("backup_failed", file=job.file, error=job.error)
+            if job.is_scheduled:
+                self._retry_at = self._clock.monotonic() + RETRY_SECONDS
+                self._failing_since = self._failing_since or job.started
+            return
+        log.info("backup_made", file=job.file, bytes=job.total, seconds=seconds)
+        self._note_backup(job.started, job.total)
+        if job.is_scheduled:
+            self._failing_since = None
+
+    def _note_backup(self, at: datetime, size: int) -> None:
+        self._metrics.backup_time.value = at.timestamp()
+        self._metrics.backup_bytes.value = size
+
+
+def _note_error(ended: asyncio.Future[DatabaseJob]) -> None:
+    """An error that nobody waits for is in the log already."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def new_file(destination: str) -> Path:
+    """Where a backup is to go. Raises `InvalidValue` and `Conflict`."""
+    path = Path(destination)
+    if not path.is_absolute() or "\0" in destination:
+        raise InvalidValue("destination", "an absolute path", destination)
+    try:
+        has_place, is_taken = path.parent.is_dir(), path.exists()
+    except OSError:
+        raise InvalidValue("destination", "a shorter path", destination) from None
+    if not has_place:
+        raise InvalidValue(
+            "destination", "a path in an existing directory", destination
+        )
+    if is_taken:
+        raise Conflict(f"{path} exists already; name a new file")
+    return path

@@ -1,0 +1,209 @@
+"""A backup put in the place of a database that no hub uses.
+
+The copy and its key are written beside the database, checked and flushed. What is there
+gets a second name, and then two renames put the new files in place. A process that is
+killed before the first leaves the database as it was; one that is killed after it
+leaves the new one, with its key still under another name: the next opening takes that
+over (`storage.sqlite.backup.end_restore`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from storage.errors import DatabaseUnusable, DestinationTaken
+from storage.records import OnProgress
+from storage.secrets import SecretBox, key_path, read_key, write_key
+from storage.sqlite.backup import (
+    RESTORING,
+    beside,
+    copy_pages,
+    database_bytes,
+    drop_foreign_wal,
+    end_restore,
+    ignore_progress,
+    key_check,
+    require_room,
+)
+from storage.sqlite.connection_threads import read_only
+from storage.sqlite.file_identity import flush_directory, owned
+from storage.sqlite.integrity import find_damage
+from storage.sqlite.schema import (
+    APPLICATION_ID,
+    check_version,
+    holds_secrets,
+)
+
+COMPACTING: Final = ".compacting"
+"""How a compaction calls the new file until it is in place."""
+FORMER: Final = ".before-restore-"
+"""What a restore puts between a database's name and the time, to keep what was there.
+"""
+
+
+def restore_database(
+    backup: Path, path: Path, stamp: str, progress: OnProgress = ignore_progress
+) -> Path | None:
+    """Put a copy of ``backup`` in the database's place; where the former one is now.
+
+    None if there was none. The former one is kept beside the new one, with its key;
+    ``stamp`` is the end of its name. Nothing of it changes before the copy is whole and
+    known to be sound. Raises `DatabaseUnusable`, `DestinationTaken`, `StorageFull` and
+    `WriteFailed`.
+    """
+    _require_backup(backup)
+    with owned(path) as file:
+        if backup.resolve() == file:
+            raise DatabaseUnusable(str(backup), "this is the database itself")
+        _end_earlier(file)
+        fresh, former = beside(file, RESTORING), beside(file, FORMER + stamp)
+        try:
+            _write_beside(backup, file, fresh, progress)
+            has_former = _keep(file, former)
+            _put_in_place(file, fresh)
+        finally:
+            _remove(fresh)
+        return former if has_former else None
+
+
+def _require_backup(backup: Path) -> None:
+    if not backup.is_file():
+        raise DatabaseUnusable(str(backup), "there is no such file")
+    try:
+        with closing(sqlite3.connect(read_only(backup), uri=True)) as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+    except sqlite3.Error as error:
+        raise DatabaseUnusable(str(backup), str(error)) from error
+    if application != APPLICATION_ID:
+        raise DatabaseUnusable(str(backup), "this is no database of Fanfare")
+
+
+def _end_earlier(file: Path) -> None:
+    """End a restore that was killed, as the next opening would."""
+    drop_foreign_wal(file)
+    remove_unfinished(file)
+    if key_path(beside(file, RESTORING)).exists():
+        with closing(sqlite3.connect(file)) as connection:
+            end_restore(file, connection)
+
+
+def _write_beside(backup: Path, file: Path, fresh: Path, progress: OnProgress) -> None:
+    """The copy and its key, under names of their own, checked and flushed."""
+    require_room(file.parent, database_bytes(backup))
+    create_private(fresh)
+    copy_pages(backup, fresh, progress)
+    _check(backup, fresh)
+    key = _key_of(backup, file, fresh)
+    if key is not None:
+        write_key(key_path(fresh), key)
+    flush_directory(file.parent)
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that only its owner may read. Raises `OSError`."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _check(backup: Path, fresh: Path) -> None:
+    with closing(sqlite3.connect(fresh)) as connection:
+        check_version(connection, str(backup), migrate=True)
+    damage = find_damage(fresh, has_key=False)
+    if damage:
+        raise DatabaseUnusable(str(backup), f"it is damaged: {damage[0]}")
+
+
+def _key_of(backup: Path, file: Path, fresh: Path) -> bytes | None:
+    """The key that opens the copy: the backup's own, or the database's if that fits.
+
+    None if nothing in it is encrypted: then any key will do. Raises `DatabaseUnusable`.
+    """
+    with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+        known = key_check(connection)
+        for path in (key_path(backup), key_path(file)):
+            key = read_key(path)
+            if key is not None and SecretBox(key).key_check == known:
+                return key
+        if known and holds_secrets(connection):
+            reason = f"its key file {key_path(backup).name} is missing, or another's"
+            raise DatabaseUnusable(str(backup), reason)
+        connection.execute("UPDATE meta SET key_check = ''")
+    return None
+
+
+def _keep(file: Path, former: Path) -> bool:
+    """Give what is there a second name, with the WAL of a hub that crashed; whether
+    there is anything."""
+    if not file.stat().st_size:
+        return False
+    names = [
+        (file, former),
+        (beside(file, "-wal"), beside(former, "-wal")),
+        (key_path(file), key_path(former)),
+    ]
+    for _old, new in names:
+        if new.exists():
+            raise DestinationTaken(f"{new} exists already")
+    for old, new in names:
+        if old.exists():
+            _link_or_copy(old, new)
+    flush_directory(former.parent)
+    return True
+
+
+def _link_or_copy(old: Path, new: Path) -> None:
+    """A copy where the disk knows no links."""
+    try:
+        new.hardlink_to(old)
+    except OSError:
+        create_private(new)
+        shutil.copyfile(old, new)
+        with new.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _put_in_place(file: Path, fresh: Path) -> None:
+    """Two renames; an opening does the second where this process could not."""
+    fresh.rename(file)
+    if key_path(fresh).exists():
+        key_path(fresh).rename(key_path(file))
+    drop_foreign_wal(file)
+    flush_directory(file.parent)
+
+
+def remove_unfinished(file: Path) -> None:
+    """Remove what a restore or a compaction had written when it was killed.
+
+    Also the second name of a database that is still in its place. Only the owner of the
+    database may: another process may be at it. Raises `OSError`.
+    """
+    for ending in (RESTORING, COMPACTING):
+        for each in _written_for(beside(file, ending)):
+            each.unlink(missing_ok=True)
+    for former in _second_names(file):
+        for each in (key_path(former), beside(former, "-wal"), former):
+            each.unlink(missing_ok=True)
+
+
+def _second_names(file: Path) -> Iterator[Path]:
+    if not file.exists():
+        return
+    prefix = file.name + FORMER
+    for each in [*file.parent.iterdir()]:
+        if each.name.startswith(prefix) and each.samefile(file):
+            yield each
+
+
+def _written_for(path: Path) -> tuple[Path, ...]:
+    """All but the key: an opening may have to take that over."""
+    return path, beside(path, "-journal"), beside(key_path(path), ".partial")
+
+
+def _remove(fresh: Path) -> None:
+    for each in (*_written_for(fresh), key_path(fresh)):
+        each.unlink(missing_ok=True)
