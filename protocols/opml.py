@@ -298,11 +298,11 @@ DEEPEST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkedList:
-    """A list that was asked for; ``trouble`` says why it was not read."""
+    """A list that was asked for; ``error`` says why it was not read."""
 
     url: str
     feeds: int = 0
-    trouble: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +359,10 @@ class OutlineWalk:
         added = self._add(found, wanted.inclusion.section, wanted.depth)
         self.lists.append(WalkedList(url=url, feeds=added))
 
-    def give_up(self, trouble: str) -> None:
+    def give_up(self, error: str) -> None:
         """The list that was asked for cannot be read; the others can."""
         url = self._answered().inclusion.url
-        self.lists.append(WalkedList(url=url, trouble=trouble))
+        self.lists.append(WalkedList(url=url, error=error))
 
     def stop(self, reason: str) -> None:
         """Ask for nothing more."""

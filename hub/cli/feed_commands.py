@@ -349,10 +349,10 @@ def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
             print_outcome("fetched", found)
         return found
 
-    def is_in_trouble(found: Document) -> bool:
+    def has_failed(found: Document) -> bool:
         return not found["fetched"] or bool(found["error"])
 
-    _each_feed(hub, feeds, fetch_one, is_in_trouble, as_json=as_json)
+    _each_feed(hub, feeds, fetch_one, has_failed, as_json=as_json)
 
 
 @feeds.command()
@@ -473,7 +473,7 @@ def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
         return
     if found["feeds"]:
         raise Undecided(f"{plural(len(found['feeds']), 'feed')} to choose from")
-    raise Failure(f"no feed: {found['trouble']}")
+    raise Failure(f"no feed: {found['error']}")
 
 
 def _print(page: str, found: Document) -> None:
@@ -498,7 +498,7 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 def print_outcome(done: str, feed: Document) -> bool:
     """Say what was done and found, and when it is polled next; whether it is well."""
     is_well = not feed["error"]
-    finding = _finding(feed) if is_well else f"trouble: {printable(feed['error'])}"
+    finding = _finding(feed) if is_well else f"error: {printable(feed['error'])}"
     parts = [
         (f"{done}  {_named(feed)}\n  ", None),
         (finding, None if is_well else Colour.BAD),

@@ -107,7 +107,7 @@ def _push(push: Document | None) -> list[tuple[str, object]]:
         ("hub", f"{push['hub']} ({push['way']}), {push['state']}; {polled}"),
         ("pushed", f"{moment(push['pushed_at'])}: {counts}"),
         ("pushed until", moment(push["until"]) if push["until"] else ""),
-        ("hub's trouble", push["trouble"]),
+        ("hub's error", push["error"]),
         ("hub asked again", moment(push["retry_at"]) if push["retry_at"] else ""),
     ]
 
@@ -138,12 +138,12 @@ def _next_fetch(feed: Document) -> str:
 
 
 def _answer(feed: Document) -> list[tuple[str, object]]:
-    trouble = ""
+    error = ""
     if feed["error"]:
-        trouble = f"{feed['error']} ({feed['failures']} times in a row)"
+        error = f"{feed['error']} ({feed['failures']} times in a row)"
     return [
         ("last answer", "never fetched" if feed["code"] is None else feed["message"]),
-        ("trouble", trouble),
+        ("error", error),
         ("since", moment(feed["failing_since"]) if feed["failing_since"] else ""),
         ("last fetch", moment(feed["last_fetch"])),
         ("last parse", moment(feed["last_parse"])),

@@ -97,7 +97,7 @@ def import_list(
     """
     listing = _read(hub, source)
     if not listing["feeds"]:
-        _print_troubles(listing)
+        _print_unread_lists(listing)
         raise Failure("there are no feeds in it")
 
     feeds = [_as_asked(each, section) for each in listing["feeds"]]
@@ -111,14 +111,14 @@ def import_list(
             outcomes.append(_as_reported(feed, imported))
         else:
             _print_fate(feed, fate, imported["reason"])
-    _print_troubles(listing)
+    _print_unread_lists(listing)
     if as_json:
         lists, notes = listing["lists"], listing["notes"]
         say_json({"feeds": outcomes, "lists": lists, "notes": notes})
     else:
         told = [f"{fates[each]:,} {each}" for each in ImportFate if fates[each]]
         say(f"{', '.join(told)}, of {len(feeds):,} feeds")
-    if fates[ImportFate.REFUSED] or _troubles(listing):
+    if fates[ImportFate.REFUSED] or _unread_lists(listing):
         raise Failure("not all of it could be imported")
 
 
@@ -134,7 +134,7 @@ def discover(hub: Hub, site: str, as_json: bool) -> None:
         say_json({name: listing[name] for name in ("feeds", "lists", "notes")})
     else:
         _print_feeds(listing)
-    _print_troubles(listing)
+    _print_unread_lists(listing)
     if not listing["feeds"]:
         raise Failure(f"{printable(site)} publishes no list of feeds")
 
@@ -233,13 +233,13 @@ def _print_fate(feed: Document, fate: ImportFate, reason: str) -> None:
     say(f"{fate}  {printable(feed['url'])}{section}{because}")
 
 
-def _troubles(listing: Document) -> Sequence[Document]:
-    return [each for each in listing["lists"] if each["trouble"]]
+def _unread_lists(listing: Document) -> Sequence[Document]:
+    return [each for each in listing["lists"] if each["error"]]
 
 
-def _print_troubles(listing: Document) -> None:
-    for each in _troubles(listing):
-        url, trouble = printable(each["url"]), printable(each["trouble"])
-        say(f"not read  {url}: {trouble}", err=True)
+def _print_unread_lists(listing: Document) -> None:
+    for each in _unread_lists(listing):
+        url, error = printable(each["url"]), printable(each["error"])
+        say(f"not read  {url}: {error}", err=True)
     for note in listing["notes"]:
         say(f"note  {printable(note)}", err=True)

@@ -111,8 +111,8 @@ class Denials:
             answer = await self._network.send(request)
         except NetworkError as error:
             return error.reason
-        is_troubled = answer.status == 429 or answer.status >= 500
-        return f"answered {answer.status}" if is_troubled else ""
+        is_failure = answer.status == 429 or answer.status >= 500
+        return f"answered {answer.status}" if is_failure else ""
 
     def _gives_up(self, subscription: Subscription, error: str) -> bool:
         """Count a failed try; whether it was the last."""

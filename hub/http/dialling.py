@@ -99,8 +99,8 @@ class Dialler:
             async with asyncio.timeout_at(min(deadline, patience)):
                 return await self._connected(trial, address)
         except TimeoutError:
-            trouble = "cannot connect: " if patience < deadline else ""
-            raise TimedOut(f"{trouble}no answer in time") from None
+            prefix = "cannot connect: " if patience < deadline else ""
+            raise TimedOut(f"{prefix}no answer in time") from None
 
     async def _connected(self, trial: _Trial, address: str) -> ClientConnection:
         loop = asyncio.get_running_loop()

@@ -1,9 +1,9 @@
 """How many requests each callback origin gets at once, by how it has been doing.
 
 A healthy origin starts with 8 at once and earns one more with every round of answers,
-up to 64. Trouble halves that. After 5 troubles in a row the origin is on the slow lane:
-one probe at a time, a growing pause between them, and few probes over all such origins
-together. One good answer ends it. Exempt hosts have no caps.
+up to 64. A failure halves that. After 5 failures in a row the origin is on the slow
+lane: one probe at a time, a growing pause between them, and few probes over all such
+origins together. One good answer ends it. Exempt hosts have no caps.
 
 Nothing here waits: who is refused asks again later. Times are monotonic seconds.
 """
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 FIRST_LIMIT = 8.0
 HIGHEST_LIMIT = 64.0
-TROUBLES_TO_SLOW_LANE = 5
+FAILURES_TO_SLOW_LANE = 5
 LONGEST_PROBE_PAUSE = 30.0
 LONGEST_POSTPONEMENT = 60.0
 LONGEST_ON_SLOW_LANE = 600.0
@@ -45,7 +45,7 @@ def origin_of(url: str) -> str:
 class _Origin:
     active: int = 0
     limit: float = FIRST_LIMIT
-    troubles: int = 0  # in a row
+    failures: int = 0  # in a row
     halved_at: float = float("-inf")
     next_probe: float = 0.0
     reserved_until: float = 0.0  # who was refused last comes back then
@@ -54,7 +54,7 @@ class _Origin:
 
     @property
     def is_on_slow_lane(self) -> bool:
-        return self.troubles >= TROUBLES_TO_SLOW_LANE
+        return self.failures >= FAILURES_TO_SLOW_LANE
 
 
 class OriginLimiter:
@@ -99,9 +99,9 @@ class OriginLimiter:
             self._probing.discard(origin)
 
     def succeeded(self, origin: str) -> None:
-        """The origin answered well, be it late: it is out of trouble, and may grow."""
+        """The origin answered well, be it late: its failures are over, and it grows."""
         state = self._known(origin)
-        state.troubles = 0
+        state.failures = 0
         state.limit = min(state.limit + 1 / state.limit, HIGHEST_LIMIT)
 
     def strained(self, origin: str, now: float) -> None:
@@ -110,9 +110,9 @@ class OriginLimiter:
         if now - state.halved_at >= 1.0:
             state.halved_at = now
             state.limit = max(state.limit / 2, 1.0)
-        state.troubles += 1
+        state.failures += 1
         if state.is_on_slow_lane:
-            doublings = min(state.troubles - TROUBLES_TO_SLOW_LANE, 10)
+            doublings = min(state.failures - FAILURES_TO_SLOW_LANE, 10)
             state.next_probe = now + min(2.0**doublings, LONGEST_PROBE_PAUSE)
 
     def postponement(self, origin: str, now: float) -> float:

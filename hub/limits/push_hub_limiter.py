@@ -34,7 +34,7 @@ class _Pace:
     next_free: float = 0.0
     next_again: float = 0.0
     failures: int = 0
-    until: float = 0.0  # of its trouble
+    until: float = 0.0  # of its failure
 
     def is_idle(self, now: float) -> bool:
         return max(self.next_free, self.next_again, self.until) <= now
@@ -43,7 +43,7 @@ class _Pace:
 class HubLimiter:
     """Gives turns at the hosts of hubs; those that ``is_exempt`` names are not paced.
 
-    Trouble is that of one server: of a host, by one scheme and port.
+    A failure is that of one server: of a host, by one scheme and port.
     """
 
     def __init__(self, is_exempt: Callable[[str], bool]) -> None:
@@ -63,16 +63,16 @@ class HubLimiter:
         server.next_again = again + INTERVAL
         return Turn(again, is_taken=False)
 
-    def is_in_trouble(self, hub: str, now: float) -> bool:
+    def is_failing(self, hub: str, now: float) -> bool:
         return self._server(hub, now).until > now
 
     def answered(self, hub: str, now: float) -> None:
-        """It is there, whatever it said of one feed: its trouble is over."""
+        """It is there, whatever it said of one feed: its failure is over."""
         server = self._server(hub, now)
         server.failures, server.until, server.next_again = 0, 0.0, 0.0
 
     def failed(self, hub: str, now: float, patience: float = 0.0) -> None:
-        """No answer, or one that says the hub is in trouble, or wants patience."""
+        """No answer, or one that says the hub fails, or wants patience."""
         server = self._server(hub, now)
         server.failures += 1
         pause = min(FIRST_PAUSE * 2 ** min(server.failures - 1, 20), LONGEST_PAUSE)

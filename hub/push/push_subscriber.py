@@ -101,9 +101,9 @@ _REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIREC
 
 class HubReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a hub answered. ``lease`` is set where that is all it will say;
-    ``trouble`` is "" if it took the request."""
+    ``error`` is "" if it took the request."""
 
-    trouble: str = ""
+    error: str = ""
     counted: PushCount = PushCount.REFUSED
     lease: timedelta | None = None
     patience: timedelta | None = None  # how long it wants to be left alone
@@ -157,10 +157,10 @@ class HubRequests:
             callback=self._url(callback.token), topic=callback.topic
         )
         reply, answer = await self._post(callback.hub, form)
-        if answer is None or reply.trouble:
+        if answer is None or reply.error:
             return reply
         if not is_registered(answer.body):
-            return HubReply(trouble="the cloud did not take the registration")
+            return HubReply(error="the cloud did not take the registration")
         return HubReply(lease=timedelta(seconds=LEASE_SECONDS))
 
     def _url(self, token: str) -> str:
@@ -175,7 +175,7 @@ class HubRequests:
             except NetworkError as error:
                 is_there = error.status or url != hub  # it has answered somehow
                 counted = PushCount.REFUSED if is_there else PushCount.UNANSWERED
-                return HubReply(trouble=error.reason, counted=counted), None
+                return HubReply(error=error.reason, counted=counted), None
             if answer.status not in _REDIRECTS:
                 return self._judge(answer), answer
             try:
@@ -183,11 +183,11 @@ class HubRequests:
                     resolve(answer.headers.get("Location", ""), url), "Location"
                 )
             except InvalidValue:
-                return HubReply(trouble="the hub redirects to nowhere"), None
+                return HubReply(error="the hub redirects to nowhere"), None
             if _scheme(url) == "https" != _scheme(target):
-                return HubReply(trouble=DOWN_TO_HTTP), None
+                return HubReply(error=DOWN_TO_HTTP), None
             url = target
-        return HubReply(trouble="the hub redirects too often"), None
+        return HubReply(error="the hub redirects too often"), None
 
     async def _send(self, url: str, body: bytes) -> Answer:
         if self._blocked.cover(url):
@@ -212,7 +212,7 @@ class HubRequests:
         if 200 <= answer.status < 300:
             return HubReply()
         return HubReply(
-            trouble=f"the hub answered {answer.status}",
+            error=f"the hub answered {answer.status}",
             patience=_patience(answer, self._clock.now()),
         )
 
@@ -388,14 +388,14 @@ class PushSubscriber:
         callback = await self._pushes.find(new.token)
         if callback is None:  # denied meanwhile
             return
-        if reply.trouble:
+        if reply.error:
             await self._fail(upstream, callback, reply)
         elif reply.lease is not None:
             await self._pushes.confirm(callback, self._clock.now() + reply.lease)
 
     def _tell_host(self, hub: str, reply: HubReply) -> None:
         is_down = reply.counted is PushCount.UNANSWERED or reply.patience is not None
-        if reply.trouble and is_down:
+        if reply.error and is_down:
             patience = reply.patience.total_seconds() if reply.patience else 0.0
             self._hosts.failed(hub, self._clock.monotonic(), patience)
         else:
@@ -403,9 +403,9 @@ class PushSubscriber:
 
     async def _leave(self, upstream: FeedPush, callback: PushCallback) -> bool:
         """True: the hub's turn is yet to come. A cloud cannot be told: registrations
-        end by themselves; nor is a hub in trouble, whose pushes are refused."""
+        end by themselves; nor is a hub that fails, whose pushes are refused."""
         monotonic = self._clock.monotonic()
-        is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_in_trouble(
+        is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_failing(
             callback.hub, monotonic
         )
         if is_told and not await self._has_turn(upstream, callback.hub):
@@ -418,7 +418,7 @@ class PushSubscriber:
 
     async def _drop(self, upstream: FeedPush, callback: PushCallback) -> None:
         if callback.state is CallbackState.ASKED:
-            reply = HubReply(trouble=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
+            reply = HubReply(error=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
             await self._fail(upstream, callback, reply)
             return
         if callback.state is CallbackState.ACTIVE:
@@ -436,12 +436,12 @@ class PushSubscriber:
             "push_not_granted",
             feed=callback.feed_id,
             hub=callback.hub,
-            reason=reply.trouble,
+            reason=reply.error,
         )
         await self._pushes.fail(
             callback,
             reply.counted,
-            trouble=reply.trouble,
+            error=reply.error,
             retry_at=self._clock.now() + pause,
         )
 

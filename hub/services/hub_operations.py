@@ -52,7 +52,7 @@ class OperationsService:
         self._under_way = under_way
         self._started = clock.monotonic()
         self._checked: float | None = None
-        self._trouble = ""
+        self._write_error = ""
         self._stopping = False
 
     def stop(self) -> None:
@@ -65,7 +65,7 @@ class OperationsService:
         free = shutil.disk_usage(self._directory).free
         found = (
             "shutting down" if self._stopping else "",
-            self._storage.write_error() or self._trouble,
+            self._storage.write_error() or self._write_error,
             f"the disk has only {free} bytes left" if free < LEAST_FREE_BYTES else "",
         )
         return tuple(filter(None, found))
@@ -93,11 +93,11 @@ class OperationsService:
             async with asyncio.timeout(CHECK_DEADLINE):
                 await self._storage.check()
         except StorageError as error:
-            self._trouble = str(error)
+            self._write_error = str(error)
         except TimeoutError:
-            self._trouble = f"a write took longer than {CHECK_DEADLINE:g} s"
+            self._write_error = f"a write took longer than {CHECK_DEADLINE:g} s"
         else:
-            self._trouble = ""
+            self._write_error = ""
 
 
 FRESH_SECONDS = 1.0

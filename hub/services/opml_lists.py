@@ -91,11 +91,11 @@ class FeedListService:
                 read_outlines, fetched.body, fetched.url, fetched.content_type
             )
         except FeedError as error:
-            walk.give_up(_trouble(error))
+            walk.give_up(_reason(error))
         else:
             taking = partial(walk.take, fetched.url, found)
             await run_in_thread(taking, len(fetched.body))
 
 
-def _trouble(error: FeedError) -> str:
+def _reason(error: FeedError) -> str:
     return str(error).replace(", not a feed", ", not a list of feeds")

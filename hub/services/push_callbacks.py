@@ -189,7 +189,7 @@ class PushCallbackService:
         await self._pushes.fail(
             callback,
             PushCount.REFUSED,
-            trouble=f"the hub denied it: {reason}",
+            error=f"the hub denied it: {reason}",
             retry_at=self._clock.now() + LONGEST_BACKOFF,
         )
 

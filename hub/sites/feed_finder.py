@@ -174,13 +174,13 @@ class LookupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupResult:
-    """What was found. ``fetched`` is None if the look took too long; ``trouble`` says
+    """What was found. ``fetched`` is None if the look took too long; ``error`` says
     why there is no ``feed``. ``at_best`` is what answered at the best of what was
     found, if that was asked for as well."""
 
     fetched: Fetched | None = None
     feed: ParsedFeed | None = None
-    trouble: str = ""
+    error: str = ""
     choice: Choice = _NOTHING
     site: FoundSite | None = None  # the best, if that is one
     at_best: Fetched | None = None
@@ -216,7 +216,7 @@ class FeedFinder:
             async with asyncio.timeout(self._seconds):
                 return await self._look(url, credentials, kind)
         except TimeoutError:
-            return LookupResult(trouble=f"looking at it took over {self._seconds:g} s")
+            return LookupResult(error=f"looking at it took over {self._seconds:g} s")
 
     async def _look(
         self, url: str, credentials: Credentials | None, kind: LookupKind
@@ -235,7 +235,7 @@ class FeedFinder:
         given = credentials if is_own else None  # they are for no other
         result = LookupResult(
             fetched=fetched,
-            trouble=fetched.error or str(found),
+            error=fetched.error or str(found),
             choice=choose(named),
         )
         if not selector_of(url) and _may_be_site(

@@ -102,7 +102,7 @@ def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
     Tried out instead of asked for, it is right whatever rules reading follows.
     """
     found = decode_as_claimed(body, content_type)
-    problem = _trouble(body, content_type)
+    problem = _find_problem(body, content_type)
     said = [*_said(body, content_type)]
     claims = tuple(f"{source}: {label}" for source, label, _ in said)
     for source, _, codec in said:
@@ -120,7 +120,7 @@ def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
     )
 
 
-def _trouble(body: bytes, content_type: str) -> str:
+def _find_problem(body: bytes, content_type: str) -> str:
     """Of reading it in that encoding; what is binary is in none."""
     document = to_utf8(body, content_type)
     try:

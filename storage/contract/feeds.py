@@ -250,7 +250,7 @@ class PushStore(Protocol):
         callback: PushCallback,
         what: PushCount,
         *,
-        trouble: str,
+        error: str,
         retry_at: datetime,
     ) -> None:
         """A request led to nothing: its callback goes, and the next one waits."""

@@ -420,7 +420,7 @@ class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0  # requests in a row that led to no subscription
     asked_at: datetime | None = None  # the last request, of whatever hub
     retry_at: datetime | None = None  # not asked before
-    trouble: str = ""  # why the last one did not; for people
+    error: str = ""  # why the last one did not; for people
 
 
 # --- sites ---

@@ -195,10 +195,10 @@ class SqlitePushes:
         callback: PushCallback,
         what: PushCount,
         *,
-        trouble: str,
+        error: str,
         retry_at: datetime,
     ) -> None:
-        failure = (trouble, to_milliseconds(retry_at), callback.feed_id)
+        failure = (error, to_milliseconds(retry_at), callback.feed_id)
         await self._writer.submit(partial(_fail, callback, what, failure))
 
     async def confirm(self, callback: PushCallback, until: datetime) -> None:

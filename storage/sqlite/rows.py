@@ -349,7 +349,7 @@ def read_callback(row: Row, box: SecretBox) -> PushCallback:
 def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
     """From feed_id, state, has_credentials, failures, asked_at, retry_at, trouble and
     `PUSH`."""
-    feed_id, state, has_credentials, failures, asked_at, retry_at, trouble = row[:7]
+    feed_id, state, has_credentials, failures, asked_at, retry_at, error = row[:7]
     return FeedPush(
         feed_id=FeedId(feed_id),
         feed_state=FeedState(state),
@@ -359,7 +359,7 @@ def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
         failures=failures,
         asked_at=from_milliseconds_or_none(asked_at),
         retry_at=from_milliseconds_or_none(retry_at),
-        trouble=trouble,
+        error=error,
     )
 
 

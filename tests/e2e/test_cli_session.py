@@ -130,7 +130,7 @@ HTML = (
         (ServerAnswer(status=500), ["500"]),
     ],
 )
-async def test_a_feed_in_trouble_is_named_with_its_trouble_and_stays(
+async def test_a_feed_that_fails_is_named_with_its_error_and_stays(
     session: Session, answer: ServerAnswer, words: list[str]
 ) -> None:
     feed = session.publisher.add_feed()
@@ -138,7 +138,7 @@ async def test_a_feed_in_trouble_is_named_with_its_trouble_and_stays(
     url = session.publisher.url(feed)
     added = await session.type("feeds", "add", "--exactly", url)
     assert added.code == 1
-    assert "(feed 1)\n  trouble: " in added.err
+    assert "(feed 1)\n  error: " in added.err
     for word in words:
         assert word in added.err
     assert "next poll 20" in added.err
@@ -152,7 +152,7 @@ async def test_a_feed_in_trouble_is_named_with_its_trouble_and_stays(
         ("example", "expected an absolute http or https URL"),
         ("http://10.0.0.1/feed", "does not connect to http://10.0.0.1/feed"),
         ("http://no-such-host.invalid/feed", "cannot be resolved"),
-        ("http://127.0.0.1:1/feed", "trouble"),
+        ("http://127.0.0.1:1/feed", "error"),
     ],
 )
 async def test_a_url_that_leads_nowhere_is_said_to(

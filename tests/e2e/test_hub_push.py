@@ -253,8 +253,8 @@ async def test_a_hub_that_refuses_costs_nothing_but_polls(
     scene.upstream.status = 400
     before = await _numbers(scene, "fanfare_upstream_total")
     feed_id = await scene.add_feed()
-    push = await scene.until(feed_id, lambda push: push["trouble"] != "")
-    assert (push["state"], push["trouble"]) == ("waiting", "the hub answered 400")
+    push = await scene.until(feed_id, lambda push: push["error"] != "")
+    assert (push["state"], push["error"]) == ("waiting", "the hub answered 400")
     assert push["retry_at"] is not None
     scene.entries = ["two", "one"]
     await scene.api.fetch(feed_id)
@@ -279,7 +279,7 @@ async def test_a_hub_that_is_not_there_costs_nothing_but_polls(
 ) -> None:
     scene.links = '<link rel="hub" href="http://127.0.0.1:9/hub"/>'
     feed_id = await scene.add_feed()
-    push = await scene.until(feed_id, lambda push: push["trouble"] != "")
+    push = await scene.until(feed_id, lambda push: push["error"] != "")
     assert push["state"] == "waiting"
     await scene.api.fetch(feed_id)
     assert await scene.titles(feed_id) == ["one"]
@@ -308,15 +308,15 @@ async def test_a_hub_that_denies_is_left_alone_for_a_week(
     assert (answer.status, answer.body) == (200, b"")
     push = await scene.push_of(feed_id)
     assert (push["state"], push["until"]) == ("waiting", None)
-    assert push["trouble"] == "the hub denied it: no more"
+    assert push["error"] == "the hub denied it: no more"
     assert (await scene.push(scene.document("two"))).status == 410
 
 
 async def test_a_lease_of_seconds_is_none(scene: UpstreamScene) -> None:
     scene.upstream.lease = "10"
     feed_id = await scene.add_feed()
-    push = await scene.until(feed_id, lambda push: push["trouble"] != "")
-    assert push["trouble"] == "the hub denied it: it grants 10 s only"
+    push = await scene.until(feed_id, lambda push: push["error"] != "")
+    assert push["error"] == "the hub denied it: it grants 10 s only"
     await eventually(lambda: bool(scene.upstream.answers))
     assert scene.upstream.answers[0].status == 404
 
@@ -365,8 +365,8 @@ async def test_a_cloud_that_does_not_take_it_costs_nothing_but_polls(
 ) -> None:
     scene.cloud.is_success = False
     feed_id = await scene.add_feed("/cloud-feed")
-    push = await scene.until(feed_id, lambda push: push["trouble"] != "")
-    assert push["trouble"] == "the cloud did not take the registration"
+    push = await scene.until(feed_id, lambda push: push["error"] != "")
+    assert push["error"] == "the cloud did not take the registration"
 
 
 async def test_subscriptions_outlive_the_process(scene: UpstreamScene) -> None:

@@ -263,7 +263,7 @@ async def test_a_list_of_feeds_may_include_bombs(scene: UpstreamScene) -> None:
         )
     assert [each["url"] for each in found["feeds"]] == ["http://b.example/"]
     assert len(found["lists"]) == 1 + len(LISTS)
-    assert all(each["trouble"] for each in found["lists"][1:])
+    assert all(each["error"] for each in found["lists"][1:])
 
 
 PAGE = b"<!DOCTYPE html><title>openfeeder</title>"

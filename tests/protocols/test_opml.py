@@ -431,7 +431,7 @@ def test_a_list_that_cannot_be_read_is_told_and_the_others_are_read() -> None:
     found = walk({"a": (["x"], ["gone", "b"]), "b": (["y"], [])})
 
     assert feeds_of(found) == ["x", "y"]
-    assert found.lists[1] == WalkedList(url=url_of("gone"), trouble="answered 404")
+    assert found.lists[1] == WalkedList(url=url_of("gone"), error="answered 404")
 
 
 def test_the_first_mention_of_a_feed_counts_in_any_spelling() -> None:

@@ -200,15 +200,15 @@ async def test_failures_are_counted_until_one_is_confirmed(storage: Storage) -> 
         await storage.pushes.fail(
             await ask(storage, feed, token),
             PushCount.REFUSED,
-            trouble="answered 500",
+            error="answered 500",
             retry_at=START + DAY,
         )
     found = await upstream(storage, feed)
-    assert (found.failures, found.trouble) == (2, "answered 500")
+    assert (found.failures, found.error) == (2, "answered 500")
     assert (found.retry_at, found.callbacks) == (START + DAY, ())
     await storage.pushes.confirm(await ask(storage, feed, "c"), START + DAY)
     found = await upstream(storage, feed)
-    assert (found.failures, found.trouble, found.retry_at) == (0, "", None)
+    assert (found.failures, found.error, found.retry_at) == (0, "", None)
 
 
 async def test_another_hub_has_no_failures_yet(storage: Storage) -> None:
@@ -216,14 +216,14 @@ async def test_another_hub_has_no_failures_yet(storage: Storage) -> None:
     await storage.pushes.fail(
         await ask(storage, feed),
         PushCount.REFUSED,
-        trouble="answered 500",
+        error="answered 500",
         retry_at=START + DAY,
     )
     assert await counts(storage, OFFER.hub) == {}
     other = replace(OFFER, hub="https://other.example/")
     await offer(storage, feed, Push(offer=other))
     found = await upstream(storage, feed)
-    assert (found.failures, found.trouble, found.retry_at) == (0, "", None)
+    assert (found.failures, found.error, found.retry_at) == (0, "", None)
     assert await counts(storage) == {"requested": 1, "refused": 1}
 
 

@@ -159,7 +159,7 @@ class PushFacts(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None  # the end of the lease
     asked_at: datetime | None
     retry_at: datetime | None
-    trouble: str  # why the last request led to nothing
+    error: str  # why the last request led to nothing
     pushed_at: datetime | None
     brought: int  # pushes of what no poll had found
     late: int
@@ -183,7 +183,7 @@ def push_facts(upstream: FeedPush | None, now: datetime) -> PushFacts | None:
         until=push.until,
         asked_at=upstream.asked_at,
         retry_at=upstream.retry_at,
-        trouble=upstream.trouble,
+        error=upstream.error,
         pushed_at=record.pushed_at,
         brought=record.brought,
         late=record.late,

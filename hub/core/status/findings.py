@@ -92,7 +92,7 @@ def _failing(polling: Polling, now: datetime) -> FeedFinding | None:
     span = duration((now - since).total_seconds())
     return FeedFinding(
         kind=FindingKind.FAILING,
-        what=f"in trouble for {span}: {polling.error}",
+        what=f"failing for {span}: {polling.error}",
         suggestion="look at its address in a browser; remove it if it is no feed now",
     )
 
@@ -190,10 +190,10 @@ def _pushed(push: PushFacts) -> FeedFinding:
             what=f"its hub {push.hub} pushes it: {told}",
             suggestion="nothing needs to be done: it is polled rarely",
         )
-    if push.trouble:
+    if push.error:
         return FeedFinding(
             kind=FindingKind.HUB,
-            what=f"its hub {push.hub} does not push it: {push.trouble}",
+            what=f"its hub {push.hub} does not push it: {push.error}",
             suggestion="nothing needs to be done: the hub is asked again, ever less"
             " often",
         )

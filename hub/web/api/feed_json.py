@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from hub.core.push.hub_subscription import PushState
+from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.poll_period import Term
 from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
-from hub.web.json_output import JsonObject, Time, named_schema
+from hub.web.json_output import JsonObject, Time, former_name, named_schema
 from protocols.model import Hints
-from protocols.opml import ListedFeed, OutlineWalk, WalkedList
+from protocols.opml import ListedFeed, OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedState,
@@ -162,50 +162,62 @@ class ImportedFeedsJson(JsonObject):
     feeds: list[ImportedFeedJson]
 
 
+class WalkedListJson(JsonObject):
+    """A list that was asked for; ``error`` says why it was not read."""
+
+    url: str
+    feeds: int
+    error: str
+    trouble: Annotated[str, former_name("error")]
+
+
 class WalkedListsJson(JsonObject):
     """Feeds that lists name, a part of them; ``next``: the ``skip`` of the next one."""
 
     feeds: list[ListedFeed]
     total: int
     next: int | None
-    lists: list[WalkedList]
+    lists: list[WalkedListJson]
     notes: list[str]
 
     @classmethod
     def of_walk(cls, walk: OutlineWalk, *, skip: int, length: int) -> Self:
         end = skip + length
-        return cls.of(
-            walk,
+        return cls(
             feeds=walk.feeds[skip:end],
             total=len(walk.feeds),
             next=end if end < len(walk.feeds) else None,
+            notes=walk.notes,
+            lists=[WalkedListJson.of(each, trouble=each.error) for each in walk.lists],
         )
 
 
-class SightJson(JsonObject):
+class LookupResultJson(JsonObject):
     """What is at a URL: a feed, or the feeds that are named there."""
 
     is_feed: bool
     format: DocumentFormat
     title: str
     entries: int
-    trouble: str
+    error: str
     feeds: list[FeedLinkJson]
     best: str | None
     reason: str
+    trouble: Annotated[str, former_name("error")]
 
     @classmethod
-    def of_sight(cls, sight: LookupResult) -> Self:
-        best = sight.choice.best
+    def of_result(cls, found: LookupResult) -> Self:
+        best = found.choice.best
         return cls(
-            is_feed=sight.feed is not None,
-            format=sight.feed.format if sight.feed else "",
-            title=sight.feed.feed.title if sight.feed else "",
-            entries=sight.feed.entry_count if sight.feed else 0,
-            trouble=sight.trouble,
-            feeds=FeedLinkJson.of_all(sight.choice.feeds),
+            is_feed=found.feed is not None,
+            format=found.feed.format if found.feed else "",
+            title=found.feed.feed.title if found.feed else "",
+            entries=found.feed.entry_count if found.feed else 0,
+            error=found.error,
+            feeds=FeedLinkJson.of_all(found.choice.feeds),
             best=best.href if best else None,
-            reason="" if sight.feed else sight.choice.reason,
+            reason="" if found.feed else found.choice.reason,
+            trouble=found.error,
         )
 
 
@@ -241,13 +253,18 @@ class PushFactsJson(JsonObject):
     until: Time | None
     asked_at: Time | None
     retry_at: Time | None
-    trouble: str
+    error: str
     pushed_at: Time | None
     brought: int
     late: int
     missed: int
     foreign: int
     is_hinted: bool
+    trouble: Annotated[str, former_name("error")]
+
+    @classmethod
+    def of_facts(cls, facts: PushFacts | None) -> Self | None:
+        return None if facts is None else cls.of(facts, trouble=facts.error)
 
 
 class FeedReportJson(PlannedFeedJson):
@@ -307,7 +324,7 @@ class FeedReportJson(PlannedFeedJson):
             is_stale=statistics is not None and statistics.is_stale,
             related=report.related,
             site=SiteFactsJson.of_any(report.site),
-            push=PushFactsJson.of_any(report.push),
+            push=PushFactsJson.of_facts(report.push),
         )
 
 
@@ -344,7 +361,7 @@ class FeedPlanJson(JsonObject):
             hints=feed.polling.hints,
             hints_in_force=explanation.in_force,
             site=SiteFactsJson.of_any(explained.site),
-            push=PushFactsJson.of_any(explained.push),
+            push=PushFactsJson.of_facts(explained.push),
         )
 
 

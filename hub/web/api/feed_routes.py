@@ -30,9 +30,9 @@ from hub.web.api.feed_json import (
     FoundFeedJson,
     ImportedFeedJson,
     ImportedFeedsJson,
+    LookupResultJson,
     PushHubJson,
     PushHubsJson,
-    SightJson,
     SubscriptionsEndedJson,
     WalkedListsJson,
 )
@@ -323,13 +323,13 @@ class FeedRoutes(Routes):
         id="discover_feeds",
         scope=TokenScope.ADMIN,
         summary="Say what feed is at a URL, or which ones are named there",
-        answers={200: SightJson},
+        answers={200: LookupResultJson},
         body=PageToLookAt(url="https://example.org/"),
     )
     async def discover(self, request: Request) -> Response:
         body = await read_body(request, PageToLookAt)
-        sight = await self._feeds.discover(body.url, kind=body.kind)
-        return json_response(SightJson.of_sight(sight))
+        found = await self._feeds.discover(body.url, kind=body.kind)
+        return json_response(LookupResultJson.of_result(found))
 
     @ApiOperation(
         method="GET",

@@ -161,9 +161,9 @@ def _chosen(feeds: tuple[StoredFeed, ...]) -> list[tuple[StoredFeed, bool]]:
 def _item(feed: StoredFeed, is_live: bool) -> str:
     url = escape(feed.url)
     live = f' data-live="{url}"' if is_live else ""
-    trouble = ' <span class="error">in trouble</span>' if feed.polling.error else ""
+    mark = ' <span class="error">failing</span>' if feed.polling.error else ""
     title = escape(feed.title or feed.url)
-    return f'<li{live}><a href="{url}" rel="nofollow">{title}</a>{trouble}</li>'
+    return f'<li{live}><a href="{url}" rel="nofollow">{title}</a>{mark}</li>'
 
 
 @cache

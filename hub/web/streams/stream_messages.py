@@ -185,11 +185,11 @@ class Conversation:
             self._refuse(LiveErrorCode.NOT_SUBSCRIBED, error, request)
 
     def _refuse(
-        self, trouble: LiveErrorCode, error: Exception, request: Subscribe | Unsubscribe
+        self, code: LiveErrorCode, error: Exception, request: Subscribe | Unsubscribe
     ) -> None:
         self._tell(
             ErrorMessage(
-                error=trouble,
+                error=code,
                 reason=str(error),
                 id=request.id,
                 topic=request.topic,

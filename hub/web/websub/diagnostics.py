@@ -189,7 +189,7 @@ def _subscription_parts(diagnosis: Diagnosis) -> Iterable[str]:
         ("Format", found.format),
         ("Lease ends", _time(found.lease_end)),
         ("Topic fetched", f"{_time(feed.polling.last_fetch)}: {feed.polling.message}"),
-        ("Trouble", feed.polling.error or "none"),
+        ("Error", feed.polling.error or "none"),
     ]
     if late is not None:
         rows.append(("Next retry", _time(late.next_try)))

@@ -160,30 +160,30 @@ def test_a_page_itself_is_added_if_that_is_said(fanfare: Fanfare, api: FakeApi) 
             "  `fanfare feeds add` takes the first: the reason\n",
         ),
         ({"feeds": CHOICES}, 3, "  https://example.org/news  (News, app"),
-        ({"trouble": "this is a PNG image, not a feed"}, 1, ""),
+        ({"error": "this is a PNG image, not a feed"}, 1, ""),
     ],
 )
 def test_discovering_says_what_is_there(
     fanfare: Fanfare, api: FakeApi, found: dict[str, object], code: int, words: str
 ) -> None:
-    nothing = {"is_feed": False, "feeds": [], "best": None, "trouble": "", "reason": ""}
+    nothing = {"is_feed": False, "feeds": [], "best": None, "error": "", "reason": ""}
     api.answers["POST /api/discover"] = (200, {**nothing, **found})
     result = fanfare("feeds", "discover", URL)
     assert result.exit_code == code
     assert words in result.stdout
     if code:
-        assert str(found.get("trouble", "2 feeds to choose from")) in result.stderr
+        assert str(found.get("error", "2 feeds to choose from")) in result.stderr
     as_json = fanfare("feeds", "discover", URL, "--json")
     assert json.loads(as_json.stdout) == {**nothing, **found}
 
 
-def test_a_feed_in_trouble_is_kept_and_the_command_fails(
+def test_a_feed_that_fails_is_kept_and_the_command_fails(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     api.answers[ADD] = (201, feed_document(error="the host's name cannot be resolved"))
     result = fanfare("feeds", "add", URL)
     assert result.exit_code == 1
-    assert "(feed 7)\n  trouble: the host's name cannot be resolved" in result.stderr
+    assert "(feed 7)\n  error: the host's name cannot be resolved" in result.stderr
     assert "1 of 1 feeds failed" in result.stderr
 
 
@@ -244,7 +244,7 @@ def test_of_a_file_of_urls_each_has_its_outcome(
         result.stdout
     )
     assert "not added  refused\n  url: expected" in result.stderr
-    assert "trouble: the host's name cannot be resolved" in result.stderr
+    assert "error: the host's name cannot be resolved" in result.stderr
     assert "2 of 4 feeds failed" in result.stderr
 
 
@@ -491,9 +491,7 @@ def test_explain_as_json_is_what_the_hub_said(fanfare: Fanfare, api: FakeApi) ->
     assert document == plan_document()
 
 
-def test_show_tells_trouble_redirects_and_limits(
-    fanfare: Fanfare, api: FakeApi
-) -> None:
+def test_show_tells_errors_redirects_and_limits(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["GET /api/feeds/7"] = (
         200,
         feed_document(
@@ -637,7 +635,7 @@ def test_verbs_are_sent_to_the_feed(fanfare: Fanfare, api: FakeApi, verb: str) -
     assert URL in result.stdout
 
 
-def test_a_fetch_that_brings_trouble_fails(fanfare: Fanfare, api: FakeApi) -> None:
+def test_a_fetch_that_fails_is_exit_code_1(fanfare: Fanfare, api: FakeApi) -> None:
     document = feed_document(fetched=True, error="empty")
     api.answers["POST /api/feeds/7/fetch"] = (200, document)
     assert fanfare("feeds", "fetch", "7").exit_code == 1
@@ -759,7 +757,7 @@ PUSH = {
     "until": "2026-02-01T12:00:00Z",
     "asked_at": "2026-01-01T12:00:00Z",
     "retry_at": None,
-    "trouble": "",
+    "error": "",
     "pushed_at": "2026-01-02T12:00:00Z",
     "brought": 7,
     "late": 1,
@@ -771,14 +769,18 @@ PUSH = {
 @pytest.mark.parametrize(
     ("changes", "shown", "not_shown"),
     [
-        ({}, ["subscribed; polled rarely", "7 brought, 1 late, 2 missed"], "trouble"),
+        (
+            {},
+            ["subscribed; polled rarely", "7 brought, 1 late, 2 missed"],
+            "hub's error",
+        ),
         (
             {
                 "state": "waiting",
                 "is_trusted": False,
                 "until": None,
                 "pushed_at": None,
-                "trouble": "the hub answered 500",
+                "error": "the hub answered 500",
                 "retry_at": "2026-01-03T12:00:00Z",
             },
             ["waiting; polled like any other", "the hub answered 500", "asked again"],

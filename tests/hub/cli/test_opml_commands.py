@@ -74,9 +74,9 @@ def listed(url: str, section: str = "", **more: str) -> dict[str, str]:
 
 
 def a_listing(
-    *feeds: dict[str, str], trouble: str = "", notes: tuple[str, ...] = ()
+    *feeds: dict[str, str], error: str = "", notes: tuple[str, ...] = ()
 ) -> tuple[int, dict[str, object]]:
-    lists = [{"url": LIST, "feeds": len(feeds), "trouble": trouble}]
+    lists = [{"url": LIST, "feeds": len(feeds), "error": error}]
     listing = {"feeds": feeds, "lists": lists, "notes": notes}
     return 200, {**listing, "total": len(feeds), "next": None}
 
@@ -250,7 +250,7 @@ def test_why_a_feed_is_not_added_is_in_its_line(fanfare: Fanfare, hub: FakeApi) 
 
 def test_a_list_that_cannot_be_read_is_named(fanfare: Fanfare, hub: FakeApi) -> None:
     hub.answers["POST /api/lists"] = a_listing(
-        listed(A), trouble="answered 404", notes=("only so many",)
+        listed(A), error="answered 404", notes=("only so many",)
     )
 
     result = fanfare("opml", "import", LIST)
@@ -261,7 +261,7 @@ def test_a_list_that_cannot_be_read_is_named(fanfare: Fanfare, hub: FakeApi) -> 
 
 
 def test_a_list_without_feeds_is_a_failure(fanfare: Fanfare, hub: FakeApi) -> None:
-    hub.answers["POST /api/lists"] = a_listing(trouble="answered 500")
+    hub.answers["POST /api/lists"] = a_listing(error="answered 500")
 
     result = fanfare("opml", "import", LIST)
 
@@ -342,7 +342,7 @@ def test_the_list_that_a_site_publishes_is_shown(
 def test_a_site_that_publishes_none_is_a_failure(
     fanfare: Fanfare, hub: FakeApi
 ) -> None:
-    hub.answers["POST /api/lists"] = a_listing(trouble="answered 404 Not Found")
+    hub.answers["POST /api/lists"] = a_listing(error="answered 404 Not Found")
 
     result = fanfare("opml", "discover", "http://site.example")
 

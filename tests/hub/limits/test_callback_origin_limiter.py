@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from hub.limits.callback_origin_limiter import (
+    FAILURES_TO_SLOW_LANE,
     LONGEST_ON_SLOW_LANE,
     LONGEST_POSTPONEMENT,
     LONGEST_PROBE_PAUSE,
-    TROUBLES_TO_SLOW_LANE,
     OriginLimiter,
     origin_of,
 )
@@ -36,7 +36,7 @@ def places(of: OriginLimiter, origin: str = HERE, now: float = 0.0) -> int:
 def put_on_the_slow_lane(
     of: OriginLimiter, origin: str = HERE, now: float = 0.0
 ) -> None:
-    for _ in range(TROUBLES_TO_SLOW_LANE):
+    for _ in range(FAILURES_TO_SLOW_LANE):
         of.strained(origin, now)
 
 
@@ -155,10 +155,10 @@ def test_who_is_refused_is_told_another_time_each() -> None:
     [(False, LONGEST_POSTPONEMENT), (True, LONGEST_ON_SLOW_LANE)],
 )
 def test_nobody_is_put_off_for_long_and_never_all_to_one_moment(
-    is_in_trouble: bool, longest: float
+    is_failing: bool, longest: float
 ) -> None:
     of = origins()
-    if is_in_trouble:
+    if is_failing:
         put_on_the_slow_lane(of)
     waits = [of.postponement(HERE, 0.0) for _ in range(20_000)]
     assert max(waits) <= longest

@@ -66,7 +66,7 @@ async def subscribe(network: Redirecting, hub: str = HUB) -> HubReply:
 )
 async def test_a_redirect_to_https_is_followed(target: str) -> None:
     network = Redirecting(target)
-    assert (await subscribe(network)).trouble == ""
+    assert (await subscribe(network)).error == ""
     assert len(network.asked) == 2
 
 
@@ -80,13 +80,13 @@ async def test_a_redirect_to_https_is_followed(target: str) -> None:
 )
 async def test_the_secret_is_not_taken_from_https_down_to_http(target: str) -> None:
     for network in (Redirecting(target), Redirecting("/other", target)):
-        assert (await subscribe(network)).trouble == DOWN_TO_HTTP
+        assert (await subscribe(network)).error == DOWN_TO_HTTP
         assert all(each.startswith(HUB) for each in network.asked)
 
 
 async def test_from_http_any_redirect_is_followed() -> None:
     network = Redirecting("http://another.example/", HUB)
-    assert (await subscribe(network, "http://hub.others.example/")).trouble == ""
+    assert (await subscribe(network, "http://hub.others.example/")).error == ""
     assert len(network.asked) == 3
 
 
@@ -102,5 +102,5 @@ async def test_from_http_any_redirect_is_followed() -> None:
 )
 async def test_a_redirect_to_nowhere_is_trouble(target: str) -> None:
     network = Redirecting(target)
-    assert "nowhere" in (await subscribe(network)).trouble
+    assert "nowhere" in (await subscribe(network)).error
     assert network.asked == [HUB]

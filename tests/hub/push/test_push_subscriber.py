@@ -292,7 +292,7 @@ async def test_a_hub_that_vanishes_has_its_feeds_polled_when_the_lease_ends(
     assert scene.woken
     upstream = await scene.upstream(feed)
     assert (upstream.push.until, upstream.callbacks) == (None, ())
-    assert upstream.trouble == "connection refused"
+    assert upstream.error == "connection refused"
 
 
 async def test_a_feed_that_was_never_believed_to_be_pushed_keeps_its_polls(
@@ -340,7 +340,7 @@ async def test_one_that_fails_is_asked_ever_less_often(scene: Scene) -> None:
     scene.hub.statuses[HUB] = 500
     await scene.settle()
     await scene.pass_time(timedelta(days=60), step=3 * HOUR)
-    assert (await scene.upstream(feed)).trouble == "the hub answered 500"
+    assert (await scene.upstream(feed)).error == "the hub answered 500"
     assert 10 < len(scene.hub.requests) < 30
 
 
@@ -350,7 +350,7 @@ async def test_one_that_never_confirms_is_asked_ever_less_often_too(
     feed = await scene.add_feed()
     await scene.settle()
     await scene.pass_time(timedelta(days=60), step=3 * HOUR)
-    assert (await scene.upstream(feed)).trouble == NOT_CONFIRMED
+    assert (await scene.upstream(feed)).error == NOT_CONFIRMED
     assert 10 < len(scene.hub.requests) < 30
 
 
@@ -413,7 +413,7 @@ async def test_a_listed_host_is_not_asked(scene: Scene) -> None:
     feed = await scene.add_feed(hub="https://hub.no.exempt/")
     await scene.settle()
     assert scene.hub.requests == []
-    assert "lists this host" in (await scene.upstream(feed)).trouble
+    assert "lists this host" in (await scene.upstream(feed)).error
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) 
     scene.hub.statuses[HUB] = 308
     scene.hub.headers = {"Location": location} if location else {}
     await scene.settle()
-    assert (await scene.upstream(feed)).trouble == trouble
+    assert (await scene.upstream(feed)).error == trouble
     assert len(scene.hub.requests) <= 3
 
 

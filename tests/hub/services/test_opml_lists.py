@@ -55,7 +55,7 @@ async def test_a_list_is_read_with_those_it_includes() -> None:
     walk = await lists.service().read([f"{SITE}/a"])
 
     assert [feed.url for feed in walk.feeds] == ["https://a.example/feed"]
-    assert [(each.url, each.trouble) for each in walk.lists] == [
+    assert [(each.url, each.error) for each in walk.lists] == [
         (f"{SITE}/a", ""),
         (f"{SITE}/b", ""),
         (f"{SITE}/c", "this is an HTML page, not a list of feeds"),

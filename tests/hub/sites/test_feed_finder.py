@@ -78,7 +78,7 @@ async def test_feeds_are_named_by_the_header_and_the_page() -> None:
     result, asked = await look({"/": answer})
 
     assert [feed.href for feed in result.choice.feeds] == [f"{SITE}/a", f"{SITE}/b"]
-    assert "an HTML page" in result.trouble
+    assert "an HTML page" in result.error
     assert paths(asked) == ["/", *SITE_PLACES]
 
 
@@ -135,7 +135,7 @@ async def test_what_is_neither_a_feed_nor_a_page_is_trouble_and_nothing_else_is_
 ) -> None:
     result, asked = await look({"/document": page}, "/document")
 
-    assert (result.trouble, result.choice.feeds) == (trouble, ())
+    assert (result.error, result.choice.feeds) == (trouble, ())
     assert len(asked) == 1
 
 
@@ -148,7 +148,7 @@ async def test_a_look_that_takes_long_finds_nothing() -> None:
     result = await finder.look(f"{SITE}/")
 
     assert result.fetched is None
-    assert result.trouble == "looking at it took over 0.01 s"
+    assert result.error == "looking at it took over 0.01 s"
 
 
 async def look_with_hanging(
@@ -202,7 +202,7 @@ async def test_a_search_for_sites_alone_has_all_the_time_of_the_look() -> None:
         "/robots.txt", site_seconds=0.0, seconds=0.5, kind=LookupKind.SCP
     )
 
-    assert result.trouble == "looking at it took over 0.5 s"
+    assert result.error == "looking at it took over 0.5 s"
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://[", "http://a.example:99999/"])
@@ -217,7 +217,7 @@ async def test_what_is_no_url_is_not_asked_for_and_raises_nothing(url: str) -> N
     alone = await FeedFinder(ScriptedFetcher(clock), RealParser(), clock, "F").look(url)
 
     assert result.choice.feeds == alone.choice.feeds == ()
-    assert alone.trouble == "it is not a valid URL"
+    assert alone.error == "it is not a valid URL"
     assert url not in [each.url for each in asked]
 
 

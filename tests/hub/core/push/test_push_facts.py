@@ -51,7 +51,7 @@ def facts(
         has_credentials=False,
         push=push,
         callbacks=callbacks,
-        trouble="answered 500",
+        error="answered 500",
     )
     found = push_facts(upstream, NOW)
     assert found is not None
@@ -75,7 +75,7 @@ def test_they_say_where_and_how_well() -> None:
     assert (found.hub, found.topic, found.way) == (OFFER.hub, OFFER.topic, OFFER.way)
     assert (found.brought, found.late, found.missed, found.foreign) == (7, 1, 2, 3)
     assert found.is_trusted
-    assert found.trouble == "answered 500"
+    assert found.error == "answered 500"
     assert not found.is_hinted
     assert facts(Push(offer=OFFER, hinted_at=NOW)).is_hinted
 

@@ -73,7 +73,7 @@ def test_trouble_is_told_once_it_lasts() -> None:
 
     assert (finding.kind, finding.what) == (
         "failing",
-        "in trouble for 2 d: cannot connect",
+        "failing for 2 d: cannot connect",
     )
     assert found(failing_since=short, error="cannot connect", code=0) == []
 
@@ -162,7 +162,7 @@ PUSH = PushFacts(
     until=NOW,
     asked_at=NOW,
     retry_at=None,
-    trouble="",
+    error="",
     pushed_at=NOW,
     brought=2,
     late=1,

@@ -116,10 +116,13 @@ def test_the_description_marks_them_as_deprecated() -> None:
         "CreatedToken.rights",
         "Deliveries.dead",
         "Deliveries.stragglers",
+        "LookupResult.trouble",
+        "PushFacts.trouble",
         "Retry.dead",
         "SubscriptionReport.straggler",
         "Token.rights",
         "TokenToAdd.rights",
+        "WalkedList.trouble",
     }
     listing = document["paths"]["/api/deliveries"]["get"]["parameters"]
     assert {each["name"] for each in listing if each.get("deprecated")} == {

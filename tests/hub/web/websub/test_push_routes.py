@@ -160,7 +160,7 @@ async def test_a_denial_ends_it_for_a_week(door: Door) -> None:
     assert (answer.status_code, answer.content) == (200, b"")
     upstream = await door.upstream()
     assert (upstream.callbacks, upstream.push.until) == ((), None)
-    assert upstream.trouble == "the hub denied it: <b>no</b>"
+    assert upstream.error == "the hub denied it: <b>no</b>"
     assert upstream.retry_at == door.hub.clock.now() + LONGEST_BACKOFF
     assert (await door.question(mode="denied")).status_code == 404
 
