@@ -216,7 +216,7 @@ async def build_hub(
         DeliveryLimits(requests=settings.delivery_concurrency),
         random,
         metrics=metrics,
-        credits=counter,
+        counter=counter,
     )
     digests = Digests(
         storage,

@@ -37,7 +37,7 @@ def explain_feed(feed: Document) -> None:
             *_site(feed["site"]),
             *_push(feed["push"]),
             *_answer(feed),
-            *_oddities(feed),
+            *_quality(feed),
             *_requests(feed),
             ("next fetch", _next_fetch(feed)),
             ("because", feed["next_fetch_reason"]),
@@ -164,7 +164,7 @@ def _maintenance(feed: Document) -> list[tuple[str, object]]:
     ]
 
 
-def _oddities(feed: Document) -> list[tuple[str, object]]:
+def _quality(feed: Document) -> list[tuple[str, object]]:
     """What is odd about its entries, or was."""
     rekeyed = f"{plural(feed['rekeyed'], 'known entry', 'known entries')} under new ids"
     return [

@@ -201,8 +201,8 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     is_local = named in (None, address.url, address.public_url)
     url = address.url if named is None or is_local else named
     challenge = secrets.token_hex(24)
-    asked = f"{IDENTITY_PATH}?challenge={challenge}"
-    status, answer = Hub(url=url, token="").reach("GET", asked)
+    path = f"{IDENTITY_PATH}?challenge={challenge}"
+    status, answer = Hub(url=url, token="").reach("GET", path)
     proof = (_object(answer) or {}).get("proof") if status == 200 else None
     if not is_proof(address, challenge, proof):
         raise _is_another(url, settings)

@@ -60,14 +60,14 @@ class Acknowledgements:
         deliveries: DeliveryStore,
         clock: Clock,
         metrics: Metrics | None = None,
-        credits: NotificationCounter | None = None,
+        counter: NotificationCounter | None = None,
         *,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
-        self._credits = credits or NotificationCounter()
+        self._counter = counter or NotificationCounter()
         self._retry_seconds = retry_seconds
         self._batch: _Batch | None = None
         self._gathered = asyncio.Event()
@@ -147,7 +147,7 @@ class Acknowledgements:
             recovered=tuple(batch.recovered),
             advanced=tuple(batch.advanced),
             attempts=tuple(batch.attempts),
-            notified=self._credits.changes(),
+            notified=self._counter.changes(),
         )
         flushed = await self._persist(flush)
         if flushed is not None:

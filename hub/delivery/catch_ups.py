@@ -411,7 +411,7 @@ class RetryingSubscriptions:
         acknowledgements: Acknowledgements,
         leases: WorkLeases,
         *,
-        crew: DrainingTaskGroup,
+        tasks: DrainingTaskGroup,
         limit: int,
     ) -> None:
         self._deliveries = deliveries
@@ -419,7 +419,7 @@ class RetryingSubscriptions:
         self._catch_ups = catch_ups
         self._acknowledgements = acknowledgements
         self._leases = leases
-        self._crew = crew
+        self._tasks = tasks
         self._limit = limit
         self._in_hand = 0
         self._freed = asyncio.Event()
@@ -432,7 +432,7 @@ class RetryingSubscriptions:
             claimed = await self._claim(room) if room else []
             for retrying in claimed:
                 self._in_hand += 1
-                self._crew.start(self._catch_up(retrying))
+                self._tasks.start(self._catch_up(retrying))
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> list[RetryingSubscription]:

@@ -94,7 +94,7 @@ class Denials:
             if not error or self._gives_up(each, error)
         ]
         try:
-            await self._subscriptions.told(over)
+            await self._subscriptions.mark_denied(over)
         except StorageError as error:
             log.warning("denials_not_recorded", count=len(over), error=str(error))
 

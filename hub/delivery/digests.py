@@ -89,7 +89,7 @@ class Digests:
         clock: Clock,
         hub_url: str,
         user_agent: str,
-        credits: NotificationCounter,
+        counter: NotificationCounter,
         *,
         tells_unlisted: bool = True,
     ) -> None:
@@ -99,7 +99,7 @@ class Digests:
         self._clock = clock
         self._hub_url = hub_url
         self._user_agent = user_agent
-        self._credits = credits
+        self._counter = counter
         self._tells_unlisted = tells_unlisted
 
     async def run(self) -> None:
@@ -162,7 +162,7 @@ class Digests:
         delivery = delivery_of(
             subscription,
             document,
-            self._credits.take(subscription.account),
+            self._counter.take(subscription.account),
             id=f"digest-{seconds}-{subscription.id}",
             at=seconds,
             hub_url=self._hub_url,

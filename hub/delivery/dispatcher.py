@@ -61,7 +61,7 @@ class Dispatcher:
         limits: DeliveryLimits | None = None,
         random: Random | None = None,
         metrics: Metrics | None = None,
-        credits: NotificationCounter | None = None,
+        counter: NotificationCounter | None = None,
     ) -> None:
         self._storage = storage
         self._network = network
@@ -70,7 +70,7 @@ class Dispatcher:
         self._limits = limits or DeliveryLimits()
         self._random = random or SystemRandom()
         self._metrics = metrics or Metrics()
-        self._credits = credits or NotificationCounter()
+        self._counter = counter or NotificationCounter()
 
     async def run(self) -> None:
         """Deliver, until cancelled.
@@ -92,7 +92,7 @@ class Dispatcher:
             self._limits,
             self._random,
             self._metrics,
-            self._credits,
+            self._counter,
         )
         await run.until_cancelled()
 
@@ -102,7 +102,7 @@ class Dispatcher:
         while True:
             try:
                 await self._storage.deliveries.void_leases()
-                self._credits.resume(await self._storage.deliveries.notified())
+                self._counter.resume(await self._storage.deliveries.notified())
                 return await self._storage.log.end()
             except StorageClosed:
                 raise
@@ -123,16 +123,16 @@ class _Run:
         limits: DeliveryLimits,
         random: Random,
         metrics: Metrics,
-        credits: NotificationCounter,
+        counter: NotificationCounter,
     ) -> None:
         deliveries, endings = storage.deliveries, RecentlyEnded()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)
         self._grace = limits.grace
-        self._crew = DrainingTaskGroup()
-        self._acknowledgements = Acknowledgements(deliveries, clock, metrics, credits)
+        self._tasks = DrainingTaskGroup()
+        self._acknowledgements = Acknowledgements(deliveries, clock, metrics, counter)
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         origins = OriginLimiter(lambda host: network.is_exempt(host, Purpose.CALLBACK))
-        poster = Poster(self._slow_requests, origins, clock, sender, credits)
+        poster = Poster(self._slow_requests, origins, clock, sender, counter)
         leases = WorkLeases(clock, random)
         notifications = Notifications(storage.log, sender.hub_url)
         self._catch_ups = CatchUps(
@@ -153,7 +153,7 @@ class _Run:
             leases,
             random,
             endings,
-            crew=self._crew,
+            tasks=self._tasks,
             limit=limits.requests,
         )
         self._chunks = Chunks(
@@ -171,7 +171,7 @@ class _Run:
             self._catch_ups,
             self._acknowledgements,
             leases,
-            crew=self._crew,
+            tasks=self._tasks,
             limit=limits.catch_ups,
         )
 
@@ -183,7 +183,7 @@ class _Run:
         async with asyncio.TaskGroup() as outer:
             writing = outer.create_task(self._acknowledgements.run())
             sweeping = outer.create_task(self._sweep())
-            async with self._crew:
+            async with self._tasks:
                 try:
                     await self._read_the_log()
                 finally:
@@ -200,7 +200,7 @@ class _Run:
     async def _drain(self) -> None:
         self._first_deliveries.stop()
         self._catch_ups.stop()
-        cut = await self._crew.drain(self._grace)
+        cut = await self._tasks.drain(self._grace)
         if cut:
             log.warning("deliveries_cut", count=cut)
 

@@ -101,7 +101,7 @@ class FirstDeliveries:
         random: Random,
         endings: RecentlyEnded,
         *,
-        crew: DrainingTaskGroup,
+        tasks: DrainingTaskGroup,
         limit: int,
     ) -> None:
         self._clock = clock
@@ -111,7 +111,7 @@ class FirstDeliveries:
         self._leases = leases
         self._random = random
         self._endings = endings
-        self._crew = crew
+        self._tasks = tasks
         self._limit = limit
         self._ready = FairQueue[Member](_feed_of)
         self._parked: dict[str, deque[Member]] = {}
@@ -160,7 +160,7 @@ class FirstDeliveries:
         """Have as many workers as there is work for, within the limit."""
         for _ in range(min(self._limit - self._workers, len(self._ready))):
             self._workers += 1
-            self._crew.start(self._work())
+            self._tasks.start(self._work())
 
     async def _work(self) -> None:
         """Send one after the other, until none is ready or one hangs."""
@@ -300,7 +300,7 @@ class Chunks:
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
         self._held = 0  # members of all that are open
-        self._asked = 0  # chunks that commits under way may bring
+        self._expected_chunks = 0  # chunks that commits under way may bring
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -322,14 +322,14 @@ class Chunks:
         if not (self._acknowledgements.healthy and self._room):
             self.wake()
             return None
-        self._asked += 1
+        self._expected_chunks += 1
         return self._leases.terms(1)
 
     def _take(
         self, loops: asyncio.TaskGroup, claimed: Sequence[ClaimedChunk] | None
     ) -> None:
         was_full = not self._room
-        self._asked -= 1
+        self._expected_chunks -= 1
         for one in claimed or ():
             loops.create_task(self._start(one, self._hold(one)))
         if claimed or claimed is None or was_full:
@@ -387,9 +387,9 @@ class Chunks:
     @property
     def _room(self) -> int:
         """How many chunks may be claimed, each of which may be one of the largest."""
-        asked = self._asked
-        members = (self._limit - asked) * LARGEST_CHUNK - self._held
-        chunks = self._limit * SMALL_PER_LARGE - asked - len(self._open)
+        expected = self._expected_chunks
+        members = (self._limit - expected) * LARGEST_CHUNK - self._held
+        chunks = self._limit * SMALL_PER_LARGE - expected - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
 
     async def _claim(self, room: int) -> list[ClaimedChunk]:

@@ -76,12 +76,12 @@ class NotificationBuilder:
     def is_empty(self) -> bool:
         return self.is_status_only and not self._has_status
 
-    def add(self, told: LoadedRecord) -> None:
-        record = told.record
+    def add(self, loaded: LoadedRecord) -> None:
+        record = loaded.record
         self._has_status |= record.kind in STATUS_KINDS
-        source = _source_feed(record, told.source) if told.source else None
-        revisions = {ref.entry_id: ref.revision for ref in told.refs}
-        for each in told.stored:
+        source = _source_feed(record, loaded.source) if loaded.source else None
+        revisions = {ref.entry_id: ref.revision for ref in loaded.refs}
+        for each in loaded.stored:
             if each.deleted is not (record.kind is RecordKind.DELETED):
                 continue  # its state changed since, and that has its own record
             entry = unpack(each.body, Entry)
@@ -218,14 +218,16 @@ class Notifications:
         if await self._is_silent(subscription, records[-1]):
             return None
         rendition = Rendition.of(records, subscription)
-        told = [await self._read(each, rendition) for each in records]
-        states = tuple((each.id, each.revision) for one in told for each in one.stored)
+        loaded = [await self._read(each, rendition) for each in records]
+        states = tuple(
+            (each.id, each.revision) for one in loaded for each in one.stored
+        )
         async with self._locks.of(rendition):
             kept = self._kept.get(rendition)
             if kept is not None and kept[0] == states:
                 self._kept.move_to_end(rendition)
                 return kept[1]
-            document = await self._render(told, rendition, states)
+            document = await self._render(loaded, rendition, states)
             self._keep(rendition, states, document)
             return document
 
@@ -253,17 +255,17 @@ class Notifications:
         return LoadedRecord(record, refs, stored, source)
 
     async def _render(
-        self, told: Sequence[LoadedRecord], rendition: Rendition, states: States
+        self, loaded: Sequence[LoadedRecord], rendition: Rendition, states: States
     ) -> NotificationBody | None:
-        head = await self._log.feed_head(told[-1].record.feed_id)
-        rendering = partial(self._rendered, told, rendition, states, head)
+        head = await self._log.feed_head(loaded[-1].record.feed_id)
+        rendering = partial(self._rendered, loaded, rendition, states, head)
         try:
-            sizes = [unpacked_size(each.body) for one in told for each in one.stored]
+            sizes = [unpacked_size(each.body) for one in loaded for each in one.stored]
             size = sum(sizes)
             is_large = size > LARGE_BYTES or len(sizes) > MANY_ENTRIES
             return await run_in_thread(rendering, size) if is_large else rendering()
         except Exception as error:
-            record = told[-1].record
+            record = loaded[-1].record
             log.exception(
                 "record_not_rendered",
                 feed=record.feed_id,
@@ -274,12 +276,12 @@ class Notifications:
 
     def _rendered(
         self,
-        told: Sequence[LoadedRecord],
+        loaded: Sequence[LoadedRecord],
         rendition: Rendition,
         states: States,
         head: bytes | None,
     ) -> NotificationBody | None:
-        notification = self._notification(told, rendition, head)
+        notification = self._notification(loaded, rendition, head)
         if notification is None:
             return None
         if rendition.format is Format.ATOM:
@@ -299,14 +301,14 @@ class Notifications:
         return NotificationBody(stored.content_type, body, stored.position)
 
     def _notification(
-        self, told: Sequence[LoadedRecord], rendition: Rendition, head: bytes | None
+        self, loaded: Sequence[LoadedRecord], rendition: Rendition, head: bytes | None
     ) -> Notification | None:
         news = NotificationBuilder()
-        for each in told:
+        for each in loaded:
             news.add(each)
         if news.is_empty:
             return None
-        last = told[-1].record
+        last = loaded[-1].record
         return name_topic(
             Notification(
                 topic=rendition.topic,

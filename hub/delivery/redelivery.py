@@ -46,12 +46,12 @@ class Redeliveries:
     """`run` is its background part: it sends what nobody waits for."""
 
     def __init__(
-        self, network: Sending, clock: Clock, hub_url: str, credits: NotificationCounter
+        self, network: Sending, clock: Clock, hub_url: str, counter: NotificationCounter
     ) -> None:
         self._network = network
         self._clock = clock
         self._hub_url = hub_url
-        self._credits = credits
+        self._counter = counter
         self._sending = asyncio.Semaphore(AT_ONCE)
         self._waiting: asyncio.Queue[_Order] = asyncio.Queue(MOST_WAITING)
         self._waiting_bytes = 0
@@ -112,7 +112,7 @@ class Redeliveries:
         delivery = delivery_of(
             subscription,
             document,
-            self._credits.take(subscription.account),
+            self._counter.take(subscription.account),
             # A new one: receivers drop an id that they have seen.
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),

@@ -258,7 +258,7 @@ class Poster:
         self._origins = origins
         self._clock = clock
         self._sender = sender
-        self._credits = credits or NotificationCounter()
+        self._counter = credits or NotificationCounter()
 
     def admits(self, origin: str) -> bool:
         """Take a place at the origin for one `post`, which gives it back."""
@@ -318,7 +318,7 @@ class Poster:
         return delivery_of(
             subscription,
             document,
-            self._credits.take(subscription.account),
+            self._counter.take(subscription.account),
             id=notification_id(self._sender.epoch, position, subscription.id),
             at=int(self._clock.now().timestamp()),
             hub_url=self._sender.hub_url,

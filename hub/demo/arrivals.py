@@ -10,7 +10,7 @@ from statistics import median
 
 from hub.demo.samples import FeedKind, SampleEntry
 
-Told = Callable[["Arrival"], None]
+Announce = Callable[["Arrival"], None]
 
 
 class Way(StrEnum):
@@ -40,10 +40,10 @@ class Summary:
 
 
 class Arrivals:
-    """Notes what arrives; ``told`` is called with each first arrival."""
+    """Notes what arrives; ``announce`` is called with each first arrival."""
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, announce: Announce) -> None:
+        self._announce = announce
         self._published: dict[str, tuple[SampleEntry, float]] = {}
         self._came: dict[tuple[Way, str], Arrival] = {}
         self._complete = asyncio.Event()
@@ -60,7 +60,7 @@ class Arrivals:
         entry, since = self._published[entry_id]
         arrival = Arrival(way=way, entry=entry, delay=now - since)
         self._came[way, entry_id] = arrival
-        self._told(arrival)
+        self._announce(arrival)
         if self.is_complete:
             self._complete.set()
 

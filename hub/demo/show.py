@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from websockets.asyncio.client import connect
 
 from hub.composition import build_hub
-from hub.demo.arrivals import Arrivals, Told, Way
+from hub.demo.arrivals import Announce, Arrivals, Way
 from hub.demo.hub_requests import DemoFailed, ask_hub
 from hub.demo.outside import Outside, entry_ids
 from hub.demo.samples import FeedKind
@@ -50,7 +50,9 @@ class Stage:
     clock: SystemClock
 
 
-async def show(seconds: float, announce: Callable[[str], None], told: Told) -> Arrivals:
+async def show(
+    seconds: float, announce: Callable[[str], None], arrived: Announce
+) -> Arrivals:
     """Publish for so many seconds; what came of it. Raises `DemoFailed`."""
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory("-fanfare"))
@@ -60,7 +62,7 @@ async def show(seconds: float, announce: Callable[[str], None], told: Told) -> A
         storage = await open_storage(f"sqlite:{Path(directory) / 'demo.db'}")
         stack.push_async_callback(storage.close)
         clock = SystemClock()
-        arrivals = Arrivals(told)
+        arrivals = Arrivals(arrived)
         stage = Stage(
             url=_url(own),
             storage=storage,

@@ -73,9 +73,9 @@ def request_head(request: Request, target: Target) -> bytes:
     length = ""
     if request.body is not None or request.method != "GET":
         length = f"Content-Length: {len(request.body or b'')}\r\n"
-    asked = f"{request.method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n"
+    head = f"{request.method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n"
     try:
-        return f"{asked}{fields}{length}\r\n".encode()
+        return f"{head}{fields}{length}\r\n".encode()
     except UnicodeEncodeError:
         raise _refusal() from None
 

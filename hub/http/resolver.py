@@ -53,7 +53,7 @@ class GuardedResolver:
         self._seconds = seconds
         self._resolved: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
         self._failed: OrderedDict[str, tuple[float, str]] = OrderedDict()
-        self._asked: dict[str, asyncio.Future[None]] = {}
+        self._lookups: dict[str, asyncio.Future[None]] = {}
 
     def last_addresses(self, host: str) -> tuple[str, ...]:
         return self._resolved.get(host, (0.0, ()))[1]
@@ -75,27 +75,27 @@ class GuardedResolver:
             until, reason = self._failed.get(host, (0.0, ""))
             if reason and loop.time() < until:
                 raise LookupFailed(reason)
-            asked = self._asked.get(host)
-            if asked is None:
+            lookup = self._lookups.get(host)
+            if lookup is None:
                 return await self._ask(host)
-            await asyncio.shield(asked)  # nothing is known if who asked was cancelled
+            await asyncio.shield(lookup)  # nothing is known if who asked was cancelled
 
     async def _ask(self, host: str) -> tuple[str, ...]:
         loop = asyncio.get_running_loop()
-        asked = self._asked[host] = loop.create_future()
+        lookup = self._lookups[host] = loop.create_future()
         try:
             addresses = await self._look_up(host)
             self._failed.pop(host, None)
             _remember(self._resolved, host, (loop.time() + NAMES_KEPT, addresses))
         except LookupFailed as failure:
             _remember(self._failed, host, (loop.time() + NAMES_KEPT, str(failure)))
-            asked.set_exception(failure)
-            asked.exception()  # nobody need be waiting for it
+            lookup.set_exception(failure)
+            lookup.exception()  # nobody need be waiting for it
             raise
         finally:
-            del self._asked[host]
-            if not asked.done():
-                asked.set_result(None)
+            del self._lookups[host]
+            if not lookup.done():
+                lookup.set_result(None)
         return addresses
 
     async def _look_up(self, host: str) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ Blocking = Callable[[str], list[str]]
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
+class _Lookup:
     """A name that is looked up, or waits for a thread."""
 
     found: asyncio.Future[list[str]]
@@ -148,7 +148,7 @@ class _Zone:
     """Names that are being looked up, with when that began, and those that wait."""
 
     begun: dict[str, float] = field(default_factory=dict)
-    line: dict[str, _Asked] = field(default_factory=dict)
+    line: dict[str, _Lookup] = field(default_factory=dict)
 
 
 class SystemLookup:
@@ -166,42 +166,42 @@ class SystemLookup:
         self._now = now
         self._threads = ThreadPoolExecutor(THREADS, "lookup")
         self._free = THREADS
-        self._asked: dict[str, _Asked] = {}
+        self._lookups: dict[str, _Lookup] = {}
         self._zones: dict[str, _Zone] = {}
         self._line: dict[str, None] = {}  # zones with names that wait, by turns
         self._lasted: OrderedDict[str, float] = OrderedDict()
 
     async def __call__(self, host: str) -> Sequence[str]:
-        asked = self._asked.get(host) or self._ask(host)
-        asked.waiting += 1
+        lookup = self._lookups.get(host) or self._ask(host)
+        lookup.waiting += 1
         try:
-            await asyncio.wait({asked.found})  # who gives up takes it from nobody
+            await asyncio.wait({lookup.found})  # who gives up takes it from nobody
         finally:
-            asked.waiting -= 1
-            if not asked.waiting:
-                self._leave_line(host, asked)
-        return asked.found.result()
+            lookup.waiting -= 1
+            if not lookup.waiting:
+                self._leave_line(host, lookup)
+        return lookup.found.result()
 
     def close(self) -> None:
         self._line.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self, host: str) -> _Asked:
+    def _ask(self, host: str) -> _Lookup:
         name = zone_of(host)
         found = asyncio.get_running_loop().create_future()
-        self._asked[host] = asked = _Asked(found)
+        self._lookups[host] = lookup = _Lookup(found)
         zone = self._zones.setdefault(name, _Zone())
-        zone.line[host] = asked
+        zone.line[host] = lookup
         self._line[name] = None
         self._begin_of(name, zone)  # for others nothing has changed
-        return asked
+        return lookup
 
-    def _leave_line(self, host: str, asked: _Asked) -> None:
+    def _leave_line(self, host: str, lookup: _Lookup) -> None:
         """If it is in line; the name may be there for others who asked since."""
         name = zone_of(host)
         zone = self._zones.get(name)
-        if zone is not None and zone.line.get(host) is asked:
-            del zone.line[host], self._asked[host]
+        if zone is not None and zone.line.get(host) is lookup:
+            del zone.line[host], self._lookups[host]
             self._tidy(name, zone)
 
     def _begin_some(self) -> None:
@@ -234,24 +234,24 @@ class SystemLookup:
 
     def _begin(self, name: str, zone: _Zone) -> None:
         host = next(iter(zone.line))
-        asked = zone.line.pop(host)
+        lookup = zone.line.pop(host)
         zone.begun[host] = self._now()
         self._free -= 1
         work = asyncio.wrap_future(self._threads.submit(self._look_up, host))
-        work.add_done_callback(lambda work: self._end(work, host, name, asked))
+        work.add_done_callback(lambda work: self._end(work, host, name, lookup))
 
     def _end(
-        self, work: asyncio.Future[list[str]], host: str, name: str, asked: _Asked
+        self, work: asyncio.Future[list[str]], host: str, name: str, lookup: _Lookup
     ) -> None:
         """Its place is free again."""
         if work.cancelled():  # all of it is being closed
             return
-        del self._asked[host]
+        del self._lookups[host]
         zone = self._zones[name]
         self._remember(name, self._now() - zone.begun.pop(host))
         self._free += 1
         self._tidy(name, zone)
-        _hand_over(work, asked.found)
+        _hand_over(work, lookup.found)
         self._begin_some()
 
     def _tidy(self, name: str, zone: _Zone) -> None:

@@ -56,22 +56,22 @@ class PollBudget:
 
     def __init__(self, budget: Budget, first_price: float) -> None:
         self._budget = budget
-        self._outlook = PlanningContext(price=first_price)
+        self._context = PlanningContext(price=first_price)
         self._spending: Spending | None = None
         self._is_resumed = False
 
     def planning_context(self) -> PlanningContext:
         """What polls are planned with now."""
-        return self._outlook
+        return self._context
 
     def expect_profile(self, prior: Prior) -> None:
         """Plan with this profile of all feeds from now on."""
-        self._outlook = replace(self._outlook, prior=prior)
+        self._context = replace(self._context, prior=prior)
 
     def resume(self, price: float) -> None:
         """Go on from the price of the first feed that was planned with one."""
         if price and not self._is_resumed:
-            self._outlook = replace(self._outlook, price=price)
+            self._context = replace(self._context, price=price)
             self._is_resumed = True
 
     def count(self, feed: StoredFeed, now: datetime) -> None:
@@ -85,8 +85,8 @@ class PollBudget:
         if last_fetch is None or feed.polling.settling_since is not None:
             return
         self._is_resumed = True
-        spending = self._spending or Spending(price=self._outlook.price, at=now)
+        spending = self._spending or Spending(price=self._context.price, at=now)
         watched = min(now, feed.next_fetch) - last_fetch
         gap = max(0.0, watched.total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
-        self._outlook = replace(self._outlook, price=self._spending.price)
+        self._context = replace(self._context, price=self._spending.price)

@@ -90,29 +90,29 @@ class GatheredReads(Generic[_Key, _Value]):
     ) -> None:
         """``read``: the values of keys, in their order."""
         self._read = read
-        self._asked: dict[_Key, asyncio.Future[_Value]] = {}
+        self._wanted: dict[_Key, asyncio.Future[_Value]] = {}
         self._reading = asyncio.Lock()
 
     async def get(self, key: _Key) -> _Value:
         """Raises what ``read`` does."""
-        found = self._asked.get(key)
+        found = self._wanted.get(key)
         if found is None:
-            found = self._asked[key] = asyncio.get_running_loop().create_future()
+            found = self._wanted[key] = asyncio.get_running_loop().create_future()
         async with self._reading:
             if not found.done():
-                await self._read_asked(key, found)
+                await self._read_wanted(key, found)
         return found.result()
 
-    async def _read_asked(self, key: _Key, found: asyncio.Future[_Value]) -> None:
+    async def _read_wanted(self, key: _Key, found: asyncio.Future[_Value]) -> None:
         """What others ask for, too, up to `MOST_GATHERED`."""
         await asyncio.sleep(0)  # those who ask in this turn of the loop
-        asked = {key: found}
-        for other in islice(self._asked, MOST_GATHERED):
-            asked.setdefault(other, self._asked[other])
-        for each in asked:
-            self._asked.pop(each, None)
-        values = await self._read(list(asked))
-        for future, value in zip(asked.values(), values, strict=True):
+        wanted = {key: found}
+        for other in islice(self._wanted, MOST_GATHERED):
+            wanted.setdefault(other, self._wanted[other])
+        for each in wanted:
+            self._wanted.pop(each, None)
+        values = await self._read(list(wanted))
+        for future, value in zip(wanted.values(), values, strict=True):
             future.set_result(value)
 
 
@@ -225,10 +225,10 @@ async def _find_beginning(
     this log: of another epoch, or beyond its end. Then the subscription begins now."""
     cursor, position, is_unknown = str(head), head.position, False
     if interest.cursor is not None:
-        epoch, asked = read_cursor_of(interest.key.topic, interest.cursor)
-        is_unknown = epoch != head.epoch or asked > head.position
+        epoch, number = read_cursor_of(interest.key.topic, interest.cursor)
+        is_unknown = epoch != head.epoch or number > head.position
         if not is_unknown:
-            cursor, position = interest.cursor, Position(asked)
+            cursor, position = interest.cursor, Position(number)
     trail = await pages.trail(interest.key.feed_id, position)
     return ResumePoint(
         cursor=cursor,

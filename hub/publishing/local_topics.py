@@ -84,10 +84,10 @@ class LocalTopics:
         A hub that is only reached on this machine has three names, and owns its whole
         origin.
         """
-        asked = resource_url(topic)
+        url = resource_url(topic)
         if self._is_local:
-            asked = _LOOPBACK.sub("http://localhost", asked)
-        return asked.removeprefix(self._root) if asked.startswith(self._root) else ""
+            url = _LOOPBACK.sub("http://localhost", url)
+        return url.removeprefix(self._root) if url.startswith(self._root) else ""
 
     def _parse(self, topic: str) -> tuple[FeedId, Format] | None:
         if not self.owns(topic):

@@ -31,24 +31,24 @@ class PageChanges:
     gatekeeper: Gatekeeper
     tombstone_seconds: float
 
-    async def read(self, asked: SyncQuery) -> SyncResult:
+    async def read(self, query: SyncQuery) -> SyncResult:
         """What is read is not later than ``as_of``: that was known before.
 
         Raises `StorageError`.
         """
         epoch = (await self.storage.log.end()).epoch
         state = await self.storage.page_list.state()
-        after = await self._begin(asked.since, epoch, state)
+        after = await self._begin(query.since, epoch, state)
         changes = await self.storage.page_list.changes(
             after=after,
-            through=await self._end(asked.until, state),
+            through=await self._end(query.until, state),
             limit=MOST_CHANGES + 1,
         )
         is_truncated = len(changes) > MOST_CHANGES
         del changes[MOST_CHANGES:]
         last = changes[-1] if is_truncated else state
         as_of = SyncPoint(moment=last.changed_at, epoch=epoch, change=last.change)
-        return await self._result(asked, changes, as_of, is_truncated)
+        return await self._result(query, changes, as_of, is_truncated)
 
     async def _begin(
         self, since: SyncPoint | None, epoch: str, state: PagesState
@@ -68,7 +68,7 @@ class PageChanges:
 
     async def _result(
         self,
-        asked: SyncQuery,
+        query: SyncQuery,
         changes: Sequence[PageChange],
         as_of: SyncPoint,
         is_truncated: bool,
@@ -82,12 +82,12 @@ class PageChanges:
                 continue
             facts = next(made).page.facts
             if self.gatekeeper.shows(facts):
-                is_new = _is_new(each.page.shown_at, each.changed_at, asked.since)
+                is_new = _is_new(each.page.shown_at, each.changed_at, query.since)
                 (added if is_new else updated).append(facts)
-        deleted, is_complete = self._tombstones(changes if asked.since else ())
+        deleted, is_complete = self._tombstones(changes if query.since else ())
         return SyncResult(
-            since=asked.since.moment if asked.since else None,
-            until=asked.until,
+            since=query.since.moment if query.since else None,
+            until=query.until,
             as_of=as_of,
             added=added,
             updated=updated,
@@ -103,12 +103,12 @@ class PageChanges:
         gone = [each for each in changes if each.page is None]
         seconds = min(self.tombstone_seconds, LONGEST_HORIZON)
         horizon = self.clock.now() - timedelta(seconds=seconds)
-        told = [
+        tombstones = [
             Tombstone(url=each.url, deleted_at=each.changed_at)
             for each in gone
             if each.changed_at >= horizon and self.gatekeeper.shows_url(each.url)
         ]
-        return told, all(each.changed_at >= horizon for each in gone)
+        return tombstones, all(each.changed_at >= horizon for each in gone)
 
 
 def _is_new(shown_at: datetime, changed_at: datetime, since: SyncPoint | None) -> bool:

@@ -116,12 +116,12 @@ class SingleFlight(Generic[_Key, _Value]):
 
         Who fails or is cancelled leaves it to the next one to read.
         """
-        asked = next(self._moments)
+        moment = next(self._moments)
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = _Flight()
         async with flight.lock:
-            if flight.found is not None and flight.found[0] > asked:
+            if flight.found is not None and flight.found[0] > moment:
                 return flight.found[1], True
             began = next(self._moments)
             value = await read()

@@ -262,14 +262,14 @@ class SubscriptionService:
         """Raises `NotAllowed`. Publishers are not asked about the operator."""
         if self._publishers is None or request.account == OPERATOR:
             return
-        told = {
+        parameters = {
             **dict(request.shown),
             "hub.mode": "subscribe",
             "hub.topic": request.topic,
             "hub.callback": request.callback,
         }
         headers = dict(request.headers)
-        if reason := await self._publishers.refusal(feed, told, headers):
+        if reason := await self._publishers.refusal(feed, parameters, headers):
             raise NotAllowed(field, reason)
 
     async def get(

@@ -257,8 +257,8 @@ class RetrievalService:
         listing = await self._storage.listings.page(
             account, search, skip=0, limit=MOST_FEEDS + 1, has_total=False
         )
-        asked = {(viewer, each.feed.id) for each in listing.items}
-        readable = await self._storage.feeds.readable(asked)
+        pairs = {(viewer, each.feed.id) for each in listing.items}
+        readable = await self._storage.feeds.readable(pairs)
         return [each for each in listing.items if (viewer, each.feed.id) in readable]
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:

@@ -163,33 +163,33 @@ class OpenFeederService:
         auth = ("auth",) if options.gatekeeper.key else ()
         return _served(render_discovery(site, self.endpoint, (*CAPABILITIES, *auth)))
 
-    async def answer(self, asked: Request) -> Served:
+    async def answer(self, request: Request) -> Served:
         """Raises `OpenFeederError` for a page that there is not, and `StorageError`."""
-        match asked:
+        match request:
             case IndexQuery():
-                return await self._index(asked)
+                return await self._index(request)
             case PageQuery():
-                return await self._page(asked)
+                return await self._page(request)
             case PageSearchQuery():
-                return await self._found(asked)
+                return await self._found(request)
             case SyncQuery():
-                return await self._sync(asked)
+                return await self._sync(request)
 
-    async def _index(self, asked: IndexQuery) -> Served:
+    async def _index(self, request: IndexQuery) -> Served:
         state = await self._storage.page_list.state()
         listed = await self._storage.page_list.page(
-            skip=(asked.page - 1) * asked.limit, limit=asked.limit
+            skip=(request.page - 1) * request.limit, limit=request.limit
         )
         made = await self._shown(listed)
         body = render_index(
             [Scored(facts=each.page.facts) for each in made],
-            page=asked.page,
-            total_pages=_pages(state.count, asked.limit),
+            page=request.page,
+            total_pages=_pages(state.count, request.limit),
         )
         return _served(body, results=len(made), is_cached=_all_kept(made))
 
-    async def _page(self, asked: PageQuery) -> Served:
-        listed = await self._find(asked.url)
+    async def _page(self, request: PageQuery) -> Served:
+        listed = await self._find(request.url)
         made = await self._shown([listed] if listed else [])
         if not made:
             raise OpenFeederError(
@@ -197,12 +197,12 @@ class OpenFeederService:
                 "no such page; the index lists all there are",
             )
         (found,) = made
-        scores = await self._scores(asked.query, found.page)
+        scores = await self._scores(request.query, found.page)
         chunks = found.page.chunks
-        if asked.query:
-            chosen = [each for each in chunks if scores[each.id] >= asked.min_score]
+        if request.query:
+            chosen = [each for each in chunks if scores[each.id] >= request.min_score]
             chunks = tuple(sorted(chosen, key=lambda each: -scores[each.id]))
-        returned = chunks[: asked.limit]
+        returned = chunks[: request.limit]
         # The same state has the same tag, however old what was made of it is.
         stable = render_page(found.page, returned, scores, Cached())
         cached = Cached(seconds=found.kept_for)
@@ -213,25 +213,25 @@ class OpenFeederService:
             is_cached=found.kept_for is not None,
         )
 
-    async def _found(self, asked: PageSearchQuery) -> Served:
+    async def _found(self, request: PageSearchQuery) -> Served:
         gatekeeper = self.options.gatekeeper
-        found = await self._search.find(asked.query)
+        found = await self._search.find(request.query)
         answers = [
             each
             for each in found
             if each.relevance
-            and each.relevance >= asked.min_score
+            and each.relevance >= request.min_score
             and gatekeeper.shows(each.facts)
         ]
-        begin = (asked.page - 1) * asked.limit
-        items = answers[begin : begin + asked.limit]
+        begin = (request.page - 1) * request.limit
+        items = answers[begin : begin + request.limit]
         body = render_index(
-            items, page=asked.page, total_pages=_pages(len(answers), asked.limit)
+            items, page=request.page, total_pages=_pages(len(answers), request.limit)
         )
         return _served(body, results=len(items))
 
-    async def _sync(self, asked: SyncQuery) -> Served:
-        result = await self._changes.read(asked)
+    async def _sync(self, request: SyncQuery) -> Served:
+        result = await self._changes.read(request)
         count = len(result.added) + len(result.updated) + len(result.deleted)
         return _served(render_sync(result), results=count)
 

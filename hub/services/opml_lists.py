@@ -53,11 +53,11 @@ class FeedListService:
     ) -> OutlineWalk:
         """As `read`. Further parts of a list come from the same reading, while it is
         kept."""
-        asked = tuple(urls), depth
-        at, walk = self._kept.pop(asked, (0.0, None))
+        key = tuple(urls), depth
+        at, walk = self._kept.pop(key, (0.0, None))
         if walk is None or not skip or self._monotonic() - at > KEPT_SECONDS:
             walk = await self.read(urls, depth=depth)
-        self._kept[asked] = self._monotonic(), walk
+        self._kept[key] = self._monotonic(), walk
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         return walk

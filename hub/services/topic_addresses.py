@@ -169,9 +169,9 @@ class TrackTopics:
         )
 
 
-def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
+def format_of(wanted: TrackTopic, requested: Format | None) -> Format:
     """The format of notifications of a query. It has no document of its own: "as it is"
     is the topic's format, or Atom. ``asked`` None: no format was named."""
-    if asked is None or asked in (Format.AS_IS, Format.BY_TOPIC):
+    if requested is None or requested in (Format.AS_IS, Format.BY_TOPIC):
         return Format(wanted.format or Format.ATOM)
-    return asked
+    return requested

@@ -147,8 +147,8 @@ class SiteReading:
 
     def count_step(self, commit: FetchCommit, state: SiteState) -> None:
         """Go on from a step that was committed."""
-        told = state.entries_of_day - self.spent.entries_of_day
-        self.spent.entries += max(0, told)
+        new = state.entries_of_day - self.spent.entries_of_day
+        self.spent.entries += max(0, new)
         self.spent.entries_of_day = state.entries_of_day
         self.new += _told(commit)
         self.state = state

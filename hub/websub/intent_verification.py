@@ -153,13 +153,13 @@ class IntentVerification:
         """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
         if self._validation is None or validator is None:
             return ""
-        told = {
+        parameters = {
             "hub.mode": verification.mode.value,
             "hub.topic": verification.topic,
             "hub.callback": verification.callback,
             "hub.lease_seconds": str(verification.lease_seconds),
         }
-        return await self._validation.ask(validator, told)
+        return await self._validation.ask(validator, parameters)
 
     async def _take_over(
         self,

@@ -209,7 +209,7 @@ def _distinct(
     drafts: Sequence[EntryDraft], numbers: list[int], format: FeedFormat
 ) -> list[int]:
     """Of those with one id, the first of each entry."""
-    told: set[tuple[object, ...]] = set()
+    known_pairs: set[tuple[object, ...]] = set()
     firsts, links = [], set()
     for number in numbers:
         draft = drafts[number]
@@ -222,9 +222,9 @@ def _distinct(
             # Atom Feed Document, they represent the same entry" (RFC 4287 §4.1.1):
             # versions of it have one address.
             pairs.add((4, link, None))
-        if told.isdisjoint(pairs):
+        if known_pairs.isdisjoint(pairs):
             firsts.append(number)
-        told |= pairs
+        known_pairs |= pairs
         links.add(link)
     is_copied = 2 * len(numbers) > len(drafts) and len(numbers) >= _SHARED_BY
     return numbers if is_copied and len(links) == len(numbers) else firsts

@@ -135,8 +135,8 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """ "If its value is false, the guid may not be assumed to be a url"."""
     guid = text_of(element)
     draft.put("id", guid, element)
-    told = element.get("isPermaLink") or element.get("ispermalink") or ""
-    is_permalink = told.strip().lower() != "false"
+    attribute = element.get("isPermaLink") or element.get("ispermalink") or ""
+    is_permalink = attribute.strip().lower() != "false"
     if is_permalink and is_web_url(guid):
         draft.permalink = scope.resolve(guid)
 

@@ -43,15 +43,15 @@ SECRET_OVERLAP: Final = 86_400
 """How long the secret that another one replaces signs as well."""
 
 
-def granted_lease(asked: int | None, shortest: int = SHORTEST_LEASE) -> int:
+def granted_lease(requested: int | None, shortest: int = SHORTEST_LEASE) -> int:
     """What the hub grants; it "MAY choose to respect this value or not".
 
     A wish out of bounds is cut to them, never refused: subscribers that ask for a year
     do not know what to do with a 400.
     """
-    if asked is None:
-        asked = DEFAULT_LEASE
-    return min(max(asked, shortest), LONGEST_LEASE)
+    if requested is None:
+        requested = DEFAULT_LEASE
+    return min(max(requested, shortest), LONGEST_LEASE)
 
 
 MOST_PARAMETERS = 5_000

@@ -180,11 +180,11 @@ def subscribe_one(
         return None
     connection.execute(_ADD_TOPIC, parameters)
     connection.execute(_RESPELL, parameters)
-    told = _new_to_failing_feed([parameters], connection)
+    to_tell = _new_to_failing_feed([parameters], connection)
     ((subscription_id,),) = connection.execute(
         f"{_UPSERT} RETURNING id", parameters
     ).fetchall()
-    connection.executemany(_TELL_OF_ERROR, told)
+    connection.executemany(_TELL_OF_ERROR, to_tell)
     row: Row = connection.execute(
         "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
     ).fetchone()
@@ -208,9 +208,9 @@ def subscribe_all(
     for each in active:
         if each["callback_hash"] in known:
             connection.execute(_RESPELL, each)
-    told = _new_to_failing_feed(active, connection)
+    to_tell = _new_to_failing_feed(active, connection)
     connection.executemany(_UPSERT, active)
-    connection.executemany(_TELL_OF_ERROR, told)
+    connection.executemany(_TELL_OF_ERROR, to_tell)
     return is_there
 
 

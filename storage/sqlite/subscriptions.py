@@ -138,7 +138,7 @@ class SqliteSubscriptions:
         )
         return [read_subscription(row, self._box) for row in rows]
 
-    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
         await self._writer.submit(partial(_told, pack_ids(ids)), is_single=True)
 
     async def purge_ended(self, before: datetime, limit: int) -> int:

@@ -96,8 +96,8 @@ class StatementRun:
                 continue
 
     def _tell_each(self, results: Iterable[Any]) -> None:
-        told = enumerate(zip(self.futures, results, strict=False))
-        for index, (future, result) in told:
+        outcomes = enumerate(zip(self.futures, results, strict=False))
+        for index, (future, result) in outcomes:
             error = self.errors.get(index)
             if error is None and index in self.thens:
                 error = self._call_then(index, result)

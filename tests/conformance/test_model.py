@@ -268,8 +268,8 @@ class Comparison(RuleBasedStateMachine):
         self._do(lambda storage: storage.subscriptions.expire(self._now, limit))
 
     @rule(each=SUBSCRIPTIONS)
-    def told(self, each: int) -> None:
-        self._do(lambda storage: storage.subscriptions.told([each]))
+    def mark_denied(self, each: int) -> None:
+        self._do(lambda storage: storage.subscriptions.mark_denied([each]))
 
     # --- deliveries ---
 

@@ -323,7 +323,7 @@ async def test_a_subscription_that_is_to_be_told_waits_until_it_was(
     for each in (told, untold):
         await scene.storage.subscriptions.end(each.id, "enough", START, tell=True)
 
-    await scene.storage.subscriptions.told([told.id, active.id, UNKNOWN])
+    await scene.storage.subscriptions.mark_denied([told.id, active.id, UNKNOWN])
 
     waiting = await scene.storage.subscriptions.ending(9)
     assert [each.id for each in waiting] == [untold.id]
@@ -464,7 +464,7 @@ async def test_one_that_is_still_to_be_told_or_has_begun_anew_is_not_purged(
     await scene.subscribe(feed, "2")
 
     assert await subscriptions.purge_ended(at(9), 9) == 0
-    await subscriptions.told([ending.id])
+    await subscriptions.mark_denied([ending.id])
     assert await subscriptions.purge_ended(at(9), 9) == 1
 
     assert await subscriptions.get(ending.id) is None

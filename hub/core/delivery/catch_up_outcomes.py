@@ -218,8 +218,8 @@ def _next_try(
     """
     if catch_up.scheduled is not None and at < catch_up.scheduled:
         pause = timedelta(seconds=news_pause(reply.retry_after))
-        asked = at + pause if reply.retry_after else at
-        return catch_up.failures, max(catch_up.scheduled, asked)
+        requested = at + pause if reply.retry_after else at
+        return catch_up.failures, max(catch_up.scheduled, requested)
     failures = catch_up.failures + 1
     counted = FAILURES_ALLOWED + 1 if catch_up.is_exhausted else failures
     delay = retry_delay(counted, jitter=jitter, retry_after=reply.retry_after)

@@ -207,19 +207,19 @@ class ToldOfDay(TypedDict):
 
 def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
     """What is left of the day's quota; the entry that exceeds the bytes is whole."""
-    told, kept = _used(before, at)
+    notified, kept = _used(before, at)
     return EntryQuota(
-        entries=max(0, rules.entries_of_day - told),
+        entries=max(0, rules.entries_of_day - notified),
         bytes=max(0, rules.bytes_of_day - kept),
     )
 
 
 def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
     """The day's counts with those of a document; a first document counts none."""
-    told, kept = _used(before, at)
+    notified, kept = _used(before, at)
     return ToldOfDay(
         told_on=day_of(at),
-        told_of_day=told + (0 if news.is_baseline else len(news.new)),
+        told_of_day=notified + (0 if news.is_baseline else len(news.new)),
         bytes_of_day=kept + news.bytes,
         waiting=news.waiting,
     )

@@ -382,13 +382,13 @@ def _is_fresh(entry: Entry, at: datetime) -> bool:
 
 def _deletions(known: SeenSet, withdrawn: dict[int, Deletion]) -> tuple[Deletion, ...]:
     """Deletions of known entries that were not told before."""
-    told = []
+    deletions = []
     for key, deletion in withdrawn.items():
         before = known.get(key)
         if before is not None and not before.is_deleted:
             known.put(before._replace(flags=DELETED))
-            told.append(deletion)
-    return tuple(told)
+            deletions.append(deletion)
+    return tuple(deletions)
 
 
 MOST_ENTRIES = 500
@@ -415,7 +415,7 @@ def news_records(
     Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts.
     """
     news_kind = RecordKind.BASELINE if news.is_baseline else RecordKind.ENTRIES
-    told = (
+    kinds = (
         (RecordKind.DELETED, tuple((each.key, True) for each in news.deletions)),
         (
             RecordKind.UPDATED,
@@ -434,6 +434,6 @@ def news_records(
         RecordWrite(
             kind=kind, status=status, entries=entries[first : first + MOST_ENTRIES]
         )
-        for kind, entries in told
+        for kind, entries in kinds
         for first in range(0, len(entries), MOST_ENTRIES)
     )

@@ -108,8 +108,8 @@ def _kept(upstream: FeedPush, offer: PushOffer | None) -> list[PushCallback]:
     place = (offer.way, offer.hub, offer.topic)
     ours = [it for it in upstream.callbacks if (it.way, it.hub, it.topic) == place]
     active = [each for each in ours if each.state is CallbackState.ACTIVE]
-    asked = [each for each in ours if each.state is CallbackState.ASKED]
-    return active[-1:] + asked[-1:]
+    unconfirmed = [each for each in ours if each.state is CallbackState.ASKED]
+    return active[-1:] + unconfirmed[-1:]
 
 
 def _wind_up(upstream: FeedPush, now: datetime) -> PushStep:

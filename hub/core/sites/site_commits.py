@@ -77,12 +77,12 @@ def compare(
     new = [each.entry for each in compared if each.is_new]
     deleted = _deleted(step, known, read) if is_read else ()
     gone = tuple(replace(known[each.key], is_deleted=True) for each in deleted)
-    told = tuple(entry for entry in new if is_read or is_news(entry))
-    told_keys = {entry.key for entry in told}
+    notified = tuple(entry for entry in new if is_read or is_news(entry))
+    told_keys = {entry.key for entry in notified}
     news = EntryDiff(
         seen=b"",
         is_baseline=False,
-        new=told,
+        new=notified,
         updates=_updates(compared, at, is_read=is_read),
         deletions=deleted,
     )

@@ -177,17 +177,17 @@ _STANDS = {
     PushState.UNWANTED: "is not asked to push it",
     PushState.WAITING: "is yet to be asked to push it",
     PushState.ASKED: "has yet to confirm that it pushes it",
-    PushState.SUBSCRIBED: "has yet to prove that it pushes it: {told}",
+    PushState.SUBSCRIBED: "has yet to prove that it pushes it: {counts}",
 }
 
 
 def _pushed(push: PushFacts) -> FeedFinding:
     pushes = f"{push.brought} times" if push.brought != 1 else "once"
-    told = f"{pushes} so far, {push.late} late, and missed {push.missed}"
+    counts = f"{pushes} so far, {push.late} late, and missed {push.missed}"
     if push.is_trusted:
         return FeedFinding(
             kind=FindingKind.PUSHED,
-            what=f"its hub {push.hub} pushes it: {told}",
+            what=f"its hub {push.hub} pushes it: {counts}",
             suggestion="nothing needs to be done: it is polled rarely",
         )
     if push.error:
@@ -199,6 +199,6 @@ def _pushed(push: PushFacts) -> FeedFinding:
         )
     return FeedFinding(
         kind=FindingKind.HUB,
-        what=f"its hub {push.hub} {_STANDS[push.state].format(told=told)}",
+        what=f"its hub {push.hub} {_STANDS[push.state].format(counts=counts)}",
         suggestion="nothing needs to be done: it is polled like any other",
     )

@@ -84,12 +84,12 @@ def explain_plan(
 
 def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
     """Behind the habit, how far it is believed."""
-    told = [
+    explained = [
         Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
         for name, value in zip(_HABITS, trust, strict=True)
     ]
     behind = 1 + [term.name for term in terms].index("habit")
-    return (*terms[:behind], *told, *terms[behind:])
+    return (*terms[:behind], *explained, *terms[behind:])
 
 
 def reason_of(feed: StoredFeed, plan: Plan, *, is_hinted: bool = False) -> str:

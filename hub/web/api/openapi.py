@@ -312,14 +312,14 @@ def _schemas() -> Members:
         for contents in each.answers.values()
         for shape in _by_type(contents).values()
     ]
-    told: list[type[Any]] = [
+    shapes: list[type[Any]] = [
         *answers,
         ProblemJson,
         StreamNotificationJson,
         StreamResetJson,
     ]
     texts = {name: {"type": "string", "enum": list(TEXTS[name])} for name in TEXTS}
-    shown = {name: _whole(schema) for name, schema in _components(told).items()}
+    shown = {name: _whole(schema) for name, schema in _components(shapes).items()}
     return {**_components(bodies), **texts, **shown}
 
 

@@ -263,12 +263,12 @@ class OpenFeederRoutes(Routes):
 
         async def answer(request: Request) -> Served:
             self._check_key(request)
-            asked = read_request(request.query_params)
-            if isinstance(asked, PageSearchQuery):
-                counted.endpoint, counted.query = Endpoint.SEARCH, asked.query
-            elif isinstance(asked, PageQuery):
-                counted.endpoint, counted.query = Endpoint.FETCH, asked.query
-            return await self._openfeeder.answer(asked)
+            query = read_request(request.query_params)
+            if isinstance(query, PageSearchQuery):
+                counted.endpoint, counted.query = Endpoint.SEARCH, query.query
+            elif isinstance(query, PageQuery):
+                counted.endpoint, counted.query = Endpoint.FETCH, query.query
+            return await self._openfeeder.answer(query)
 
         return await self._answer(request, answer, counted, KEEP_SECONDS)
 

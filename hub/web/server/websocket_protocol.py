@@ -172,11 +172,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._has_failed = True
         self.frames = []
         self.stop_keepalive()
-        told = self.conn.close_sent
-        if told is None:  # it did not wait for the handshake
+        close = self.conn.close_sent
+        if close is None:  # it did not wait for the handshake
             self.transport.abort()
             return
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": told.code})
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code})
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = self.writer.is_closed = True
         self._end_within(CLOSE_SECONDS)

@@ -182,19 +182,19 @@ class EventStream:
 
 
 def _requests(request: Request) -> list[Subscribe]:
-    asked = read_stream_request(request)
-    if not asked.topics:
+    wanted = read_stream_request(request)
+    if not wanted.topics:
         raise InvalidValue("topic", "at least one")
     last = request.headers.get("last-event-id", "")
     if not last:
-        return asked.requests()
+        return wanted.requests()
     try:
         read_cursor(last)
     except InvalidValue:
         # A browser sends it by itself and would be locked out by an error.
         last = UNREADABLE_CURSOR
     # The reconnect of a request whose own cursor is older by now.
-    return [replace(each, cursor=last) for each in asked.requests()]
+    return [replace(each, cursor=last) for each in wanted.requests()]
 
 
 class Ending(ClientWriter, Protocol):

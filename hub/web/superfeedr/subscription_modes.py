@@ -49,15 +49,15 @@ class Publishing:
         With ``hub.content`` the topic is not fetched: that is its news.
         """
         given = call.parameters
-        asked = _pinged(given)
+        request = _pinged(given)
         content = given.one("hub.content")
         if not content:
-            await self._websub.publish(asked)
-        elif len(asked.topics) + len(asked.refused) > 1:
+            await self._websub.publish(request)
+        elif len(request.topics) + len(request.refused) > 1:
             raise InvalidValue("hub.url", "the one topic that hub.content is of")
         else:
             await self._publishing.take(
-                asked.topics[0], content.encode(), given.one("hub.signature")
+                request.topics[0], content.encode(), given.one("hub.signature")
             )
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
@@ -168,10 +168,10 @@ def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
 
 
 def _put_off(mode: VerificationMode) -> Response:
-    told = "The callback will be asked."
+    message = "The callback will be asked."
     if mode is VerificationMode.UNSUBSCRIBE:
-        told = "If there is such a subscription, its callback will be asked."
-    return PlainTextResponse(f"{told}\n", status_code=HTTPStatus.ACCEPTED)
+        message = "If there is such a subscription, its callback will be asked."
+    return PlainTextResponse(f"{message}\n", status_code=HTTPStatus.ACCEPTED)
 
 
 def _verify(given: Parameters) -> Verify | None:

@@ -120,9 +120,9 @@ class HubRoutes(Routes):
         status_url = await self._websub.request(asked, self._limits.client(request))
         link = HeaderLink(href=status_url, rel="status")
         is_ending = isinstance(asked, UnsubscribeRequest)
-        told = _ENDING if is_ending else "The callback will be asked"
+        message = _ENDING if is_ending else "The callback will be asked"
         return PlainTextResponse(
-            f"{told}; the status link says what comes of it.\n",
+            f"{message}; the status link says what comes of it.\n",
             status_code=HTTPStatus.ACCEPTED,
             headers={"Link": format_link_header([link])},
         )

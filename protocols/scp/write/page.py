@@ -109,9 +109,9 @@ def _recording_block(
 
 def _picture_size(sources: Iterable[EnclosedFile]) -> Block:
     """Of the first source that tells both sides, else what the first tells."""
-    told = [each for each in sources if each.width or each.height]
-    whole = [each for each in told if each.width and each.height]
-    for each in (whole or told)[:1]:
+    sized = [each for each in sources if each.width or each.height]
+    whole = [each for each in sized if each.width and each.height]
+    for each in (whole or sized)[:1]:
         sides = {"width": each.width, "height": each.height}
         return {side: pixels for side, pixels in sides.items() if pixels}
     return {}

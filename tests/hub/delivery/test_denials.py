@@ -43,7 +43,7 @@ class EndingSubscriptions:
             raise self.read_failures.pop()
         return list(self.to_tell.values())[:limit]
 
-    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
         if self.failure is not None:
             raise self.failure
         for each in ids:

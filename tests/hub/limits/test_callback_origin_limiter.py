@@ -151,7 +151,7 @@ def test_who_is_refused_is_told_another_time_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_in_trouble", "longest"),
+    ("is_failing", "longest"),
     [(False, LONGEST_POSTPONEMENT), (True, LONGEST_ON_SLOW_LANE)],
 )
 def test_nobody_is_put_off_for_long_and_never_all_to_one_moment(

@@ -225,7 +225,7 @@ class MemorySubscriptions:
             if each.state is SubscriptionState.ENDING
         ][:limit]
 
-    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+    async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None:
         for each in ids:
             known = self._state.subscriptions.get(each)
             if known is not None and known.state is SubscriptionState.ENDING:
