@@ -114,7 +114,7 @@ class SubscriptionRequest:
             algorithm=self.algorithm,
             verify_token=self.verify_token,
             asker=f"account {self.account}",
-            wish=AccountRequest(
+            account_request=AccountRequest(
                 format=self.format,
                 has_digest=self.has_digest,
                 shown=self.shown,
@@ -124,7 +124,7 @@ class SubscriptionRequest:
 
     @classmethod
     def from_verification(cls, stored: Verification) -> Self:
-        wish = stored.wish or AccountRequest(format=stored.format)
+        wanted = stored.account_request or AccountRequest(format=stored.format)
         return cls(
             mode=stored.mode,
             account=stored.account,
@@ -132,10 +132,10 @@ class SubscriptionRequest:
             callback=stored.callback,
             secret=stored.secret,
             algorithm=stored.algorithm,
-            format=wish.format,
-            has_digest=wish.has_digest,
-            shown=wish.shown,
-            headers=wish.headers,
+            format=wanted.format,
+            has_digest=wanted.has_digest,
+            shown=wanted.shown,
+            headers=wanted.headers,
             verify=Verify.ASYNC,
             verify_token=stored.verify_token,
         )

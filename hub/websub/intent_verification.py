@@ -100,7 +100,7 @@ class IntentVerification:
         """
         if verification.mode is VerificationMode.UNSUBSCRIBE:
             await self._unsubscribe(verification)
-        elif verification.wish is not None:
+        elif verification.account_request is not None:
             await self._grant(verification)
         else:
             admission = admission or self.admit(verification.topic)
@@ -212,7 +212,7 @@ class IntentVerification:
     async def _ask(self, verification: Verification) -> VerificationTry | None:
         """The answer that confirms; None without one, and that is stored."""
         reply = await self._questions.ask(
-            verification, tells_callback=verification.wish is not None
+            verification, tells_callback=verification.account_request is not None
         )
         if reply.is_confirmed:
             return reply.last

@@ -114,7 +114,7 @@ class VerificationLoop:
         tasks: asyncio.TaskGroup,
     ) -> asyncio.Task[Admission] | None:
         topic = verification.topic
-        is_of_account = verification.wish is not None
+        is_of_account = verification.account_request is not None
         if is_of_account or verification.mode is VerificationMode.UNSUBSCRIBE:
             return None
         if topic not in admissions:

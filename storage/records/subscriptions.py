@@ -185,7 +185,7 @@ class AccountRequest(msgspec.Struct, frozen=True, kw_only=True):
 class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
     """A request that its callback must confirm before it counts.
 
-    ``wish`` None: to the open hub.
+    ``account_request`` None: to the open hub.
     """
 
     account: AccountId
@@ -198,7 +198,7 @@ class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
     algorithm: str = "sha256"
     format: Format = Format.AS_IS
     verify_token: str = ""
-    wish: AccountRequest | None = None
+    account_request: AccountRequest | None = None
     asker: str = ""  # an address or an account, known while it is pending; "": nobody
 
 
@@ -229,7 +229,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     due: datetime | None  # the next try; None when it is done
     last: VerificationTry | None
-    wish: AccountRequest | None = None
+    account_request: AccountRequest | None = None
 
 
 # --- accounts and tokens ---

@@ -72,16 +72,16 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
         attempts=row[12],
         due=from_milliseconds_or_none(row[13]),
         last=_read_last(*row[14:18]),
-        wish=_read_wish(row[18], box),
+        account_request=_read_account_request(row[18], box),
     )
 
 
-def write_wish(wish: AccountRequest | None, box: SecretBox) -> str:
+def write_account_request(request: AccountRequest | None, box: SecretBox) -> str:
     """Encrypted: the parameters and headers of a request may hold anything."""
-    return "" if wish is None else box.encrypt(msgspec.json.encode(wish).decode())
+    return "" if request is None else box.encrypt(msgspec.json.encode(request).decode())
 
 
-def _read_wish(text: str, box: SecretBox) -> AccountRequest | None:
+def _read_account_request(text: str, box: SecretBox) -> AccountRequest | None:
     return msgspec.json.decode(box.decrypt(text), type=AccountRequest) if text else None
 
 
@@ -360,7 +360,7 @@ class SqliteVerifications:
                 "algorithm": new.algorithm,
                 "format": new.format.value,
                 "verify_token": new.verify_token,
-                "wish": write_wish(new.wish, self._box),
+                "wish": write_account_request(new.account_request, self._box),
                 "now": to_milliseconds(now),
                 "most": most,
                 "most_of_host": most_of_host,

@@ -20,7 +20,9 @@ from storage.records import (
 from tests.support.open_hub import CALLBACK, TOPIC, OpenHubScene
 from tests.support.waiting import eventually
 
-WISH = AccountRequest(format=Format.JSON, has_digest=True, shown=(("my", "own"),))
+ACCOUNT_REQUEST = AccountRequest(
+    format=Format.JSON, has_digest=True, shown=(("my", "own"),)
+)
 
 
 async def put_off(
@@ -36,7 +38,7 @@ async def put_off(
         lease_seconds=315_359_999,
         secret="s",
         verify_token="vt",
-        wish=WISH,
+        account_request=ACCOUNT_REQUEST,
     )
     assert await scene.storage.verifications.add(
         new, scene.clock.now(), most=9, most_of_host=9
@@ -63,7 +65,11 @@ async def test_the_callback_is_asked_as_superfeedr_asks_and_the_wish_granted(
     assert query["hub.lease_seconds"] == "315359999"
     assert query["hub.verify_token"] == "vt"
     [granted] = scene.accounts.granted
-    assert (granted.account, granted.secret, granted.wish) == (OPERATOR, "s", WISH)
+    assert (granted.account, granted.secret, granted.account_request) == (
+        OPERATOR,
+        "s",
+        ACCOUNT_REQUEST,
+    )
 
 
 async def test_no_topic_is_looked_at_as_for_strangers(scene: OpenHubScene) -> None:

@@ -34,7 +34,7 @@ async def test_parameters_and_headers_of_a_request_are_encrypted(
             algorithm="sha1",
             format=Format.JSON,
             verify_token="",
-            wish=wish,
+            account_request=wish,
         ),
         datetime(2026, 6, 2, tzinfo=UTC),
         most=9,

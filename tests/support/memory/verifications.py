@@ -229,5 +229,5 @@ def _stored(new: NewVerification, now: datetime) -> Verification:
         attempts=0,
         due=now,
         last=None,
-        wish=new.wish,
+        account_request=new.account_request,
     )

@@ -224,10 +224,13 @@ async def test_async_is_202_once_the_wish_is_stored_with_all_that_was_asked(
     assert (stored.topic, stored.callback) == (TOPIC, CALLBACK)
     assert (stored.secret, stored.algorithm) == ("s3cret", "sha1+sha256")
     assert (stored.verify_token, stored.lease_seconds) == ("vt", 315_359_999)
-    assert stored.wish is not None
-    assert (stored.wish.format, stored.wish.has_digest) == (Format.JSON, True)
-    assert ("my", "own") in stored.wish.shown
-    assert "s3cret" not in str(stored.wish)
+    assert stored.account_request is not None
+    assert (stored.account_request.format, stored.account_request.has_digest) == (
+        Format.JSON,
+        True,
+    )
+    assert ("my", "own") in stored.account_request.shown
+    assert "s3cret" not in str(stored.account_request)
 
 
 async def test_async_unsubscribing_waits_for_the_callback_as_well(
