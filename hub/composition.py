@@ -61,6 +61,7 @@ from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
+    CallbackTrialService,
     CollectionService,
     DeliveryReportService,
     FeedListService,
@@ -377,6 +378,17 @@ async def build_hub(
         subscriptions=subscriptions,
         delivery_reports=DeliveryReportService(
             storage, hub_url, f"{PRODUCT} (+{hub_url})"
+        ),
+        trials=CallbackTrialService(
+            storage,
+            network,
+            clock,
+            subscriptions,
+            feeds,
+            addresses,
+            callbacks,
+            hub_url,
+            f"{PRODUCT} (+{hub_url})",
         ),
         superfeedr=superfeedr,
         websub=websub,

@@ -278,3 +278,4 @@ class Notification(Struct, frozen=True, kw_only=True, gc=False):
     deletions: tuple[Deletion, ...] = ()
     updated_keys: frozenset[str] = frozenset()
     is_digest: bool = False  # what came in a day, whatever was sent of it before
+    is_test: bool = False  # no news: somebody tries a callback

@@ -27,7 +27,7 @@ STAGES: Final[Mapping[str, str]] = {
     "body": "reading the body of the answer",
     "answered": "answered to the end, but not with a 2xx",
 }
-WITHHELD: Final = "not shown: the callback is in an exempt network"
+WITHHELD: Final = "no more is shown of callbacks in exempt networks"
 
 
 def print_attempts(attempts: list[Document]) -> None:
@@ -60,24 +60,21 @@ def print_failure(attempt: Document) -> None:
     """Where an attempt failed, and what was answered."""
     print_facts(
         [
-            ("time", moment(attempt["at"])),
+            ("time", moment(attempt["at"]) if attempt["at"] else ""),
             ("error", attempt["error"]),
             ("failed", STAGES.get(attempt["failed_at"] or "", "not kept")),
             ("after", f"{attempt['milliseconds']} ms"),
             ("answer", _answer_line(attempt)),
         ]
     )
-    answer = attempt["answer"]
-    if answer is not None:
-        _print_message(answer["headers"], answer["body"], answer["is_excerpt"])
+    _print_answer(attempt)
 
 
 def _answer_line(attempt: Document) -> str:
     if attempt["answer"] is not None:
         return str(attempt["answer"]["status_line"])
-    if attempt["answer_withheld"]:
-        return WITHHELD
-    return f"HTTP {attempt['status']}" if attempt["status"] else "none"
+    status = f"HTTP {attempt['status']}" if attempt["status"] else "none"
+    return f"{status}; {WITHHELD}" if attempt["answer_withheld"] else status
 
 
 def print_report(report: Document) -> None:
@@ -103,9 +100,38 @@ def print_report(report: Document) -> None:
         else "as it would be sent now: the entries have changed since"
     )
     say(f"\nthe request, {sameness} ({plural(request['size'], 'byte')}):")
+    _print_request(request)
+
+
+def print_trial(trial: Document) -> None:
+    """What a test delivery was, and what came of it."""
+    request = trial["request"]
+    say(f"sent, marked as a test ({plural(request['size'], 'byte')}):")
+    _print_request(request)
+    say()
+    if trial["delivered"]:
+        print_facts(
+            [
+                ("delivered", f"{printable(trial['callback'])}"),
+                ("after", f"{trial['milliseconds']} ms"),
+                ("answer", _answer_line(trial)),
+            ]
+        )
+        _print_answer(trial)
+    else:
+        print_failure({**trial, "at": None})
+
+
+def _print_request(request: Document) -> None:
     say(f"    {printable(request['method'])} {printable(request['url'])}")
     shown = len(request["body"].encode())
     _print_message(request["headers"], request["body"], shown < request["size"])
+
+
+def _print_answer(attempt: Document) -> None:
+    answer = attempt["answer"]
+    if answer is not None:
+        _print_message(answer["headers"], answer["body"], answer["is_excerpt"])
 
 
 def _print_message(headers: list[Document], body: str, is_excerpt: bool) -> None:

@@ -6,7 +6,9 @@ import json
 import secrets
 import signal
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Thread
 from types import FrameType
 
 import click
@@ -31,6 +33,9 @@ from hub.runtime.clock import SystemClock
 )
 @click.option("--once", is_flag=True, help="End after the first delivery.")
 @click.option("--count", type=click.IntRange(1), help="End after so many deliveries.")
+@click.option(
+    "--sample", is_flag=True, help="Have a test delivery sent first; it counts as one."
+)
 @json_option("One JSON object for each delivery, one a line.")
 @speaks_to_hub
 def listen(
@@ -40,9 +45,13 @@ def listen(
     format_: str,
     once: bool,
     count: int | None,
+    sample: bool,
     as_json: bool,
 ) -> None:
     """Subscribe to TOPIC and print each new entry until Ctrl-C.
+
+    With --sample the hub first sends the newest entry there is, marked as a test: what
+    it shows is what new entries will look like.
 
     Listens on the loopback address, which the hub must be allowed to reach:
     FANFARE_ALLOW_CALLBACK_NETWORKS=127.0.0.0/8 (scripts/run does so). The signature
@@ -58,10 +67,11 @@ def listen(
         body = {"callback": receiver.url, "topic": topic, "secret": secret}
         subscription = hub.post("/api/subscriptions", {**body, "format": format_})
         _greet(subscription, beside=as_json)
+        trial = _send_sample(hub, subscription) if sample else None
         try:
             watch = FeedWatch(hub, subscription["feed_status"], SystemClock())
             most = 1 if once else count
-            _print_deliveries(receiver, watch, most, as_json=as_json)
+            _print_deliveries(receiver, watch, most, trial, as_json=as_json)
         except KeyboardInterrupt:
             say_in_place("")
             say("unsubscribing", err=as_json)
@@ -84,8 +94,34 @@ def _greet(subscription: Document, *, beside: bool) -> None:
         say(f"  {line}", err=True)
 
 
+def _send_sample(hub: Hub, subscription: Document) -> Future[Document]:
+    """Have it sent beside this thread, which is to receive it."""
+    trial: Future[Document] = Future()
+
+    def send() -> None:
+        try:
+            trial.set_result(hub.post(f"/api/subscriptions/{subscription['id']}/test"))
+        except Exception as error:
+            trial.set_exception(error)
+
+    Thread(target=send, daemon=True).start()
+    return trial
+
+
+def _check(trial: Future[Document]) -> None:
+    """Raises `Failure` if it was not delivered: nothing else would be, either."""
+    found = trial.result()
+    if not found["delivered"]:
+        raise Failure(f"the test delivery failed: {found['error']}")
+
+
 def _print_deliveries(
-    receiver: Receiver, watch: FeedWatch, count: int | None, *, as_json: bool
+    receiver: Receiver,
+    watch: FeedWatch,
+    count: int | None,
+    trial: Future[Document] | None,
+    *,
+    as_json: bool,
 ) -> None:
     received = 0
     while not receiver.ended and (count is None or received < count):
@@ -96,6 +132,9 @@ def _print_deliveries(
                 say(json.dumps(line.document))
             else:
                 say(line.text, err=not line.is_delivery)
+        if trial is not None and trial.done():
+            _check(trial)
+            trial = None
         if event := watch.look():
             say_in_place("")
             say(f"{SystemClock().now():%H:%M:%S}  {event}", err=True)

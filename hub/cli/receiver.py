@@ -80,7 +80,9 @@ class Receiver:
             # WebSub §7.1: "MUST still return a 2xx success response code".
             return HTTPStatus.ACCEPTED
         kind = headers.get("Content-Type", "")
-        text, document = f"{at}  {describe(body, kind)}", _document(body, kind, now)
+        mark = "test  " if headers.get("Fanfare-Test") else ""
+        text = f"{at}  {mark}{describe(body, kind)}"
+        document = _document(body, kind, now)
         self._lines.append(ReceivedLine(text, True, document))
         return HTTPStatus.NO_CONTENT
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hub.cli import VerbGroup, say
-from hub.cli.delivery_facts import print_attempts
+from hub.cli.delivery_facts import print_attempts, print_trial
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.progress import Progress
@@ -185,6 +185,50 @@ def _signing(found: Document) -> str:
     if found["algorithm"] == OF_OLD:
         return "sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
     return str(found["algorithm"])
+
+
+@subscriptions.command(name="test")
+@click.argument("subscription", type=click.IntRange(1), metavar="[ID]", required=False)
+@click.option("--callback", help="A callback, without a subscription.")
+@click.option("--topic", help="What it is sent a notification of.")
+@secret_option("secret", "Signs the notification.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
+    help="What is delivered.  [json]",
+)
+@json_option()
+@speaks_to_hub
+def send_test(
+    hub: Hub,
+    subscription: int | None,
+    callback: str | None,
+    topic: str | None,
+    secret: str,
+    format_: str | None,
+    as_json: bool,
+) -> None:
+    """Send one notification now, marked as a test, and show what is answered.
+
+    To the callback of subscription ID, or with --callback and --topic to any, for which
+    no subscription is made. It has the newest entry of the topic. Exit code 1 if the
+    callback does not take it.
+    """
+    is_named = callback is not None and topic is not None
+    if (subscription is None) is not is_named or (subscription and (secret or format_)):
+        raise click.UsageError("name either ID, or --callback and --topic")
+    if subscription is not None:
+        found = hub.post(f"/api/subscriptions/{subscription}/test")
+    else:
+        given = {"callback": callback, "topic": topic, "secret": secret}
+        found = hub.post("/api/deliveries/test", {**given, "format": format_ or "json"})
+    if as_json:
+        say_json(found)
+    else:
+        print_trial(found)
+    if not found["delivered"]:
+        raise Failure(f"the callback did not take it: {found['error']}")
 
 
 @subscriptions.command()

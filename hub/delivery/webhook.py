@@ -137,6 +137,7 @@ def delivery_of(
     user_agent: str,
     retries: int = 0,
     missed: tuple[Position, Position] | None = None,
+    is_test: bool = False,
 ) -> WebhookDelivery:
     """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
     its account has left, None where it has none."""
@@ -156,6 +157,7 @@ def delivery_of(
         credits=credits,
         expires=None if credits is None else lease_end(subscription, at),
         user_agent=user_agent,
+        is_test=is_test,
     )
 
 

@@ -44,6 +44,7 @@ class RequestKind(StrEnum):
     POLL = "poll"
     HUB = "hub"  # of others, for a feed: it may be its publisher's own
     CRAWL = "crawl"  # all that a visit to a site asks after its front document
+    TEST = "test"  # to a callback: the operator tries it, and waits for the answer
     QUESTION = "question"  # to a callback: whether it is wanted
     DENIAL = "denial"  # to a callback: a subscription has ended
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
+from hub.services.callback_trials import CallbackTrialService
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
@@ -33,6 +34,7 @@ from hub.services.topic_addresses import TrackTopics
 from storage.contract import Storage
 
 __all__ = [
+    "CallbackTrialService",
     "CollectionService",
     "DeliveryReportService",
     "FeedListService",
@@ -70,6 +72,7 @@ class Services:
     lists: FeedListService
     subscriptions: SubscriptionService
     delivery_reports: DeliveryReportService
+    trials: CallbackTrialService
     operations: OperationsService
     database_jobs: DatabaseJobs
     tokens: TokenService

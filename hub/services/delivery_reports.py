@@ -12,6 +12,7 @@ from zlib import crc32
 
 from hub.delivery.notifications import Notifications, NotRenderable
 from hub.delivery.webhook import delivery_of, request_of
+from hub.http import Request
 from hub.http.network_errors import NetworkError
 from hub.http.request_head import target_of
 from protocols.websub.delivery import notification_id
@@ -129,15 +130,19 @@ class DeliveryReportService:
             retries=sent.retries,
             missed=sent.missed,
         )
-        request = await request_of(delivery)
         body = delivery.body
-        return RenderedRequest(
-            method=request.method,
-            url=request.url,
-            headers={**_authority(request.url), **request.headers},
-            body=body,
-            is_same=(len(body), crc32(body)) == (sent.size, sent.checksum),
-        )
+        is_same = (len(body), crc32(body)) == (sent.size, sent.checksum)
+        return rendered_request(await request_of(delivery), is_same=is_same)
+
+
+def rendered_request(request: Request, *, is_same: bool) -> RenderedRequest:
+    return RenderedRequest(
+        method=request.method,
+        url=request.url,
+        headers={**_authority(request.url), **request.headers},
+        body=request.body or b"",
+        is_same=is_same,
+    )
 
 
 def _authority(url: str) -> dict[str, str]:

@@ -116,11 +116,15 @@ def create_application(
         *SubscriptionRoutes(
             services.subscriptions,
             services.feed_reports,
+            services.trials,
             services.tokens,
             services.storage,
         ).routes(),
         *DeliveryRoutes(
-            services.storage.deliveries, services.delivery_reports, services.clock
+            services.storage.deliveries,
+            services.delivery_reports,
+            services.trials,
+            services.clock,
         ).routes(),
         *TokenRoutes(services.tokens, services.storage.tokens).routes(),
         *OperatorRoutes(services.operations, services.collections).routes(),

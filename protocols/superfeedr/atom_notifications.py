@@ -183,9 +183,12 @@ def put_status(
     topic: str,
     has_generated_ids: bool = False,
     is_digest: bool = False,
+    is_test: bool = False,
 ) -> None:
     """``http`` is always there; the rest only when it is known."""
     digest = b' digest="true"' if is_digest else b""
+    if is_test:
+        digest = b'%b test="true"' % digest
     code = b"" if status.code is None else b' code="%d"' % status.code
     count = status.entries_count_since_last_maintenance
     writer.parts += (b'<status feed="', topic)
@@ -275,6 +278,7 @@ def _put_beginning(writer: XmlWriter, notification: Notification) -> None:
         topic=topic,
         has_generated_ids=has_generated_ids(notification),
         is_digest=notification.is_digest,
+        is_test=notification.is_test,
     )
     id, updated = feed_id(feed, topic) or topic, document_date(notification)
     put_head(writer, feed, id=id, updated=updated)

@@ -277,6 +277,7 @@ def status_object(
     topic: str,
     has_generated_ids: bool = False,
     is_digest: bool = False,
+    is_test: bool = False,
 ) -> JsonObject:
     """``code``, ``http`` and ``feed`` are always there; the rest only when known."""
     facts = {
@@ -295,6 +296,7 @@ def status_object(
             seconds(status.last_maintenance_at) if status.last_maintenance_at else None
         ),
         "digest": is_digest or None,
+        "test": is_test or None,
     }
     known = {key: value for key, value in facts.items() if value is not None}
     return {"code": status.code, "http": status.http, **known, "feed": topic}
@@ -329,6 +331,7 @@ def _head(notification: Notification) -> JsonObject:
         topic=topic,
         has_generated_ids=has_generated_ids(notification),
         is_digest=notification.is_digest,
+        is_test=notification.is_test,
     )
     return {"status": status, **feed_object(feed, id=feed_id(feed, topic))}
 

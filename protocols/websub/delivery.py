@@ -23,7 +23,7 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     `protocols.websub.signatures.SIGNINGS`. ``missed`` are the first and last position
     of records that were trimmed before this subscriber got them. ``credits``: what is
     left to the subscriber's account; ``expires``: when the subscription does, in Unix
-    seconds.
+    seconds. ``is_test``: it is no news, somebody tries the callback.
     """
 
     topic: str
@@ -41,6 +41,7 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
     credits: int | None = None
     expires: int | None = None
     user_agent: str = "Fanfare"
+    is_test: bool = False
 
 
 def notification_id(epoch: str, position: int, subscription: int) -> str:
@@ -70,6 +71,8 @@ def delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
     if delivery.missed is not None:
         first, last = delivery.missed
         headers["Fanfare-Missed"] = f"{first}-{last}"
+    if delivery.is_test:
+        headers["Fanfare-Test"] = "true"
     return headers
 
 

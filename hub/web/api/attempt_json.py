@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Self
 
+from hub.services.callback_trials import CallbackTrial
 from hub.services.delivery_reports import DeliveryReport, RenderedRequest
 from hub.web.json_output import JsonObject, Time
 from protocols.http import RequestStage, parse_content_type
@@ -105,9 +106,7 @@ class CallbackRequestJson(JsonObject):
     is_same: bool
 
     @classmethod
-    def of_request(cls, request: RenderedRequest | None) -> Self | None:
-        if request is None:
-            return None
+    def of_request(cls, request: RenderedRequest) -> Self:
         return cls.of(
             request,
             headers=_headers(request.headers.items()),
@@ -136,8 +135,43 @@ class DeliveryReportJson(AttemptJson):
             subscription=failed.attempt.subscription_id,
             topic=failed.topic,
             callback=failed.callback,
-            request=CallbackRequestJson.of_request(report.request),
+            request=report.request and CallbackRequestJson.of_request(report.request),
             request_missing=report.reason,
+        )
+
+
+class TrialDeliveryJson(JsonObject):
+    """What came of a test delivery, with the request as it was sent.
+
+    ``subscription`` is null where only a callback was named. Of ``status`` 0 ``error``
+    says why there is none; ``failed_at`` says how far one came that was not taken.
+    """
+
+    delivered: bool
+    subscription: int | None
+    topic: str
+    callback: str
+    status: int
+    milliseconds: int
+    error: str
+    failed_at: RequestStage | None
+    answer: CallbackAnswerJson | None
+    answer_withheld: bool
+    request: CallbackRequestJson
+
+    @classmethod
+    def of_trial(cls, trial: CallbackTrial) -> Self:
+        subscription = trial.subscription
+        return cls.of(
+            trial,
+            delivered=trial.is_delivered,
+            subscription=subscription.id or None,
+            topic=subscription.topic,
+            callback=subscription.callback,
+            failed_at=trial.stage,
+            answer=CallbackAnswerJson.of_answer(trial.answer),
+            answer_withheld=trial.is_withheld,
+            request=CallbackRequestJson.of_request(trial.request),
         )
 
 

@@ -13,9 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
+from hub.services.account_subscriptions import SubscriptionRequest
+from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.service_errors import Conflict
-from hub.web.api.attempt_json import DeliveryReportJson, FailedDeliveryJson
+from hub.web.api.attempt_json import (
+    DeliveryReportJson,
+    FailedDeliveryJson,
+    TrialDeliveryJson,
+)
 from hub.web.authentication import own_account
 from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -34,6 +40,7 @@ from storage.errors import StorageBusy
 from storage.records import (
     AttemptFilter,
     FailedAttempt,
+    Format,
     RetryingSubscription,
     SubscriptionId,
     TokenScope,
@@ -51,6 +58,16 @@ class Retry(RequestBody):
     subscription: Id | None = None
     dead_letter: Id | None = None
     dead: Annotated[Id | None, former_name("dead_letter")] = None
+
+
+class CallbackToTest(RequestBody):
+    """The body of ``POST /api/deliveries/test``."""
+
+    callback: str
+    topic: str
+    secret: str = ""
+    algorithm: str = "sha256"
+    format: Format = Format.JSON
 
 
 class RetryingSubscriptionJson(JsonObject):
@@ -134,10 +151,15 @@ class DeliveryRoutes(Routes):
     tag = "deliveries"
 
     def __init__(
-        self, deliveries: DeliveryStore, reports: DeliveryReportService, clock: Clock
+        self,
+        deliveries: DeliveryStore,
+        reports: DeliveryReportService,
+        trials: CallbackTrialService,
+        clock: Clock,
     ) -> None:
         self._deliveries = deliveries
         self._reports = reports
+        self._trials = trials
         self._clock = clock
 
     @ApiOperation(
@@ -238,6 +260,33 @@ class DeliveryRoutes(Routes):
             path_id(request, "failed delivery"), account=own_account(request)
         )
         return json_response(DeliveryReportJson.of_report(report))
+
+    @ApiOperation(
+        method="POST",
+        path="/deliveries/test",
+        id="test_callback",
+        scope=TokenScope.ADMIN,
+        summary="Send a callback one notification of a topic, marked as a test",
+        description="As a subscription would be sent it; none is made. The answer says"
+        " what the callback answered.",
+        answers={200: TrialDeliveryJson},
+        body=CallbackToTest(
+            callback="https://you.example/hook", topic="https://example.org/feed.xml"
+        ),
+        problems=(503,),
+    )
+    async def test(self, request: Request) -> Response:
+        body = await read_body(request, CallbackToTest)
+        trial = await self._trials.try_callback(
+            SubscriptionRequest(
+                callback=body.callback,
+                topic=body.topic,
+                secret=body.secret,
+                algorithm=body.algorithm,
+                format=body.format,
+            )
+        )
+        return json_response(TrialDeliveryJson.of_trial(trial))
 
     @ApiOperation(
         method="POST",

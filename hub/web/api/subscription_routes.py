@@ -13,9 +13,10 @@ from hub.services.account_subscriptions import (
     SubscriptionRequest,
     SubscriptionService,
 )
+from hub.services.callback_trials import CallbackTrialService
 from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
-from hub.web.api.attempt_json import AttemptJson
+from hub.web.api.attempt_json import AttemptJson, TrialDeliveryJson
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.authentication import own_account, principal_of, require
@@ -145,12 +146,14 @@ class SubscriptionRoutes(Routes):
         self,
         subscriptions: SubscriptionService,
         reports: FeedReportService,
+        trials: CallbackTrialService,
         tokens: TokenService,
         storage: Storage,
     ) -> None:
         self._storage = storage
         self._reports = reports
         self._subscriptions = subscriptions
+        self._trials = trials
         self._tokens = tokens
 
     @ApiOperation(
@@ -233,6 +236,21 @@ class SubscriptionRoutes(Routes):
             _subscription_id(request), account=own_account(request)
         )
         return json_response(SubscriptionReportJson.of_report(report))
+
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/test",
+        id="test_subscription",
+        scope=TokenScope.ADMIN,
+        summary="Send its callback one notification, marked as a test",
+        description="The answer says what the callback answered. The subscription stays"
+        " as it is, whatever that was.",
+        answers={200: TrialDeliveryJson},
+        problems=(404, 409, 422, 503),
+    )
+    async def test(self, request: Request) -> Response:
+        trial = await self._trials.try_subscription(_subscription_id(request))
+        return json_response(TrialDeliveryJson.of_trial(trial))
 
     @ApiOperation(
         method="DELETE",

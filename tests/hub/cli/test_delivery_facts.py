@@ -115,7 +115,7 @@ def test_entries_that_have_changed_are_said(fanfare: Fanfare, api: FakeApi) -> N
         ({}, "the request cannot be shown: the log no longer has it"),
         ({"status": 0}, "answer  none"),
         ({"failed_at": None}, "answer  HTTP 503"),
-        ({"answer_withheld": True}, "answer  not shown: the callback is in an exempt"),
+        ({"answer_withheld": True}, "answer  HTTP 503; no more is shown of"),
     ],
 )
 def test_what_is_not_known_of_a_failure_is_said(

@@ -34,7 +34,9 @@ def on_subscribing(api: FakeApi, act: Callable[[dict[str, Any]], None]) -> None:
     api.answers[END] = (200, subscription_document())
 
 
-def deliver(subscription: dict[str, Any]) -> None:
+def deliver(
+    subscription: dict[str, Any], more_headers: dict[str, str] | None = None
+) -> None:
     body = json.dumps({"items": [{"title": "One"}]}).encode()
     secret, at = subscription["secret"], int(time.time())
     headers = {
@@ -42,6 +44,7 @@ def deliver(subscription: dict[str, Any]) -> None:
         "webhook-id": "e-1",
         "webhook-timestamp": str(at),
         "webhook-signature": sign_webhook(secret, "e-1", at, body),
+        **(more_headers or {}),
     }
     request(subscription, "POST", body, headers)
 
@@ -91,6 +94,34 @@ def test_programs_get_a_line_for_each_delivery(fanfare: Fanfare, api: FakeApi) -
     assert document["body"] == {"items": [{"title": "One"}]}
     assert document["content_type"] == "application/json"
     assert f"for {URL}" in result.stderr
+
+
+SAMPLE = "POST /api/subscriptions/4/test"
+
+
+def test_a_sample_is_printed_as_a_test_and_counts(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    def deliver_test(subscription: dict[str, Any]) -> None:
+        deliver(subscription, {"Fanfare-Test": "true"})
+
+    on_subscribing(api, deliver_test)
+    api.answers[SAMPLE] = (200, {"delivered": True})
+    result = fanfare("listen", URL, "--sample", "--once")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("  test  One\n")
+    assert (SAMPLE, {}) in api.requests
+
+
+def test_a_sample_that_cannot_be_delivered_ends_it(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    on_subscribing(api, lambda subscription: None)
+    api.answers[SAMPLE] = (200, {"delivered": False, "error": "connection refused"})
+    result = fanfare("listen", URL, "--sample")
+    assert result.exit_code == 1
+    assert "the test delivery failed: connection refused" in result.stderr
+    assert api.requests[-1][0] == f"{END}?tell=false"
 
 
 def test_it_ends_when_the_hub_ends_the_subscription(

@@ -122,6 +122,81 @@ def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> No
     assert "no attempts yet" in lines
 
 
+def trial_document(**changes: object) -> dict[str, object]:
+    request = {
+        "method": "POST",
+        "url": HOOK,
+        "headers": [{"name": "Fanfare-Test", "value": "true"}],
+        "body": "{}",
+        "size": 2,
+        "is_same": True,
+    }
+    answer = {
+        "status_line": "HTTP/1.1 200 Fine",
+        "headers": [],
+        "body": "thanks",
+        "is_excerpt": False,
+    }
+    document: dict[str, object] = {
+        "delivered": True,
+        "subscription": 4,
+        "topic": URL,
+        "callback": HOOK,
+        "status": 200,
+        "milliseconds": 31,
+        "error": "",
+        "failed_at": None,
+        "answer": answer,
+        "answer_withheld": False,
+        "request": request,
+    }
+    return {**document, **changes}
+
+
+def test_a_test_delivery_shows_what_was_sent_and_answered(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = trial_document()
+    api.answers["POST /api/subscriptions/4/test"] = (200, document)
+    result = fanfare("subs", "test", "4")
+    assert result.exit_code == 0
+    assert "    Fanfare-Test: true\n\n    {}\n" in result.stdout
+    assert f"delivered  {HOOK}\nafter      31 ms\n" in result.stdout
+    assert "answer     HTTP/1.1 200 Fine\n\n    thanks\n" in result.stdout
+    assert json.loads(fanfare("subs", "test", "4", "--json").stdout) == document
+
+
+def test_a_test_delivery_that_is_not_taken_is_exit_code_1(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    failed = {"delivered": False, "status": 0, "answer": None}
+    document = trial_document(**failed, error="timed out", failed_at="connect")
+    api.answers["POST /api/deliveries/test"] = (200, document)
+    named = ("--callback", HOOK, "--topic", URL, "--secret", "s")
+    result = fanfare("subs", "test", *named)
+    assert result.exit_code == 1
+    assert "failed  connecting" in result.stdout
+    assert result.stderr == "fanfare: the callback did not take it: timed out\n"
+    body = {"callback": HOOK, "topic": URL, "secret": "s", "format": "json"}
+    assert api.requests == [("POST /api/deliveries/test", body)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--callback", HOOK),
+        ("--topic", URL),
+        ("4", "--callback", HOOK, "--topic", URL),
+        ("4", "--secret", "s"),
+    ],
+)
+def test_a_test_delivery_goes_to_a_subscription_or_a_callback(
+    fanfare: Fanfare, options: tuple[str, ...]
+) -> None:
+    assert fanfare("subs", "test", *options).exit_code == 2
+
+
 def test_removing_ends_it(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["DELETE /api/subscriptions/4"] = (200, subscription_document())
     assert fanfare("subs", "remove", "4").stdout == f"ended  {HOOK}\n"

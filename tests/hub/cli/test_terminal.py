@@ -75,6 +75,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "subs list": ((), ("--json",)),
     "subs remove": (("1",),),
     "subs show": (("1",), ("1", "--json")),
+    "subs test": (("1",), ("--callback", "https://a.example/", "--topic", "x")),
     "tokens create": (("--account", "me", "--scope", "list"),),
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),
@@ -182,7 +183,7 @@ WITHOUT_IDS = {
         "opml discover",
         "opml export",
     ),
-    *("scp build", "subs import", "track test", "version", "feeds report"),
+    *("scp build", "subs import", "track test", "version", "feeds report", "subs test"),
 }
 """What these tell of has no id, or one by a longer name."""
 

@@ -83,6 +83,12 @@ def test_trimmed_records_are_named() -> None:
     assert headers["Fanfare-Missed"] == "12-40"
 
 
+def test_a_test_is_marked() -> None:
+    assert "Fanfare-Test" not in delivery_headers(DELIVERY)
+    headers = delivery_headers(replace(DELIVERY, is_test=True))
+    assert headers["Fanfare-Test"] == "true"
+
+
 def test_one_delivery_leaves_nothing_behind_for_the_next() -> None:
     first = delivery_headers(replace(DELIVERY, secret="s", retries=1))
     first["Link"] = "altered"
