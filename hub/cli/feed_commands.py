@@ -9,7 +9,7 @@ from typing import TextIO
 import click
 
 from hub.cli import Colour, VerbGroup, say, say_coloured
-from hub.cli.feed_facts import explain_feed, explain_plan, report
+from hub.cli.feed_facts import explain_feed, explain_plan, print_polls, report
 from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
@@ -325,6 +325,19 @@ def explain(hub: Hub, feed: str, as_json: bool) -> None:
         say_json(found)
     else:
         explain_plan(found)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@json_option()
+@speaks_to_hub
+def history(hub: Hub, feed: str, as_json: bool) -> None:
+    """List the last 64 polls of a feed, the latest first: when, why and with what."""
+    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/history")
+    if as_json:
+        say_json(found)
+    else:
+        print_polls(found)
 
 
 feeds_argument = click.argument("feeds", nargs=-1, required=True, metavar="URL|ID…")

@@ -72,6 +72,25 @@ def explain_plan(plan: Document) -> None:
     )
 
 
+def print_polls(history: Document) -> None:
+    """Print a table of polls, the latest first."""
+    if not history["polls"]:
+        say(f"{printable(history['url'])} has not been polled yet")
+        return
+    rows = [
+        (
+            moment(poll["at"]),
+            poll["reason"].replace("_", " "),
+            poll["outcome"],
+            poll["code"] or "-",
+            poll["milliseconds"],
+            poll["entries"] or "",
+        )
+        for poll in history["polls"]
+    ]
+    print_table(("AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"), rows)
+
+
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import fetch_error
@@ -30,7 +30,7 @@ from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.protocol_errors import UnsupportedVersion
 from storage.contract import FeedStore
 from storage.errors import BodyRequired
-from storage.records import FetchCommit, FetchTarget
+from storage.records import FetchCommit, FetchTarget, PollReason
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
 
@@ -70,7 +70,7 @@ class FetchPipeline:
     async def run(
         self,
         target: FetchTarget,
-        occasion: Occasion,
+        reason: PollReason,
         asking: AbstractAsyncContextManager[None] = _AT_LEISURE,
         allowance: BodyAllowance | None = None,
     ) -> CommittedFetch:
@@ -90,7 +90,7 @@ class FetchPipeline:
             request = self._request(target, allowance)
             older = replace(request, url=older_url(fetched.url))
             fetched, understood = await self._older(older, target, fetched, understood)
-        decision = self._decision(target, fetched, understood, occasion)
+        decision = self._decision(target, fetched, understood, reason)
         return CommittedFetch(fetched=fetched, commit=await self._conclude(decision))
 
     def _request(
@@ -116,7 +116,7 @@ class FetchPipeline:
         target: FetchTarget,
         fetched: Fetched,
         understood: Understood,
-        occasion: Occasion,
+        reason: PollReason,
     ) -> Decision:
         return Decision(
             target=target,
@@ -124,7 +124,7 @@ class FetchPipeline:
             understood=understood,
             rules=self.rules,
             jitter=self.jitter(),
-            occasion=occasion,
+            reason=reason,
             reader=self.reader.name,
             planning_context=self.planning_context(),
         )

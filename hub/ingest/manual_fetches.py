@@ -12,7 +12,13 @@ from msgspec.structs import replace
 from hub.ingest.poll_schedule import PollSchedule
 from hub.runtime.clock import Clock
 from storage.errors import StorageError
-from storage.records import FeedId, Polling, StoredFeed
+from storage.records import FeedId, Polling, PollReason, StoredFeed
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFetch:
+    feed: StoredFeed
+    reason: PollReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,7 @@ class PendingFetch:
     """``done`` when the feed was visited; its value is the failure of storage, if
     any."""
 
-    feed: StoredFeed
+    wanted: WantedFetch
     done: asyncio.Future[StorageError | None]
 
 
@@ -42,8 +48,8 @@ class ManualFetches:
         self._clock = clock
         self._awake = awake
         self._waiting: dict[FeedId, PendingFetch] = {}
-        self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
-        self._cut: dict[FeedId, StoredFeed] = {}  # of these nothing could be stored
+        self._again: dict[FeedId, WantedFetch] = {}  # pinged while under way
+        self._cut: dict[FeedId, WantedFetch] = {}  # of these nothing could be stored
         self._retried: set[FeedId] = set()
         self._is_over = False
 
@@ -53,6 +59,11 @@ class ManualFetches:
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
+
+    def reason(self, feed_id: FeedId) -> PollReason | None:
+        """Why somebody wants a feed visited; None: nobody does."""
+        pending = self._waiting.get(feed_id)
+        return None if pending is None else pending.wanted.reason
 
     def may_fetch(self, feed: StoredFeed) -> bool:
         """False if the server would have to be asked, and has asked for patience."""
@@ -70,15 +81,17 @@ class ManualFetches:
         is_early = patience is not None and self._clock.now() < patience
         return not is_early and not self._schedule.is_held(_fetch_url(feed))
 
-    def request(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
-        """Done when the feed was visited; its value is the failure of storage, if
-        any."""
+    def request(
+        self, feed: StoredFeed, reason: PollReason
+    ) -> asyncio.Future[StorageError | None]:
+        """Done when the feed was visited; its value is the failure of storage, if any.
+        For whoever asks first, the visit is made."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
                 done.set_result(None)
                 return done
-            self._waiting[feed.id] = PendingFetch(feed, done)
+            self._waiting[feed.id] = PendingFetch(WantedFetch(feed, reason), done)
             self._put_first(feed)
             self._awake.set()
         return self._waiting[feed.id].done
@@ -91,7 +104,7 @@ class ManualFetches:
         self._serverless.add(feed.id)
         self._schedule.ask(feed.id, "")
 
-    def ping(self, feed: StoredFeed) -> bool:
+    def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
         """Visit a feed soon, and once more if it is being visited; nobody waits.
 
         False, and nothing is done, if its server asked for patience.
@@ -99,9 +112,9 @@ class ManualFetches:
         if not self.may_fetch(feed):
             return False
         if self._schedule.is_under_way(feed.id):
-            self._again[feed.id] = feed
+            self._again[feed.id] = WantedFetch(feed, reason)
         else:
-            self.request(feed)
+            self.request(feed, reason)
         return True
 
     def is_pinged(self, feed_id: FeedId) -> bool:
@@ -113,8 +126,9 @@ class ManualFetches:
     def learn(self, feed_id: FeedId, polling: Polling) -> None:
         """A ping that came during the visit starts from what the visit has stored."""
         if feed_id in self._again:
-            feed = self._again[feed_id]
-            self._again[feed_id] = replace(feed, polling=polling)
+            again = self._again[feed_id]
+            feed = replace(again.feed, polling=polling)
+            self._again[feed_id] = WantedFetch(feed, again.reason)
 
     def finish(self, feed_id: FeedId, failure: StorageError | None) -> None:
         """The visit is over: tell whoever waits for it."""
@@ -126,7 +140,7 @@ class ManualFetches:
         if failure is None:
             self._retried.discard(feed_id)
         elif feed_id not in self._retried:
-            self._cut[feed_id] = pending.feed
+            self._cut[feed_id] = pending.wanted
 
     def resume(self, *, after_outage: bool) -> None:
         """Storage works again: visit the feeds of which nothing could be stored.
@@ -136,8 +150,8 @@ class ManualFetches:
         """
         cut, self._cut = self._cut, {}
         self._retried = set() if after_outage else self._retried | cut.keys()
-        for feed in cut.values():
-            self.ping(feed)
+        for each in cut.values():
+            self.ping(each.feed, each.reason)
 
     def finish_all(self) -> None:
         """There are no visits any more: whoever waits, now or later, is told at
@@ -150,7 +164,7 @@ class ManualFetches:
         """A visit is over: visit the feed once more if it was pinged meanwhile."""
         again = self._again.pop(feed_id, None)
         if again is not None:
-            self.ping(again)
+            self.ping(again.feed, again.reason)
 
 
 def _fetch_url(feed: StoredFeed) -> str:

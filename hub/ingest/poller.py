@@ -36,7 +36,7 @@ from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
+from storage.records import FeedId, FeedState, FetchTarget, PollReason, StoredFeed
 
 LONGEST_SPREAD = timedelta(minutes=5)
 """For so long feeds that are overdue at the start are spread, or for their period."""
@@ -181,12 +181,12 @@ class Poller:
             is_pushed=is_pushed and bool(self._rules.push_url),
         )
 
-    def ping(self, feed: StoredFeed) -> bool:
+    def ping(self, feed: StoredFeed, reason: PollReason = PollReason.PINGED) -> bool:
         """Fetch a feed soon, and once more if it is being fetched; nobody waits.
 
         False, and nothing is done, if its server asked for patience.
         """
-        return self._manual.ping(feed)
+        return self._manual.ping(feed, reason)
 
     def is_pinged(self, feed_id: FeedId) -> bool:
         """Whether a fetch that was asked for is yet to begin."""
@@ -216,7 +216,9 @@ class Poller:
             async with self._callers:
                 if self._outage.failure is not None:
                     await self._outage.probe()
-                failure = await asyncio.shield(self._manual.request(feed))
+                failure = await asyncio.shield(
+                    self._manual.request(feed, PollReason.ASKED_FOR)
+                )
             if failure is not None:
                 raise failure
         return await self._existing(feed_id)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from hub.core.fetched import Fetched, Occasion
+from hub.core.fetched import Fetched
 from hub.ingest.due_queue import Due
 from hub.ingest.fetch_pipeline import CommittedFetch, FetchPipeline
 from hub.ingest.manual_fetches import ManualFetches
@@ -23,7 +23,7 @@ from hub.limits.host_limiter import RequestKind
 from hub.runtime.clock import Clock
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import FeedId, FeedState, FetchTarget
+from storage.records import FeedId, FeedState, FetchTarget, PollReason
 
 FIRST_CHECK = 1.0
 LONGEST_CHECK = 5.0
@@ -121,11 +121,13 @@ class VisitRunner:
         is_over = True
         try:
             if failure is None and self._is_wanted(target):
-                occasion = self._occasion(due)
-                self._choose_slot(target, occasion, slot)
-                await self._wait(due, occasion)
+                asked = self.manual.reason(due.feed_id)
+                self._choose_slot(target, slot, is_asked=asked is not None)
+                await self._wait(due, is_asked=asked is not None)
                 started = self.clock.monotonic()
-                await self._visit(target, occasion, slot)
+                await self._visit(
+                    target, asked or target.feed.polling.next_reason, slot
+                )
         except NoSiteSlot:
             self._come_back(due)
         except TooSlow:
@@ -167,18 +169,18 @@ class VisitRunner:
         self.manual.resume(after_outage=after_outage)
         self.schedule.look_again()
 
-    def _choose_slot(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
+    def _choose_slot(self, target: FetchTarget, slot: Slot, *, is_asked: bool) -> None:
         """A feed that gave no answer the last time, or took long, gets a slow slot,
         unless somebody asks for it. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
-        if was_slow and occasion is not Occasion.PING and not slot.become_slow():
+        if was_slow and not is_asked and not slot.become_slow():
             raise TooSlow
 
-    async def _visit(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
+    async def _visit(self, target: FetchTarget, reason: PollReason, slot: Slot) -> None:
         self.budget.resume(target.feed.polling.price)
         with self.slots.memory.reserve() as share:
-            visit = await self.pipeline.run(target, occasion, slot.asking(), share)
+            visit = await self.pipeline.run(target, reason, slot.asking(), share)
         self.slow.note(target.feed.id, visit.fetched)
         self.budget.count(target.feed, visit.fetched.at)
         self.manual.learn(target.feed.id, visit.commit.polling)
@@ -194,9 +196,6 @@ class VisitRunner:
         self.schedule.put_site_off(due)
         self.awake.set()
 
-    def _occasion(self, due: Due) -> Occasion:
-        return Occasion.PING if due.feed_id in self.manual else Occasion.RING
-
     def _is_wanted(self, target: FetchTarget) -> bool:
         """Still: it may have been paused, or visited, since it was read as due."""
         feed = target.feed
@@ -205,9 +204,8 @@ class VisitRunner:
             return self.manual.is_wanted(feed)
         return is_due and feed.state is FeedState.ACTIVE
 
-    async def _wait(self, due: Due, occasion: Occasion) -> None:
-        is_ping = occasion is Occasion.PING
-        kind = RequestKind.FETCH if is_ping else RequestKind.POLL
+    async def _wait(self, due: Due, *, is_asked: bool) -> None:
+        kind = RequestKind.FETCH if is_asked else RequestKind.POLL
         await self.schedule.wait_for_turn(due, kind)
 
     def _heed(self, visit: CommittedFetch) -> None:

@@ -24,7 +24,14 @@ from hub.websub.ping_queue import PingQueue
 from protocols.identity import checksum
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.records import FeedId, FeedPush, FeedState, PushCallback, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedPush,
+    FeedState,
+    PollReason,
+    PushCallback,
+    StoredFeed,
+)
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of bodies that are being read, wait, or are worked on."""
@@ -182,7 +189,7 @@ class ReceivedPushes:
             self._remember(feed.id, delivery.body)
             return
         self._unstored[feed.id] = delivery.at
-        self._pings.add(feed)
+        self._pings.add(feed, PollReason.WOKEN_BY_PUSH)
 
     def _heeds_until(self, delivery: ReceivedPush) -> datetime | None:
         feed_id = delivery.callback.feed_id
@@ -224,7 +231,7 @@ class ReceivedPushes:
         is_asked = asked_at is not None and asked_at >= hinted_at
         is_to_come = hinted_at > self._clock.now()  # by a clock that was set back
         if is_first or not (is_asked or is_to_come):
-            self._pings.add(feed)
+            self._pings.add(feed, PollReason.WOKEN_BY_PUSH)
 
     async def _bring(self, feed: StoredFeed, delivery: ReceivedPush) -> bool:
         now = self._clock.now()

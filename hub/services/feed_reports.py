@@ -23,7 +23,7 @@ from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.records import FeedId, FeedStatistics, StoredBody, StoredFeed
+from storage.records import FeedId, FeedStatistics, Poll, StoredBody, StoredFeed
 
 SHOWN_RELATED = 10
 
@@ -50,6 +50,14 @@ class ExplainedFeed:
     explanation: PlanExplanation
     site: SiteFacts | None
     push: PushFacts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollHistory:
+    """A feed and its last polls, the latest first."""
+
+    feed: StoredFeed
+    polls: tuple[Poll, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +117,12 @@ class FeedReportService:
         push = await self._push(feed.id)
         is_hinted = push is not None and push.is_hinted
         return reason_of(feed, self._plan(feed, push), is_hinted=is_hinted)
+
+    async def history(self, feed_id: FeedId) -> PollHistory:
+        """Also of a feed that was removed. Raises `NotFound`."""
+        feed = await existing_feed(self._storage.feeds, feed_id)
+        polls = await self._storage.feeds.polls(feed_id)
+        return PollHistory(feed=feed, polls=tuple(polls))
 
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
-from storage.records import FeedId, StoredFeed
+from storage.records import FeedId, PollReason, StoredFeed
 
 MOST_WAITING = 10_000
 """Topics whose turn is yet to come; pings of more are turned away."""
@@ -37,7 +37,7 @@ class Taken(StrEnum):
 class PingedPoller(Protocol):
     """What is needed of `hub.ingest.poller.Poller`, which paces pings by host."""
 
-    def ping(self, feed: StoredFeed) -> bool: ...
+    def ping(self, feed: StoredFeed, reason: PollReason) -> bool: ...
 
     def is_pinged(self, feed_id: FeedId) -> bool: ...
 
@@ -50,12 +50,12 @@ class PingQueue:
         self._poller = poller
         self._clock = clock
         self._buckets: TokenBuckets[FeedId] = TokenBuckets(MOST_KNOWN)
-        self._later: dict[FeedId, StoredFeed] = {}
+        self._later: dict[FeedId, tuple[StoredFeed, PollReason]] = {}
         self._turns: list[tuple[float, FeedId]] = []
         self._awake = asyncio.Event()
 
-    def add(self, feed: StoredFeed) -> Taken:
-        """Have the feed fetched soon."""
+    def add(self, feed: StoredFeed, reason: PollReason = PollReason.PINGED) -> Taken:
+        """Have the feed fetched soon, for a reason that its history tells."""
         if feed.id in self._later or self._poller.is_pinged(feed.id):
             return Taken.COALESCED
         if len(self._later) + self._poller.pinged >= MOST_WAITING:
@@ -63,8 +63,9 @@ class PingQueue:
         now = self._clock.monotonic()
         wait = self._buckets.of(feed.id, OF_TOPIC, now).reserve(now)
         if not wait:
-            return Taken.ACCEPTED if self._poller.ping(feed) else Taken.PUT_OFF
-        self._later[feed.id] = feed
+            is_taken = self._poller.ping(feed, reason)
+            return Taken.ACCEPTED if is_taken else Taken.PUT_OFF
+        self._later[feed.id] = feed, reason
         heapq.heappush(self._turns, (now + wait, feed.id))
         self._awake.set()
         return Taken.PUT_OFF
@@ -76,7 +77,7 @@ class PingQueue:
             now = self._clock.monotonic()
             while self._turns and self._turns[0][0] <= now:
                 _turn, feed_id = heapq.heappop(self._turns)
-                self._poller.ping(self._later.pop(feed_id))
+                self._poller.ping(*self._later.pop(feed_id))
             await wait_for(
                 self._awake, self._turns[0][0] - now if self._turns else None
             )

@@ -20,6 +20,7 @@ from storage.records import (
     NewFeed,
     NewPushCallback,
     PlaceByPace,
+    Poll,
     Posting,
     PushCallback,
     PushCount,
@@ -132,6 +133,11 @@ class FeedStore(Protocol):
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         """What fetches start from, in one read; unknown and removed ids left out."""
+        ...
+
+    async def polls(self, feed_id: FeedId) -> list[Poll]:
+        """The last `storage.records.KEPT_POLLS` of a feed, the latest first; written by
+        `LogStore.commit`."""
         ...
 
     async def postings(self, limit: int) -> list[Posting]:

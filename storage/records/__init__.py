@@ -110,6 +110,7 @@ from storage.records.operations import (
     OnProgress,
     Retention,
 )
+from storage.records.polls import KEPT_POLLS, Poll, PollOutcome, PollReason
 from storage.records.publishing import (
     FeedNews,
     JudgedEntry,
@@ -163,6 +164,7 @@ __all__ = [
     "ANONYMOUS",
     "BEFORE_ALL",
     "FEED_REMOVED",
+    "KEPT_POLLS",
     "LISTED_HEALTH",
     "LISTED_SUBSCRIPTIONS",
     "NOBODY",
@@ -241,6 +243,9 @@ __all__ = [
     "Phrase",
     "PlaceByPace",
     "PlaceTerm",
+    "Poll",
+    "PollOutcome",
+    "PollReason",
     "Polling",
     "Position",
     "Posting",

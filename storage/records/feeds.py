@@ -10,6 +10,7 @@ import msgspec
 
 from protocols.model import Hints
 from storage.records.identities import FeedId
+from storage.records.polls import PollReason
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -271,6 +272,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     bytes_of_day: int = 0  # of them and of changed ones, as JSON
     waiting: int = 0  # more of both, for which that day had no room
     found_at: str = ""  # the last document's resource, if it is not the feed's own
+    next_reason: PollReason = PollReason.PLANNED  # why the next poll is when it is
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):

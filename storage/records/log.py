@@ -19,6 +19,7 @@ from storage.records.feeds import (
     StoredFeed,
 )
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
+from storage.records.polls import Poll
 
 # --- track queries ---
 
@@ -187,6 +188,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     body: DocumentWrite | None = None
     matched: Matched | None = None
     push: PushWrite | None = None
+    poll: Poll | None = None  # for the feed's history; None: no poll has ended with it
 
 
 # --- entries ---

@@ -29,6 +29,7 @@ from storage.records import (
     HiddenFeeds,
     NewFeed,
     PlaceByPace,
+    Poll,
     Posting,
     StoredFeed,
     SubscriptionId,
@@ -49,6 +50,7 @@ from storage.sqlite.feed_access import (
     may_read,
     resource_keys,
 )
+from storage.sqlite.polls import POLLS, unpack_polls
 from storage.sqlite.purging import purge_removed_feeds
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import (
@@ -330,6 +332,10 @@ class SqliteFeeds:
             (pack_ids(ids),),
         )
         return [read_target(row, self._box) for row in rows]
+
+    async def polls(self, feed_id: FeedId) -> list[Poll]:
+        row = await self._readers.first(POLLS, (feed_id,))
+        return unpack_polls(b"".join(row)) if row else []
 
     async def postings(self, limit: int) -> list[Posting]:
         rows = await self._readers.all(_POSTINGS, (limit,))

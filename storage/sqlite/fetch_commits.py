@@ -39,6 +39,7 @@ from storage.records import (
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.feed_access import OWNER, may_read
+from storage.sqlite.polls import APPENDED, pack_poll
 from storage.sqlite.pushes import EncodedPush, put_push
 from storage.sqlite.rows import encode_push, hash_key, pack_refs
 from storage.sqlite.sites import put_site
@@ -130,6 +131,7 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
             "pace": pace_of(fetch.polling.period),
             "polling": msgspec.json.encode(fetch.polling),
             "fetch_url": fetch.polling.fetch_url,
+            "poll": _pack_poll(fetch),
             "unlisted": fetch.polling.unlisted,
             "title": fetch.title,
             "format": fetch.format,
@@ -163,6 +165,10 @@ def _encode_turn(fetch: FetchCommit, at: int) -> dict[str, object] | None:
         "state": fetch.state,
         "condition": fetch.condition,
     }
+
+
+def _pack_poll(fetch: FetchCommit) -> bytes | None:
+    return None if fetch.poll is None else pack_poll(fetch.poll)
 
 
 def _encode_entries(
@@ -459,7 +465,7 @@ def apply_commit(
     """
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
-        " unlisted = :unlisted,"
+        f" recent_polls = {APPENDED.format(':poll')}, unlisted = :unlisted,"
         # The name it was given stands while it has none of its own.
         " title = CASE :title WHEN '' THEN coalesce("
         "(SELECT title FROM given_names WHERE feed_id = :id), '')"
@@ -537,10 +543,13 @@ def _put_entry(
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""
 
-QuietCommit = tuple[bytes, str, int, Pace, int]
-"""The polling, where the next request goes, when and at what pace, and the feed."""
+QuietCommit = tuple[bytes, str, int, Pace, bytes | None, int]
+"""The polling, where the next request goes, when and at what pace, the poll for the
+history, and the feed."""
 
-_changes = [each for each in fields(FetchCommit) if not each.required]
+_changes = [
+    each for each in fields(FetchCommit) if not each.required and each.name != "poll"
+]
 _found = attrgetter(*(each.name for each in _changes))
 _NOTHING = tuple(each.default for each in _changes)
 
@@ -556,6 +565,7 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
         fetch.polling.fetch_url,
         to_milliseconds(fetch.next_fetch),
         pace_of(fetch.polling.period),
+        _pack_poll(fetch),
         fetch.feed_id,
     )
 
@@ -576,9 +586,11 @@ def apply_quiet(
     present = {feed_id for (feed_id,) in rows}
     wanted = [each for each in commits if each[-1] in present]
     connection.executemany(
-        "UPDATE feeds SET polling = ?1, fetch_url = ?2 WHERE id = ?5", wanted
+        "UPDATE feeds SET polling = ?1, fetch_url = ?2,"
+        f" recent_polls = {APPENDED.format('?5')} WHERE id = ?6",
+        wanted,
     )
     connection.executemany(
-        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?5", wanted
+        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?6", wanted
     )
     return [() if feed_id in present else None for feed_id in ids]

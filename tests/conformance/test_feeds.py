@@ -12,6 +12,7 @@ from protocols.model import Hints
 from storage.errors import NotFound
 from storage.records import (
     ANONYMOUS,
+    KEPT_POLLS,
     NOBODY,
     OPERATOR,
     UNKNOWN_PACE,
@@ -23,7 +24,10 @@ from storage.records import (
     FeedState,
     Format,
     NewFeed,
+    Poll,
     Polling,
+    PollOutcome,
+    PollReason,
     Posting,
     Redirect,
     SubscriberGroup,
@@ -32,7 +36,15 @@ from storage.records import (
     pace_of,
 )
 from tests.support.memory.feeds import places
-from tests.support.storage_scene import MINUTE, NO_FEED, START, Scene, at, fetch
+from tests.support.storage_scene import (
+    MINUTE,
+    NO_FEED,
+    START,
+    Scene,
+    at,
+    fetch,
+    written,
+)
 
 URL = "https://a.example/feed"
 LOGIN = Credentials(username="ann", password="pass", headers={"X-Key": "k"})
@@ -640,3 +652,64 @@ async def test_of_no_feeds_none_is_hidden(scene: Scene) -> None:
     hidden = await scene.storage.feeds.hidden([])
 
     assert (hidden.removed, hidden.private) == (frozenset(), frozenset())
+
+
+# --- polls ---
+
+
+def a_poll(seconds: float, **more: object) -> Poll:
+    polled = {
+        "at": at(seconds),
+        "reason": PollReason.PLANNED,
+        "outcome": PollOutcome.UNCHANGED,
+        "code": 304,
+        "milliseconds": 12,
+    }
+    return Poll(**{**polled, **more})
+
+
+async def test_polls_are_kept_with_their_fetch_the_latest_first(scene: Scene) -> None:
+    feed, other = await scene.add_feed(), await scene.add_feed("b")
+    failed = a_poll(
+        60.0005,
+        reason=PollReason.RETRY_AFTER_FAILURE,
+        outcome=PollOutcome.FAILED,
+        code=0,
+        milliseconds=20_000,
+    )
+    news = a_poll(120, outcome=PollOutcome.NEW, code=200, entries=3)
+    assert await scene.storage.feeds.polls(feed.id) == []
+
+    for poll in (a_poll(0), failed):
+        await scene.storage.log.commit(fetch(feed, poll=poll))
+    await scene.storage.log.commit(fetch(feed, **written("k"), poll=news))
+    await scene.storage.log.commit(fetch(feed))  # of what was no poll
+
+    kept = [news, replace(failed, at=at(60)), a_poll(0)]
+    assert await scene.storage.feeds.polls(feed.id) == kept
+    assert await scene.storage.feeds.polls(other.id) == []
+    assert await scene.storage.feeds.polls(NO_FEED) == []
+
+
+async def test_the_oldest_poll_makes_way_for_the_next(scene: Scene) -> None:
+    feed = await scene.add_feed()
+
+    for minute in range(KEPT_POLLS + 3):
+        await scene.storage.log.commit(fetch(feed, poll=a_poll(60 * minute)))
+
+    polls = await scene.storage.feeds.polls(feed.id)
+    assert [each.at for each in polls] == [
+        at(60 * minute) for minute in reversed(range(3, KEPT_POLLS + 3))
+    ]
+
+
+async def test_a_fetch_of_a_removed_feed_leaves_no_poll(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.storage.log.commit(fetch(feed, poll=a_poll(0)))
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+
+    for changes in ({}, written("k")):
+        late = fetch(feed, **changes, poll=a_poll(60))
+        assert await scene.storage.log.commit(late) is None
+
+    assert await scene.storage.feeds.polls(feed.id) == [a_poll(0)]

@@ -61,6 +61,13 @@ async def test_a_feed_from_its_adding_to_its_removal(session: Session) -> None:
     fetched = await session.type("feeds", "fetch", "1")
     assert "Feed 1: 2 entries" in fetched.out
 
+    history = await session.type("feeds", "history", url, "--json")
+    polls = json.loads(history.out)["polls"]
+    assert [(each["reason"], each["outcome"], each["entries"]) for each in polls] == [
+        ("asked_for", "new", 1),
+        ("first_fetch", "first", 1),
+    ]
+
     assert (await session.type("feeds", "pause", "1")).code == 0
     assert "paused" in (await session.type("feeds", "list")).out
     assert (await session.type("feeds", "resume", "1")).code == 0

@@ -12,7 +12,7 @@ from html import escape
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Hop, Occasion, Understood
+from hub.core.fetched import Hop, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -22,7 +22,7 @@ from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, IdSource
 from protocols.protocol_errors import FeedError
-from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
+from storage.records import FetchCommit, FetchTarget, Polling, PollReason, RecordKind
 from tests.support.documents import atom, rss
 from tests.support.fetch_targets import a_target, an_answer
 
@@ -147,7 +147,7 @@ class Newsreader:
                 understood=self._understand(body),
                 rules=RULES,
                 jitter=0.0,
-                occasion=Occasion.RING,
+                reason=PollReason.PLANNED,
                 elsewhere=elsewhere,
             )
         )

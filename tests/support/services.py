@@ -25,7 +25,14 @@ from hub.services import Services
 from hub.settings import Settings
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.records import FeedId, FeedState, FetchCommit, Polling, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedState,
+    FetchCommit,
+    Polling,
+    PollReason,
+    StoredFeed,
+)
 from tests.support.admin import TOKEN
 from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork, agree, answered
@@ -54,6 +61,7 @@ class FakePoller:
     most_at_once: int = 0
     fetched: list[FeedId] = field(default_factory=list)
     asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
+    reasons: list[PollReason] = field(default_factory=list)  # of these
     woken: int = 0
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
@@ -93,8 +101,9 @@ class FakePoller:
         now = self.clock.now()
         return explain(feed.polling, 1, PollingRules(), now, is_pushed=is_pushed)
 
-    def ping(self, feed: StoredFeed) -> bool:
+    def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
         self.asked.append(feed.id)
+        self.reasons.append(reason)
         return True
 
     def is_pinged(self, feed_id: FeedId) -> bool:

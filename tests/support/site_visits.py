@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import NOT_PARSED, Fetched, Hop, Occasion, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, Hop, Understood
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
@@ -40,6 +40,7 @@ from storage.records import (
     FetchTarget,
     NewFeed,
     Polling,
+    PollReason,
     Position,
     Record,
     RecordKind,
@@ -94,7 +95,7 @@ class Reading:
             understood=understood,
             rules=PollingRules(),
             jitter=0.0,
-            occasion=Occasion.RING,
+            reason=PollReason.PLANNED,
             reader=UNNAMED,
             elsewhere=b"",
             planning_context=PlanningContext(price=75.0),

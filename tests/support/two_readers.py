@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Occasion, Understood
+from hub.core.fetched import Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED, known_slices
@@ -16,7 +16,7 @@ from protocols.feeds import ParseContext, parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import ParsedFeed
 from protocols.protocol_errors import FeedError, MalformedDocument
-from storage.records import FetchCommit, FetchTarget
+from storage.records import FetchCommit, FetchTarget, PollReason
 from tests.support.fetch_targets import START, a_target, an_answer
 
 URL = "https://feed.example/feed"
@@ -57,7 +57,7 @@ class Reader:
                 understood=understood,
                 rules=PollingRules(),
                 jitter=0.0,
-                occasion=Occasion.RING,
+                reason=PollReason.PLANNED,
                 reader=self.reader,
             )
         )

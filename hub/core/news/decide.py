@@ -41,6 +41,7 @@ from hub.core.news.fetch_commit import (
 )
 from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
+from hub.core.news.poll_findings import poll_of
 from hub.core.news.resources import after_content, as_news, is_content, state_of
 from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.push.hub_trust import is_useless
@@ -53,7 +54,8 @@ from storage.records import FetchCommit, Polling, Posting
 
 def decide(decision: Decision) -> FetchCommit:
     """The whole commit of one fetch."""
-    return with_condition(decision, _decided(decision))
+    commit = with_condition(decision, _decided(decision))
+    return replace(commit, poll=poll_of(decision, commit))
 
 
 def _decided(decision: Decision) -> FetchCommit:

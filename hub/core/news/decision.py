@@ -12,7 +12,7 @@ from hub.core.push.hub_trust import is_trusted
 from hub.core.schedule.poll_period import Plan, PlanningContext, PollingRules, plan
 from hub.core.status.feed_status import status_of
 from protocols.model import Status
-from storage.records import FetchTarget, Polling, Push
+from storage.records import FetchTarget, Polling, PollReason, Push
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     understood: Understood
     rules: PollingRules
     jitter: float
-    occasion: Occasion
+    reason: PollReason  # of the visit
     reader: bytes = UNNAMED
     elsewhere: bytes = b""
     planning_context: PlanningContext = msgspec.field(default_factory=PlanningContext)
@@ -39,6 +39,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def polling(self) -> Polling:
         return self.target.feed.polling
+
+    @property
+    def occasion(self) -> Occasion:
+        return Occasion.RING if self.reason.is_by_schedule else Occasion.PING
 
     @property
     def is_addition(self) -> bool:

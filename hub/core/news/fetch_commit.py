@@ -46,6 +46,7 @@ from storage.records import (
     FeedState,
     FetchCommit,
     Polling,
+    PollReason,
     PushOffer,
     RecordKind,
     RecordWrite,
@@ -161,6 +162,7 @@ def quiet_commit(
     polling = replace(
         polling,
         period=planned.period,
+        next_reason=polling.next_reason if fetched.is_partial else planned.reason,
         price=decision.planning_context.price,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
@@ -200,8 +202,13 @@ def after_failure(decision: Decision, error: str) -> FetchCommit:
     polling = _failed(decision, error, absence)
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, error)
-    price = decision.planning_context.price
-    polling = replace(polling, period=planned.period, price=price, message=line)
+    polling = replace(
+        polling,
+        period=planned.period,
+        next_reason=planned.reason,
+        price=decision.planning_context.price,
+        message=line,
+    )
     records: tuple[RecordWrite, ...] = ()
     if not feed.polling.failures or decision.target.is_error_awaited:
         status = decision.status(polling, planned.next_fetch)
@@ -299,10 +306,13 @@ def after_nonsense(decision: Decision, error: str) -> FetchCommit:
     why = error or "its hub pushed a document of another feed"
     line = failure_line(fetched, decision.occasion, planned.period, why)
     soon = hint_time(fetched, decision.polling)
+    polling = replace(decision.polling, message=line)
+    if soon < planned.next_fetch:
+        polling = replace(polling, next_reason=PollReason.WOKEN_BY_PUSH)
     return FetchCommit(
         feed_id=target.feed.id,
         at=fetched.at,
         next_fetch=min(soon, planned.next_fetch),
-        polling=replace(decision.polling, message=line),
+        polling=polling,
         push=write_of(target.push, change, fetched),
     )

@@ -29,7 +29,7 @@ import msgspec
 from hub.core.schedule.forecast import Forecast, foresee, room_of, seconds_until
 from hub.core.schedule.posting_profile import Prior, burst_of, prior_of
 from protocols.model import Hints
-from storage.records import Polling
+from storage.records import Polling, PollReason
 
 EVEN = prior_of(())
 """The habits of all feeds while none are known."""
@@ -113,11 +113,12 @@ _Noted = tuple[str, float, str, str]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The period in seconds, the next fetch, and every term of both, in order; what it
-    was made of is the forecast."""
+    """The period in seconds, the next fetch, why it is then, and every term of these,
+    in order; what it was made of is the forecast."""
 
     period: float
     next_fetch: datetime
+    reason: PollReason
     noted: tuple[_Noted, ...]
     forecast: Forecast
 
@@ -164,22 +165,37 @@ def plan(
         period = _backup(period, rules, terms)
     spread = min(JITTER * period, LONGEST_JITTER)
     wait = max(min(least, rules.max_period), period + spread * jitter)
+    reason = PollReason.BACKUP if is_pushed else PollReason.PLANNED
     if polling.failures:
         pause = backoff(polling.code or 0, polling.failures, period)
         period, wait = _paused(pause, rules, jitter, terms)
+        reason = PollReason.RETRY_AFTER_FAILURE
     elif polling.settling_since is not None and not is_pushed:
         settling = max(wished, _settling_in(polling, rules, now, terms))
-        wait = min(wait, settling + min(JITTER * settling, spread) * (1 + jitter) / 2)
+        settling += min(JITTER * settling, spread) * (1 + jitter) / 2
+        if settling < wait:
+            wait, reason = settling, PollReason.SETTLING_IN
     terms.append(_seconds("period", period, "between two polls, before jitter"))
-    earliest = _after_server_floors(polling, rules, now, now + _span(wait), terms)
+    planned = now + _span(wait)
+    earliest = _after_server_floors(polling, rules, now, planned, terms)
     next_fetch = after_skipped(polling.hints, earliest)
     if next_fetch > earliest:
         next_fetch += _span(abs(jitter) * SKIP_SPREAD)
         moved = (next_fetch - earliest).total_seconds()
         terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
     return Plan(
-        period=period, next_fetch=next_fetch, noted=tuple(terms), forecast=forecast
+        period=period,
+        next_fetch=next_fetch,
+        reason=_reason(reason, is_later=next_fetch > planned),
+        noted=tuple(terms),
+        forecast=forecast,
     )
+
+
+def _reason(planned: PollReason, *, is_later: bool) -> PollReason:
+    """``is_later``: than it was planned, as server or document ask."""
+    is_retry = planned is PollReason.RETRY_AFTER_FAILURE
+    return PollReason.HELD_BACK if is_later and not is_retry else planned
 
 
 def explain(

@@ -34,6 +34,7 @@ from hub.core.news.fetch_commit import (
     succeeded,
     with_condition,
 )
+from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of
 from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.site_state import SiteState, pack_state
@@ -41,7 +42,14 @@ from hub.core.sites.walk_steps import CommitPages, Ended, ReadPage
 from hub.core.status.feed_status import success_line
 from protocols.identity import content_hash, fingerprint
 from protocols.model import Deletion, Entry
-from storage.records import FetchCommit, Polling, Posting, SiteWrite, StoredSitePage
+from storage.records import (
+    FetchCommit,
+    Polling,
+    PollReason,
+    Posting,
+    SiteWrite,
+    StoredSitePage,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +207,7 @@ def step_commit(
         unchanged=0,
         is_resource=False,
         part_state="",
+        next_reason=PollReason.CONTINUED,
     )
     title = None if step.head is None else step.head.title
     status = decision.status(polling, at + SOON, title)
@@ -274,7 +283,8 @@ def end_commit(
     representative = _representative(decision.fetched, ended, at)
     visited = msgspec.structs.replace(decision, fetched=representative)
     commit = _end_of_visit(visited, ended, at, new, is_unfinished)
-    return with_condition(decision, commit)  # by how fast its front document came
+    commit = with_condition(decision, commit)  # by how fast its front document came
+    return replace(commit, poll=poll_of(visited, commit, new))
 
 
 def _end_of_visit(
@@ -300,10 +310,12 @@ def _end_of_visit(
     line = success_line(
         answer, decision.occasion, commit.polling.period, new, polling.entry_count
     )
-    soon = min(commit.next_fetch, at + SOON) if is_unfinished else commit.next_fetch
-    return replace(
-        commit, next_fetch=soon, polling=replace(commit.polling, message=line)
-    )
+    polling = replace(commit.polling, message=line)
+    next_fetch = commit.next_fetch
+    if is_unfinished and at + SOON < next_fetch:
+        next_fetch = at + SOON
+        polling = replace(polling, next_reason=PollReason.CONTINUED)
+    return replace(commit, next_fetch=next_fetch, polling=polling)
 
 
 def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
@@ -316,7 +328,8 @@ def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
     if answer is None:
         return replace(front, at=at)
     if ended.error:
-        return replace(answer, at=at, error=ended.error, hops=())
+        error = ended.error
+        return replace(answer, at=at, started=front.started, error=error, hops=())
     return replace(
         front,
         at=at,

@@ -7,7 +7,12 @@ from typing import Annotated, Any, Self
 
 from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.poll_period import Term
-from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
+from hub.services.feed_reports import (
+    ExplainedFeed,
+    FeedFindings,
+    FeedReport,
+    PollHistory,
+)
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
 from hub.web.json_output import JsonObject, Time, former_name, named_schema
@@ -16,6 +21,8 @@ from protocols.opml import ListedFeed, OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedState,
+    PollOutcome,
+    PollReason,
     PushCount,
     PushHub,
     PushWay,
@@ -363,6 +370,31 @@ class FeedPlanJson(JsonObject):
             site=SiteFactsJson.of_any(explained.site),
             push=PushFactsJson.of_facts(explained.push),
         )
+
+
+class PollJson(JsonObject):
+    """One poll; ``code`` is the HTTP status, 0 without an answer, and ``entries`` are
+    how many the outcome is about."""
+
+    at: Time
+    reason: PollReason
+    outcome: PollOutcome
+    code: int
+    milliseconds: int
+    entries: int
+
+
+class FeedHistoryJson(JsonObject):
+    """A feed's last polls, the latest first."""
+
+    id: int
+    url: str
+    polls: list[PollJson]
+
+    @classmethod
+    def of_history(cls, history: PollHistory) -> Self:
+        polls = [PollJson.of(each) for each in history.polls]
+        return cls(id=history.feed.id, url=history.feed.url, polls=polls)
 
 
 class FindingJson(JsonObject):

@@ -21,6 +21,7 @@ from hub.web.api.feed_json import (
     EditedFeedJson,
     FeedChoicesJson,
     FeedFindingsJson,
+    FeedHistoryJson,
     FeedJson,
     FeedLinkJson,
     FeedPlanJson,
@@ -375,6 +376,19 @@ class FeedRoutes(Routes):
     async def explain(self, request: Request) -> Response:
         explained = await self._reports.explain(_feed_id(request))
         return json_response(FeedPlanJson.of_explained(explained))
+
+    @ApiOperation(
+        method="GET",
+        path="/feeds/{id}/history",
+        id="get_feed_history",
+        scope=TokenScope.ADMIN,
+        summary="The last polls of one feed: why each was made, and what it found",
+        answers={200: FeedHistoryJson},
+        problems=(404,),
+    )
+    async def history(self, request: Request) -> Response:
+        history = await self._reports.history(_feed_id(request))
+        return json_response(FeedHistoryJson.of_history(history))
 
     @ApiOperation(
         method="PATCH",

@@ -491,6 +491,53 @@ def test_explain_as_json_is_what_the_hub_said(fanfare: Fanfare, api: FakeApi) ->
     assert document == plan_document()
 
 
+HISTORY = "GET /api/feeds/7/history"
+
+
+def a_history(*polls: dict[str, object]) -> dict[str, object]:
+    return {"id": 7, "url": URL, "polls": list(polls)}
+
+
+POLLS = a_history(
+    {
+        "at": "2026-01-01T12:15:00Z",
+        "reason": "retry_after_failure",
+        "outcome": "new",
+        "code": 200,
+        "milliseconds": 81,
+        "entries": 2,
+    },
+    {
+        "at": "2026-01-01T12:00:00Z",
+        "reason": "planned",
+        "outcome": "failed",
+        "code": 0,
+        "milliseconds": 20_000,
+        "entries": 0,
+    },
+)
+
+
+def test_history_has_a_line_for_each_poll(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[HISTORY] = (200, POLLS)
+
+    head, new, failed = fanfare("feeds", "history", "7").stdout.splitlines()
+
+    assert head.split() == ["AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"]
+    assert new.startswith("2026-01-01 12:15:00Z (")
+    assert new.endswith("  retry after failure  new      200   81     2")
+    assert failed.endswith("  planned              failed   -     20000")
+    assert json.loads(fanfare("feeds", "history", "7", "--json").stdout) == POLLS
+
+
+def test_a_feed_that_was_never_polled_has_no_history(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers[HISTORY] = (200, a_history())
+
+    assert fanfare("feeds", "history", "7").stdout == f"{URL} has not been polled yet\n"
+
+
 def test_show_tells_errors_redirects_and_limits(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["GET /api/feeds/7"] = (
         200,

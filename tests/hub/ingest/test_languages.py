@@ -3,11 +3,10 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from hub.core.fetched import Occasion
 from hub.ingest.committer import load_detector, name_languages
 from protocols.feeds import ParseContext
 from protocols.model import Entry, Feed, ParsedFeed
-from storage.records import FetchCommit, Polling
+from storage.records import FetchCommit, Polling, PollReason
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document
 from tests.support.fetch_pipelines import a_pipeline
@@ -105,7 +104,7 @@ async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None
         detector=detector,
     )
 
-    await pipeline.run(a_target(), Occasion.RING)
+    await pipeline.run(a_target(), PollReason.PLANNED)
 
     [commit] = storage.commits
     assert languages(commit) == ["de"]

@@ -7,11 +7,11 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion
+from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
-from storage.records import FeedId, FetchCommit
+from storage.records import FeedId, FetchCommit, PollReason
 from tests.support.clock import ManualClock
 from tests.support.creator import a_creator_feed
 from tests.support.fetch_pipelines import a_pipeline
@@ -43,7 +43,7 @@ async def visit(
     storage.put(replace(known, polling=replace(known.polling, fetch_url=fetch_url)))
     fetcher = ScriptedFetcher(clock, answers=answer)
     pipeline = a_pipeline(storage, storage, fetcher, RealParser(), clock)
-    await pipeline.run(storage.known[FeedId(1)], Occasion.RING)
+    await pipeline.run(storage.known[FeedId(1)], PollReason.PLANNED)
     return storage.commits[-1], [url.removeprefix(SITE) for url in fetcher.urls]
 
 

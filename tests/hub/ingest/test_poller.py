@@ -25,6 +25,7 @@ from storage.records import (
     FetchCommit,
     FetchTarget,
     Polling,
+    PollReason,
     Position,
     Posting,
     RecordKind,
@@ -541,6 +542,34 @@ async def test_a_ping_is_a_fetch_that_nobody_waits_for(stage: Stage) -> None:
         await stage.committed(1)
 
     assert stage.storage.commits[0].polling.message.startswith("Fetched (ping) 200")
+
+
+async def test_each_poll_is_told_with_its_reason(stage: Stage) -> None:
+    def reasons() -> list[PollReason | None]:
+        polls = [commit.poll for commit in stage.storage.commits]
+        return [poll and poll.reason for poll in polls]
+
+    polling = Polling(
+        last_fetch=START, last_success=START, next_reason=PollReason.HELD_BACK
+    )
+    feed = a_feed(1, polling=polling)
+    stage.add(feed)
+    wanted = [PollReason.HELD_BACK]
+
+    async with stage.running():
+        await stage.committed(1)
+        assert reasons() == wanted
+        for reason in (PollReason.PINGED, PollReason.WOKEN_BY_PUSH):
+            stage.clock.advance(1)
+            stage.poller.ping(stage.storage.feed(1), reason)
+            wanted.append(reason)
+            await stage.committed(len(wanted))
+        stage.clock.advance(1)
+        await stage.poller.fetch_now(feed.id)
+        stage.advance(25 * HOUR)
+        await stage.committed(len(wanted) + 2)
+
+    assert reasons() == [*wanted, PollReason.ASKED_FOR, PollReason.PLANNED]
 
 
 async def test_pings_during_a_fetch_bring_one_more_after_it(stage: Stage) -> None:

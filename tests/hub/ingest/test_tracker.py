@@ -12,7 +12,6 @@ from msgspec import structs
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from hub.core.fetched import Occasion
 from hub.ingest.committer import MOST_MATCHINGS
 from hub.ingest.fetch_pipeline import FetchPipeline
 from hub.ingest.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
@@ -27,6 +26,7 @@ from storage.records import (
     Matched,
     MatchWrite,
     Polling,
+    PollReason,
     Position,
     RecordKind,
     RecordWrite,
@@ -287,7 +287,7 @@ async def test_entries_are_held_once_more_against_queries_that_came_meanwhile(
         log = LateQueries(storage.log)
         commits = pipeline(storage.feeds, cast("LogStore", log), tracker)
 
-        await commits.run(a_target(), Occasion.RING)
+        await commits.run(a_target(), PollReason.PLANNED)
 
         assert len(log.tries) == 2
 
@@ -298,7 +298,7 @@ async def test_a_commit_that_queries_keep_from_is_given_up(tmp_path: Path) -> No
         commits = pipeline(storage.feeds, cast("LogStore", log), tracker)
 
         with pytest.raises(StaleQueries):
-            await commits.run(a_target(), Occasion.RING)
+            await commits.run(a_target(), PollReason.PLANNED)
 
         assert len(log.tries) == MOST_MATCHINGS
 

@@ -30,6 +30,7 @@ from storage.records import (
     FeedId,
     FeedState,
     NewFeed,
+    PollReason,
     Push,
     PushCallback,
     PushOffer,
@@ -137,6 +138,7 @@ async def test_what_cannot_be_taken_has_the_feed_asked(scene: Scene) -> None:
 async def test_a_notice_without_content_has_the_feed_asked(scene: Scene) -> None:
     await scene.deliveries.take(scene.delivery(b""))
     assert scene.poller.asked == [scene.feed.id]
+    assert scene.poller.reasons == [PollReason.WOKEN_BY_PUSH]
 
 
 async def test_a_feed_that_is_not_polled_is_not_pushed(scene: Scene) -> None:

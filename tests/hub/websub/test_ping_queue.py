@@ -9,7 +9,7 @@ import pytest
 
 from hub.websub import ping_queue as pings_module
 from hub.websub.ping_queue import PingQueue, Taken
-from storage.records import FeedId, StoredFeed
+from storage.records import FeedId, PollReason, StoredFeed
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed
 from tests.support.waiting import eventually
@@ -24,7 +24,7 @@ class EagerPoller:
         self.is_busy = False
         self.is_patient = False
 
-    def ping(self, feed: StoredFeed) -> bool:
+    def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
         if self.is_patient:
             return False
         if self.is_busy:

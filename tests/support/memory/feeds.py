@@ -22,6 +22,7 @@ from storage.records import (
     NewFeed,
     Pace,
     PlaceByPace,
+    Poll,
     Polling,
     Posting,
     StoredFeed,
@@ -270,6 +271,10 @@ class MemoryFeeds:
             subscribers=len(subscribers),
             is_error_awaited=feed.is_error_awaited,
         )
+
+    async def polls(self, feed_id: FeedId) -> list[Poll]:
+        feed = self._state.feeds.get(feed_id)
+        return list(feed.polls) if feed else []
 
     async def postings(self, limit: int) -> list[Posting]:
         feeds = [each for each in self._all() if each.state is not FeedState.REMOVED]

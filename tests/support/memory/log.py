@@ -14,6 +14,7 @@ from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes
 from storage.records import (
     BEFORE_ALL,
+    KEPT_POLLS,
     Cursor,
     DocumentWrite,
     EntryId,
@@ -68,6 +69,9 @@ class MemoryLog:
         feed.slices = feed.slices if fetch.slices is None else fetch.slices
         feed.inventory = feed.inventory if fetch.inventory is None else fetch.inventory
         feed.raw = _packed(fetch.raw) or feed.raw
+        if fetch.poll is not None:
+            poll = replace(fetch.poll, at=milliseconds(fetch.poll.at))
+            feed.polls = (poll, *feed.polls)[:KEPT_POLLS]
         if fetch.site is not None:
             put_site(feed, fetch.site)
         feed.head = feed.head if fetch.head is None else pack(fetch.head)

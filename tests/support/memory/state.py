@@ -16,6 +16,7 @@ from storage.records import (
     EntryId,
     FeedId,
     FeedState,
+    Poll,
     Position,
     Record,
     RetryingSubscription,
@@ -49,6 +50,7 @@ class ModelFeed:
     body: StoredBody | None = None
     site: bytes = b""
     is_error_awaited: bool = False
+    polls: tuple[Poll, ...] = ()
     site_pages: dict[str, StoredSitePage] = field(default_factory=dict)
 
 

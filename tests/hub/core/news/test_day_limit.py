@@ -9,13 +9,13 @@ from itertools import count
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Occasion, Understood
+from hub.core.fetched import Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.status.findings import FindingKind, findings
 from protocols.model import Entry, Link, Text
-from storage.records import FetchCommit, FetchTarget, RecordKind
+from storage.records import FetchCommit, FetchTarget, PollReason, RecordKind
 from tests.support.documents import a_document
 from tests.support.fetch_targets import START, a_target, an_answer
 
@@ -52,7 +52,7 @@ class EndlessFeed:
             understood=Understood(feed=document),
             rules=self.rules,
             jitter=0.0,
-            occasion=Occasion.RING,
+            reason=PollReason.PLANNED,
         )
         commit = decide(decision)
         feed = replace(self.target.feed, polling=commit.polling, format="rss")

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Hop, Occasion, Understood
+from hub.core.fetched import Fetched, Hop, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -22,6 +22,7 @@ from storage.records import (
     FetchCommit,
     FetchTarget,
     Polling,
+    PollReason,
     RecordKind,
     Validators,
 )
@@ -54,7 +55,7 @@ class Poll:
         document: ParsedFeed | None = None,
         *,
         error: FeedError | None = None,
-        occasion: Occasion = Occasion.RING,
+        reason: PollReason = PollReason.PLANNED,
         jitter: float = 0.0,
         after: timedelta = HOUR,
     ) -> FetchCommit:
@@ -66,7 +67,7 @@ class Poll:
                 understood=Understood(feed=document, error=error),
                 rules=RULES,
                 jitter=jitter,
-                occasion=occasion,
+                reason=reason,
             )
         )
         self._apply(commit)
@@ -251,6 +252,7 @@ def test_a_304_changes_nothing_but_the_state_of_polling() -> None:
         at=poll.at,
         next_fetch=commit.next_fetch,
         polling=commit.polling,
+        poll=commit.poll,
     )
     assert commit.polling.answers_304
     assert commit.polling.last_parse == commit.polling.last_success == poll.at
@@ -499,7 +501,7 @@ def test_the_status_line_counts_new_entries_of_all() -> None:
     poll = a_poll_of("a", "b")
     document = a_document(*entries_named("n", "a", "b"))
 
-    commit = poll.fetch(an_answer(200, b"x"), document, occasion=Occasion.PING)
+    commit = poll.fetch(an_answer(200, b"x"), document, reason=PollReason.PINGED)
 
     period = round(commit.polling.period)
     assert commit.polling.message == (

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Occasion, Understood
+from hub.core.fetched import Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import RESOURCE_FLOOR, PollingRules, plan
 from protocols.feeds import ParseContext, parse
 from protocols.protocol_errors import InvalidDocument
 from protocols.urls import selector_of
-from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
+from storage.records import FetchCommit, FetchTarget, Polling, PollReason, RecordKind
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 
 
@@ -46,7 +46,7 @@ class Watch:
                 understood=understood,
                 rules=PollingRules(),
                 jitter=0.0,
-                occasion=Occasion.RING,
+                reason=PollReason.PLANNED,
             )
         )
         feed = replace(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Occasion, Understood
+from hub.core.fetched import Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.inventory import take_stock
@@ -16,7 +16,7 @@ from hub.core.schedule.poll_period import PollingRules
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.model import ParsedFeed
-from storage.records import FetchCommit, FetchTarget, RecordKind
+from storage.records import FetchCommit, FetchTarget, PollReason, RecordKind
 from tests.support.creator import NOW, URL, a_creator_feed, an_item, read
 from tests.support.documents import a_document, entries_named
 from tests.support.fetch_targets import a_target, an_answer
@@ -43,7 +43,7 @@ class Hub:
                 understood=Understood(feed=parse(body, context)),
                 rules=self.rules,
                 jitter=0.0,
-                occasion=Occasion.RING,
+                reason=PollReason.PLANNED,
             )
         )
         feed = replace(

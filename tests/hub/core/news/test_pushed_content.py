@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import KEPT_DAYS
@@ -17,7 +17,7 @@ from hub.core.schedule.poll_period import PollingRules
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, ParsedFeed
 from protocols.protocol_errors import EmptyDocument, FeedError
-from storage.records import FeedState, FetchCommit, FetchTarget, RecordKind
+from storage.records import FeedState, FetchCommit, FetchTarget, PollReason, RecordKind
 from tests.support import creator
 from tests.support.documents import a_document, entries_named
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
@@ -63,7 +63,7 @@ class Story:
                 understood=understood,
                 rules=PollingRules(),
                 jitter=0.0,
-                occasion=Occasion.PING,
+                reason=PollReason.PINGED,
             )
         )
         self._apply(commit)

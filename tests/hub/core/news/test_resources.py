@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.resources import is_content, resource_hash
@@ -18,7 +18,7 @@ from protocols.protocol_errors import (
     MalformedDocument,
     NotAFeed,
 )
-from storage.records import FetchCommit, FetchTarget, RecordKind
+from storage.records import FetchCommit, FetchTarget, PollReason, RecordKind
 from tests.support.documents import a_document
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 
@@ -38,7 +38,7 @@ def fetch(
             understood=Understood(error=error),
             rules=PollingRules(),
             jitter=0.0,
-            occasion=Occasion.RING,
+            reason=PollReason.PLANNED,
         )
     )
     return commit, replace(target, feed=replace(target.feed, polling=commit.polling))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.push.hub_trust import (
@@ -30,6 +30,7 @@ from storage.records import (
     FetchCommit,
     FetchTarget,
     Polling,
+    PollReason,
     Push,
     PushCount,
     PushOffer,
@@ -129,7 +130,7 @@ class Story:
                 understood=understood,
                 rules=self.rules,
                 jitter=0.0,
-                occasion=Occasion.PING,
+                reason=PollReason.PINGED,
             )
         )
         self._apply(commit)

@@ -15,14 +15,14 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.schedule.poll_period import PollingRules
 from protocols.model import Entry, ParsedFeed
-from storage.records import FetchCommit, FetchTarget, RecordKind, Validators
+from storage.records import FetchCommit, FetchTarget, PollReason, RecordKind, Validators
 from tests.support.documents import a_document, an_entry
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 
@@ -113,7 +113,7 @@ class Month:
                     understood=self._understand(fetched),
                     rules=PollingRules(),
                     jitter=draw.uniform(-1, 1),
-                    occasion=Occasion.RING,
+                    reason=PollReason.PLANNED,
                 )
             )
             self._apply(commit)

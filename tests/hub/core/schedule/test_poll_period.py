@@ -23,7 +23,7 @@ from hub.core.schedule.posting_profile import (
     pack_habits,
 )
 from protocols.model import Hints
-from storage.records import Polling, Posting, Validators
+from storage.records import Polling, PollReason, Posting, Validators
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -253,6 +253,36 @@ def test_even_an_intranet_is_not_asked_before_it_allows() -> None:
     rules = PollingRules(min_period=1, max_period=1)
 
     assert wait(planned(healthy(retry_after=after(60)), rules=rules)) == 60
+
+
+@pytest.mark.parametrize(
+    ("polling", "is_pushed", "reason"),
+    [
+        (healthy(24), False, PollReason.PLANNED),
+        (healthy(24), True, PollReason.BACKUP),
+        (healthy(24, retry_after=after(2 * HOUR)), False, PollReason.HELD_BACK),
+        (healthy(24, settling_since=NOW), False, PollReason.SETTLING_IN),
+        (healthy(24, settling_since=NOW), True, PollReason.BACKUP),
+        (healthy(24, settling_since=after(-901)), False, PollReason.PLANNED),
+        (
+            healthy(24, settling_since=NOW, fresh_until=after(2 * MINUTE)),
+            False,
+            PollReason.HELD_BACK,
+        ),
+        (healthy(24, fresh_until=after(MINUTE)), False, PollReason.PLANNED),
+        (healthy(24, hints=Hints(skip_hours=(13,))), True, PollReason.BACKUP),
+        (healthy(24, hints=Hints(skip_hours=(13,))), False, PollReason.HELD_BACK),
+        (
+            healthy(code=500, failures=1, retry_after=after(2 * DAY)),
+            False,
+            PollReason.RETRY_AFTER_FAILURE,
+        ),
+    ],
+)
+def test_a_plan_has_one_reason(
+    polling: Polling, is_pushed: bool, reason: PollReason
+) -> None:
+    assert plan(polling, 1, RULES, NOW, is_pushed=is_pushed).reason is reason
 
 
 # --- settling in ---------------------------------------------------------------

@@ -14,9 +14,13 @@ from storage.records import (
     FeedState,
     FetchCommit,
     NewSubscription,
+    Poll,
     Polling,
+    PollOutcome,
+    PollReason,
 )
 from tests.support.services import Hub
+from tests.support.storage_scene import START, fetch
 
 URL = "https://example.org/feed.xml"
 
@@ -468,6 +472,41 @@ async def test_the_plan_of_a_feed_has_a_route_of_its_own(
     assert (len(plan["hours"]), len(plan["minutes"])) == (168, 12)
     assert {"name", "value", "unit", "note"} == set(plan["terms"][0])
     assert (await client.get("/api/feeds/99/plan")).status_code == 404
+
+
+async def test_the_polls_of_a_feed_have_a_route_of_their_own(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    poll = Poll(
+        at=START,
+        reason=PollReason.ASKED_FOR,
+        outcome=PollOutcome.NEW,
+        code=200,
+        milliseconds=31,
+        entries=2,
+    )
+    stored = await hub.storage.feeds.get(FeedId(feed["id"]))
+    assert stored is not None
+    await hub.storage.log.commit(fetch(stored, poll=poll))
+
+    history = (await client.get(f"/api/feeds/{feed['id']}/history")).json()
+
+    assert history == {
+        "id": feed["id"],
+        "url": URL,
+        "polls": [
+            {
+                "at": "2026-01-01T00:00:00Z",
+                "reason": "asked_for",
+                "outcome": "new",
+                "code": 200,
+                "milliseconds": 31,
+                "entries": 2,
+            }
+        ],
+    }
+    assert (await client.get("/api/feeds/99/history")).status_code == 404
 
 
 async def test_the_report_has_the_feeds_that_something_may_be_done_about(

@@ -1,0 +1,73 @@
+"""Polls: what came of each of a feed's last ones, and why it was made when it was.
+
+The members of both enumerations are stored by their number: new ones go to the end.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+KEPT_POLLS = 64
+"""Of each feed; the oldest makes way for the next."""
+
+
+class PollOutcome(StrEnum):
+    """What a poll found; ``entries`` of a `Poll` are how many."""
+
+    FIRST = "first"  # the first document: its entries are news to nobody
+    NEW = "new"  # entries that nobody had seen
+    CHANGED = "changed"  # entries that were updated or deleted, or other content
+    UNCHANGED = "unchanged"
+    FAILED = "failed"  # no answer, or none that is good
+    UNREADABLE = "unreadable"  # an answer that is not the feed
+
+
+class PollReason(StrEnum):
+    """Why a poll was made at that moment and at no other."""
+
+    FIRST_FETCH = "first_fetch"
+    PLANNED = "planned"
+    SETTLING_IN = "settling_in"  # a new feed, polled soon to learn of its server
+    HELD_BACK = "held_back"  # planned, but its server or document asked for later
+    BACKUP = "backup"  # planned, rarely: its hub pushes what is new
+    RETRY_AFTER_FAILURE = "retry_after_failure"
+    CONTINUED = "continued"  # a site that takes more than one visit
+    ASKED_FOR = "asked_for"  # by hand, or for somebody who subscribes
+    PINGED = "pinged"  # its publisher said that there is news
+    WOKEN_BY_PUSH = "woken_by_push"  # its hub did
+    PUSHED = "pushed"  # its hub brought the content, and its server was not asked
+    PUBLISHED = "published"  # its publisher did
+
+    @property
+    def is_by_schedule(self) -> bool:
+        return self in _BY_SCHEDULE
+
+
+_BY_SCHEDULE = frozenset(
+    {
+        PollReason.PLANNED,
+        PollReason.SETTLING_IN,
+        PollReason.HELD_BACK,
+        PollReason.BACKUP,
+        PollReason.RETRY_AFTER_FAILURE,
+        PollReason.CONTINUED,
+    }
+)
+
+
+class Poll(msgspec.Struct, frozen=True, kw_only=True):
+    """One poll as a feed's history keeps it.
+
+    ``code`` is the HTTP status, 0 without an answer. Of a site all of a visit is one
+    poll, and ``milliseconds`` are those of the whole visit.
+    """
+
+    at: datetime  # when its answer was complete
+    reason: PollReason
+    outcome: PollOutcome
+    code: int
+    milliseconds: int
+    entries: int = 0

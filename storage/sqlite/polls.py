@@ -1,0 +1,61 @@
+"""The history of a feed's polls: records of 14 bytes, to which each commit adds one.
+
+The latest eight lie in the feed's row, the 64 before them in one of their own: 1,008
+bytes at most. They are appended and moved by SQL, so no fetch reads its feed's history.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from storage.records import KEPT_POLLS, Poll, PollOutcome, PollReason
+from storage.sqlite.columns import from_milliseconds, to_milliseconds
+
+_RECORD: Final = struct.Struct(">QIH")
+"""The time (48 bits) and the HTTP status; outcome (3 bits), reason (5) and the
+milliseconds that it took (24); entries."""
+_OUTCOMES = tuple(PollOutcome)
+_REASONS = tuple(PollReason)
+_OUTCOME_NUMBERS = {each: number for number, each in enumerate(_OUTCOMES)}
+_REASON_NUMBERS = {each: number for number, each in enumerate(_REASONS)}
+_MOST_MILLISECONDS = 0xFFFFFF
+_MOST_ENTRIES = 0xFFFF
+
+APPENDED: Final = (
+    "coalesce(CAST(iif(length(recent_polls) >= 112, x'', recent_polls) || {}"
+    " AS BLOB), recent_polls)"
+)
+"""SQL for the latest polls of a feed with one more, if that is not NULL. When there are
+eight, a trigger moves them to the earlier ones."""
+POLLS: Final = (
+    "SELECT coalesce(e.polls, x''), f.recent_polls FROM feeds f"
+    " LEFT JOIN earlier_polls e ON e.feed_id = f.id WHERE f.id = ?"
+)
+
+
+def pack_poll(poll: Poll) -> bytes:
+    """Four hours count as the longest, and 65,535 entries as the most."""
+    kind = _OUTCOME_NUMBERS[poll.outcome] << 5 | _REASON_NUMBERS[poll.reason]
+    return _RECORD.pack(
+        to_milliseconds(poll.at) << 16 | poll.code,
+        kind << 24 | min(poll.milliseconds, _MOST_MILLISECONDS),
+        min(poll.entries, _MOST_ENTRIES),
+    )
+
+
+def unpack_polls(packed: bytes) -> list[Poll]:
+    """The latest first, as many as are kept."""
+    polls = [_poll(*record) for record in _RECORD.iter_unpack(packed)]
+    return polls[: -KEPT_POLLS - 1 : -1]
+
+
+def _poll(moment: int, effort: int, entries: int) -> Poll:
+    return Poll(
+        at=from_milliseconds(moment >> 16),
+        reason=_REASONS[effort >> 24 & 0x1F],
+        outcome=_OUTCOMES[effort >> 29],
+        code=moment & 0xFFFF,
+        milliseconds=effort & _MOST_MILLISECONDS,
+        entries=entries,
+    )

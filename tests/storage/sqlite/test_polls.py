@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from storage.records import KEPT_POLLS, Poll, PollOutcome, PollReason
+from storage.sqlite.polls import pack_poll, unpack_polls
+from tests.support.new_database import open_new
+from tests.support.storage_scene import Scene, fetch
+
+AT = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=123)
+
+
+def a_poll(**more: object) -> Poll:
+    polled = {
+        "at": AT,
+        "reason": PollReason.PLANNED,
+        "outcome": PollOutcome.NEW,
+        "code": 200,
+        "milliseconds": 250,
+        "entries": 7,
+    }
+    return Poll(**{**polled, **more})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"), [*product(PollOutcome, PollReason)], ids=str
+)
+def test_a_poll_is_the_same_after_it_was_packed(
+    outcome: PollOutcome, reason: PollReason
+) -> None:
+    poll = a_poll(outcome=outcome, reason=reason)
+
+    assert unpack_polls(pack_poll(poll)) == [poll]
+
+
+def test_what_is_more_than_a_record_holds_is_the_most_that_it_holds() -> None:
+    poll = a_poll(code=599, milliseconds=10**9, entries=10**6)
+
+    (kept,) = unpack_polls(pack_poll(poll))
+
+    assert (kept.code, kept.milliseconds, kept.entries) == (599, 2**24 - 1, 65_535)
+
+
+async def test_the_history_of_a_feed_takes_less_than_a_kilobyte(tmp_path: Path) -> None:
+    storage = await open_new(tmp_path / "hub.db")
+    try:
+        feed = await Scene(storage).add_feed()
+        for _ in range(2 * KEPT_POLLS):
+            await storage.log.commit(fetch(feed, poll=a_poll()))
+    finally:
+        await storage.close()
+    with closing(sqlite3.connect(tmp_path / "hub.db")) as connection:
+        recent, earlier = connection.execute(
+            "SELECT length(recent_polls), length(polls)"
+            " FROM feeds JOIN earlier_polls ON feed_id = id"
+        ).fetchone()
+
+    assert (recent, earlier) == (8 * 14, 64 * 14)
+
+
+async def test_fetches_of_a_feed_that_are_written_together_are_all_kept(
+    tmp_path: Path,
+) -> None:
+    storage = await open_new(tmp_path / "hub.db")
+    try:
+        feed = await Scene(storage).add_feed()
+        polls = [a_poll(entries=number) for number in range(30)]
+        await asyncio.gather(
+            *(storage.log.commit(fetch(feed, poll=each)) for each in polls)
+        )
+        assert await storage.feeds.polls(feed.id) == polls[::-1]
+    finally:
+        await storage.close()
