@@ -2,7 +2,7 @@
 
 A token is 32 hexadecimal characters that only its holder knows; the hub keeps their
 SHA-256. That a token is good is remembered for seconds, so that it is not looked up
-for every request and yet, however it was revoked, soon opens nothing.
+for every request, and yet is refused soon after it was revoked, in whatever way.
 """
 
 from __future__ import annotations

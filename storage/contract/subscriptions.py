@@ -291,7 +291,7 @@ class TokenStore(Protocol):
         ...
 
     async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
-        """It opens nothing any more; one revoked before stays so. Raises `NotFound`."""
+        """Revoke it; one revoked before stays so. Raises `NotFound`."""
         ...
 
 

@@ -38,7 +38,7 @@ class TokenToAdd(RequestBody):
     def requested_scopes(self) -> frozenset[TokenScope]:
         """Under the one name or the other. Raises `InvalidValue` if under both."""
         if self.scopes and self.rights:
-            raise InvalidValue("rights", "not given beside scopes, its present name")
+            raise InvalidValue("rights", "nothing beside scopes, its present name")
         return frozenset(self.scopes or self.rights)
 
 

@@ -88,7 +88,7 @@ class MessageStream:
                 await conversation.hold(socket)
 
     async def _principal(self, socket: WebSocket) -> tuple[Principal | None, bool]:
-        """Who connects, and whether it showed a token that opens nothing."""
+        """Who connects, and whether it showed an invalid token."""
         try:
             return await find_principal(socket, self._authenticator), False
         except Problem as problem:
