@@ -58,6 +58,7 @@ from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
+from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
@@ -155,6 +156,7 @@ async def build_hub(
     clock = clock or SystemClock()
     random = random or SystemRandom()
     metrics = metrics or Metrics()
+    events = EventLog(metrics)
     hub_url = f"{public_url}/hub"
     if network is None:
         network = await stack.enter_async_context(_network(settings))
@@ -202,6 +204,7 @@ async def build_hub(
         budget=Budget(polls_per_second=settings.poll_budget),
         scp_checksum=ChecksumRule(settings.scp_checksum),
         is_pushed=feed_fetcher.is_pushed,
+        events=events,
     )
     clock_watch = ClockWatch(storage, clock, poller.wake)
     await clock_watch.begin()
@@ -218,6 +221,7 @@ async def build_hub(
         random,
         metrics=metrics,
         counter=counter,
+        events=events,
     )
     digests = Digests(
         storage,
@@ -447,6 +451,7 @@ async def build_hub(
         settings.lengths,
         public_url,
         identity_key,
+        logs_requests=settings.access_log == "on",
     )
     housekeeping = Housekeeping(
         storage,
@@ -472,6 +477,7 @@ async def build_hub(
         "clock": clock_watch.run,
         "database jobs": database_jobs.run,
         "housekeeping": housekeeping.run,
+        "event log": events.run,
     }
     if settings.takes_pushes:
         background["received pushes"] = received_pushes.run

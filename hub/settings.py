@@ -421,6 +421,11 @@ class Settings:
     log_format: str = setting(
         "console", one_of("console", "json"), "how log lines look"
     )
+    access_log: str = setting(
+        "off",
+        one_of("off", "on"),
+        "whether each request to the hub is logged, without its query",
+    )
 
     # OpenFeeder, whose specification (10) names the gatekeeper's options.
     openfeeder: str = setting(

@@ -34,6 +34,7 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
 )
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.notifications import (
     NotificationBody,
@@ -46,6 +47,7 @@ from hub.delivery.work_leases import WorkLeases
 from hub.limits.callback_origin_limiter import origin_of
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
+from hub.runtime.event_log import EventLog
 from protocols.urls import selector_of
 from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageError
@@ -228,7 +230,9 @@ class CatchUps:
         leases: WorkLeases,
         random: Random,
         endings: RecentlyEnded,
+        events: CallbackEvents | None = None,
     ) -> None:
+        self._events = events or CallbackEvents(EventLog(), clock)
         self._log = log_store
         self._clock = clock
         self._poster = poster
@@ -338,6 +342,9 @@ class CatchUps:
             until = self._leases.until()
             self._write(running, progressed(catch_up, last, reply, at=now, until=until))
             running.catch_up = catch_up.delivered(last)
+            if catch_up.is_failing:
+                since = catch_up.failing_since
+                self._events.recovered(catch_up.subscription, since)
             return True
         head = await self._log.end()
         settlement = held_up(
@@ -348,15 +355,9 @@ class CatchUps:
             jitter=self._random.random(),
             head=head.position,
         )
-        lost = settlement.given_up
-        if lost is not None:
-            log.warning(
-                "delivery_given_up",
-                subscription=lost.subscription_id,
-                first=lost.first,
-                last=lost.last,
-                reason=lost.reason,
-            )
+        self._events.failed(
+            catch_up.subscription, settlement, reply, was_failing=catch_up.is_failing
+        )
         self._write(running, settlement)
         return False
 
@@ -364,6 +365,8 @@ class CatchUps:
         """What is wanted cannot be sent any more: that is told, not skipped."""
         now = self._clock.now()
         settlement = unsendable(running.catch_up, last, at=now, reason=reason)
+        if settlement.given_up is not None:
+            self._events.given_up(running.catch_up.subscription, settlement.given_up)
         self._write(running, settlement)
         return False
 

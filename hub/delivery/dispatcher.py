@@ -17,6 +17,7 @@ import structlog
 
 from hub import __version__
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries
@@ -28,6 +29,7 @@ from hub.http import Network, Purpose
 from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
+from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
@@ -62,6 +64,7 @@ class Dispatcher:
         random: Random | None = None,
         metrics: Metrics | None = None,
         counter: NotificationCounter | None = None,
+        events: EventLog | None = None,
     ) -> None:
         self._storage = storage
         self._network = network
@@ -71,6 +74,7 @@ class Dispatcher:
         self._random = random or SystemRandom()
         self._metrics = metrics or Metrics()
         self._counter = counter or NotificationCounter()
+        self._events = CallbackEvents(events or EventLog(), clock)
 
     async def run(self) -> None:
         """Deliver, until cancelled.
@@ -93,6 +97,7 @@ class Dispatcher:
             self._random,
             self._metrics,
             self._counter,
+            self._events,
         )
         await run.until_cancelled()
 
@@ -124,6 +129,7 @@ class _Run:
         random: Random,
         metrics: Metrics,
         counter: NotificationCounter,
+        events: CallbackEvents,
     ) -> None:
         deliveries, endings = storage.deliveries, RecentlyEnded()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)
@@ -144,6 +150,7 @@ class _Run:
             leases,
             random,
             endings,
+            events,
         )
         self._first_deliveries = FirstDeliveries(
             clock,
@@ -155,6 +162,7 @@ class _Run:
             endings,
             tasks=self._tasks,
             limit=limits.requests,
+            events=events,
         )
         self._chunks = Chunks(
             deliveries,

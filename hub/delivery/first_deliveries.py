@@ -35,6 +35,7 @@ from hub.core.delivery.first_delivery_outcomes import (
     refused,
 )
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.notifications import (
@@ -49,6 +50,7 @@ from hub.limits.callback_origin_limiter import origin_of
 from hub.limits.fair_queue import FairQueue
 from hub.runtime.background import DrainingTaskGroup, wait_for
 from hub.runtime.clock import Clock
+from hub.runtime.event_log import EventLog
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
 from storage.records import (
@@ -103,7 +105,9 @@ class FirstDeliveries:
         *,
         tasks: DrainingTaskGroup,
         limit: int,
+        events: CallbackEvents | None = None,
     ) -> None:
+        self._events = events or CallbackEvents(EventLog(), clock)
         self._clock = clock
         self._poster = poster
         self._catch_ups = catch_ups
@@ -202,11 +206,18 @@ class FirstDeliveries:
         return not self._stopping and self._acknowledgements.healthy
 
     def _settle(self, member: Member, reply: CallbackResponse) -> None:
+        subscription = member.first.subscription
         if reply.verdict is Verdict.DELIVERED:
             self._write(member.chunk, delivered(member.first, reply))
+            if subscription.exhausted:
+                self._events.recovered(subscription)
             return
         now, jitter = self._clock.now(), self._random.random()
-        self._write(member.chunk, refused(member.first, reply, at=now, jitter=jitter))
+        outcome = refused(member.first, reply, at=now, jitter=jitter)
+        self._events.failed(
+            subscription, outcome, reply, was_failing=subscription.exhausted
+        )
+        self._write(member.chunk, outcome)
 
     def _demote(self, member: Member) -> None:
         """Its request hangs: it goes on as a retry, and its place is free."""

@@ -7,25 +7,30 @@ compared and before they are stored: so neither makes updates.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 from msgspec.structs import replace
 
+from hub.core.durations import duration
 from hub.core.news.entry_language import believed, telling_text
+from hub.core.status.feed_health import STOP_REASONS
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.tracker import Tracker
 from hub.runtime.clock import Clock
+from hub.runtime.event_log import EventLog, LogEvent
 from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from storage.contract import LogStore
 from storage.errors import StaleQueries
-from storage.records import FetchCommit, FetchTarget
+from storage.records import FetchCommit, FetchTarget, RecordKind, StoredFeed
 
 EXTRA = "py3langid.langid"
 """The module behind ``pip install 'fanfare-hub[language]'``."""
@@ -87,6 +92,7 @@ class Committer:
     sanitizer: Sanitizer | None = None
     tracker: Tracker | None = None
     detector: Detector | None = None
+    events: EventLog = field(default_factory=EventLog)
 
     async def commit(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
         """What was committed, unless the feed has been removed meanwhile.
@@ -98,7 +104,7 @@ class Committer:
         if self.detector is not None:
             commit = await name_languages(commit, self.detector)
         if await self._match_and_store(target, commit):
-            _tell(target, commit)
+            _tell(target, commit, self.events)
         return commit
 
     async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
@@ -130,16 +136,42 @@ async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
     return replace(commit, entries=await sanitizer.sanitize(commit.entries))
 
 
-def _tell(target: FetchTarget, commit: FetchCommit) -> None:
-    """A line for what readers of the log learn of, and for a feed that is given up."""
+_NEWS: Final[Mapping[RecordKind, str]] = {
+    RecordKind.BASELINE: "was fetched for the first time, with",
+    RecordKind.ENTRIES: "has news:",
+    RecordKind.UPDATED: "has changes:",
+    RecordKind.DELETED: "has deletions:",
+}
+
+
+def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
+    """A line for what readers of the log learn of, and one if the feed turns."""
+    url, feed = _shown_url(target.feed), target.feed.id
     for record in commit.records:
-        log.info(
-            "feed_fetched",
-            feed=target.feed.id,
-            status=commit.polling.code,
-            kind=record.kind.value,
-            entries=len(record.entries),
-            error=commit.polling.error,
-        )
+        if words := _NEWS.get(record.kind):
+            count = len(record.entries)
+            entries = "1 entry" if count == 1 else f"{count} entries"
+            events.tell(LogEvent.NEWS, f"{url} {words} {entries}", feed=feed)
+    before, after = target.feed.polling, commit.polling
     if commit.state is not None and commit.state.is_stopped:
-        log.warning("feed_stopped", feed=target.feed.id, state=commit.state.value)
+        why = STOP_REASONS.get(commit.state, commit.state.value)
+        sentence = f"{url} is no longer polled: {why}"
+        events.tell(LogEvent.FEED_STOPPED, sentence, feed=feed)
+    elif after.failures and not before.failures:
+        again = _span(commit.at, commit.next_fetch)
+        sentence = f"{url} began to fail: {after.error}; polled again in {again}"
+        events.tell(LogEvent.FEED_FAILING, sentence, feed=feed)
+    elif before.failures and not after.failures:
+        since = before.failing_since
+        span = f" after {_span(since, commit.at)}" if since else ""
+        events.tell(LogEvent.FEED_RECOVERED, f"{url} works again{span}", feed=feed)
+
+
+def _span(begin: datetime, end: datetime) -> str:
+    return duration(max(0.0, round((end - begin).total_seconds())))
+
+
+def _shown_url(feed: StoredFeed) -> str:
+    """The query of a private one often is what opens it."""
+    address, separator, _ = feed.url.partition("?")
+    return f"{address}?…" if feed.private and separator else feed.url

@@ -31,6 +31,7 @@ from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
+from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.scp.read.unpacking import ChecksumRule
@@ -73,6 +74,7 @@ class Poller:
         site_bounds: SiteBounds | None = None,
         scp_checksum: ChecksumRule = ChecksumRule.LENIENT,
         is_pushed: Callable[[str], bool] = lambda url: False,
+        events: EventLog | None = None,
     ) -> None:
         """``concurrency``: feeds visited at the same time. ``hub_url``: the one that
         documents of sites name. ``jitter``: from -1 to 1.
@@ -113,6 +115,7 @@ class Poller:
                 sanitizer=sanitizer,
                 tracker=tracker,
                 detector=detector,
+                events=events or EventLog(),
             ),
             rules=rules,
             identity=identity or FetcherIdentity(),

@@ -270,11 +270,8 @@ class CollectionBuilder:
             await asyncio.to_thread(self._store.publish, after)
         for each in added:
             self._metrics.collections.add(each.type.value)
-            log.info(
-                "collection_built",
-                name=each.name,
-                pages=each.pages,
-                bytes=each.size,
+            log.debug(
+                "collection_built", name=each.name, pages=each.pages, bytes=each.size
             )
 
     async def _known(self) -> Generation:

@@ -23,7 +23,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.authentication import Authenticator, RequireScope
-from hub.web.middleware import LimitRequests, LoopGuard
+from hub.web.middleware import AccessLog, LimitRequests, LoopGuard
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.publishing.crawler_routes import CrawlerRoutes
@@ -100,6 +100,8 @@ def create_application(
     lengths: Lengths | None = None,
     public_url: str = "",
     identity_key: str = "",
+    *,
+    logs_requests: bool = False,
 ) -> Starlette:
     """``token`` is the administrator's; ``limits`` None: there are none.
 
@@ -172,6 +174,11 @@ def create_application(
     application = Starlette(
         routes=[*top, Mount("/api", app=mounted, middleware=guard)],
         middleware=[
+            *(
+                [Middleware(AccessLog, limits=limits, clock=services.clock)]
+                if logs_requests
+                else []
+            ),
             Middleware(LoopGuard, public_url=public_url),
             Middleware(
                 LimitRequests,

@@ -1,4 +1,5 @@
-"""What is before all routes: a guard against requests to itself, and request limits.
+"""What is before all routes: the access log, a guard against requests to itself, and
+request limits.
 
 `hub.publishing.local_topics` resolves the hub's own address inside. Under another name
 of its host, by a redirect from outside or by an address, the hub may still ask itself:
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
+import structlog
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hub.runtime.clock import Clock
 from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem, problem_response
@@ -22,9 +25,70 @@ from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
 
+log = structlog.get_logger()
+
 _ROBOTS: Final = "/robots.txt"
 """Fetched before a page of the hub itself. It is not refused, so that the feed's
 status names the loop, and not a robots.txt that cannot be read."""
+
+
+_LONGEST_PATH: Final = 200
+_SECRET_PATHS: Final = re.compile(r"(/upstream|/hub/subscriptions)/.*", re.DOTALL)
+"""Addresses that open by themselves what they name."""
+
+
+class AccessLog:
+    """ASGI middleware: a line for each request once its answer is over, and for each
+    websocket once it is closed. Queries are left out: they may hold tokens."""
+
+    def __init__(self, app: ASGIApp, limits: RateLimits, clock: Clock) -> None:
+        self._app = app
+        self._limits = limits
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        started, answer = self._clock.monotonic(), _LoggedAnswer(send)
+        try:
+            await self._app(scope, receive, answer.send)
+        finally:
+            seconds = self._clock.monotonic() - started
+            status = answer.status or "cut off"
+            log.info(
+                f"{scope.get('method', 'WEBSOCKET')} {_shown_path(scope)} {status}",
+                kind="access",
+                client=self._limits.client(HTTPConnection(scope)),
+                bytes=answer.size,
+                milliseconds=round(seconds * 1000),
+            )
+
+
+class _LoggedAnswer:
+    """Passes an answer on. ``status`` 0: none has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self.status = 0
+        self.size = 0
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        match message["type"]:
+            case "http.response.start":
+                self.status = message["status"]
+            case "http.response.body":
+                self.size += len(message.get("body", b""))
+            case "websocket.accept":
+                self.status = HTTPStatus.SWITCHING_PROTOCOLS.value
+            case "websocket.send":
+                self.size += len(message.get("bytes") or message.get("text") or b"")
+        await self._send(message)
+
+
+def _shown_path(scope: Scope) -> str:
+    path = str(scope["path"])[:_LONGEST_PATH]
+    return _SECRET_PATHS.sub(r"\1/…", path)
 
 
 class LoopGuard:

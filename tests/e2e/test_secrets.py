@@ -268,7 +268,7 @@ async def test_nothing_of_it_is_in_logs_metrics_health_or_errors(scene: Scene) -
     assert await scene.web.hub.terminate() == 0
     texts |= {f"log {n}": line for n, line in enumerate(scene.web.hub.log)}
     assert len(scene.errors) > 10
-    assert any("feed_fetched" in line for line in scene.web.hub.log)
+    assert any("fetched for the first time" in line for line in scene.web.hub.log)
 
     leaks = [
         (where, secret, text)

@@ -52,6 +52,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     tried_to: Position | None = None
     scheduled: datetime | None = None
+    failing_since: datetime | None = None
 
     @classmethod
     def of(cls, retrying: RetryingSubscription) -> CatchUpProgress:
@@ -69,6 +70,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             last_error=retrying.last_error,
             tried_to=retrying.tried_to,
             scheduled=retrying.next_try,
+            failing_since=retrying.failing_since,
         )
 
     @classmethod
@@ -81,6 +83,11 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             is_exhausted=first.subscription.exhausted,
             tried_to=first.position,
         )
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether an attempt was not taken since the last one that was."""
+        return self.failures > 0 or self.is_exhausted
 
     def skips(self, position: Position) -> bool:
         """Whether the record at that position was delivered before."""
@@ -100,6 +107,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
             last_error="",
             tried_to=None,
             scheduled=None,
+            failing_since=None,
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:

@@ -14,7 +14,7 @@ from storage.records import FeedHealth, FeedState, Polling, Push, StoredFeed
 SLOW_AFTER: Final = timedelta(seconds=3)
 """Of an answer: as long as a visit keeps its slot (`hub.ingest.visit_slots`)."""
 
-_REASONS: Final = {
+STOP_REASONS: Final = {
     FeedState.GONE: "it answered 410 Gone, again",
     FeedState.DEAD: "it answered nothing but 404 for days",
 }
@@ -58,6 +58,6 @@ def _reason(feed: StoredFeed) -> str:
         case FeedHealth.SLOW:
             return f"its server took {SLOW_AFTER.total_seconds():g} s or longer"
         case FeedHealth.GONE:
-            return _REASONS[feed.state]
+            return STOP_REASONS[feed.state]
         case _:
             return ""
