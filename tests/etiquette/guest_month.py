@@ -33,8 +33,8 @@ from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscriptio
 from storage.sqlite import open_database
 from tests.etiquette.guest_sites import DAY, END, SITES, START, Site
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import InlineParser
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.open_hub import InlineParser
 
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0

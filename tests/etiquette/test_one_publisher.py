@@ -28,7 +28,7 @@ from tests.simulation.disk import Disk
 from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import PlayedClock, PlayedTime
-from tests.support.open_hub import InlineParser
+from tests.support.fake_fetcher import InlineParser
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
 
 PUBLISHER = "https://publisher.example"

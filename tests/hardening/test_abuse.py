@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from hub.http import Answer, Request
+from hub.http import Request
 from hub.runtime.clock import SystemClock
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.open_hub_requests import (
@@ -31,12 +31,12 @@ from protocols.websub.websub_parameters import UnsubscribeRequest
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState
 from tests.support.admin import TOKEN
 from tests.support.application_client import client_of
+from tests.support.fake_network import Scripted, agree, answered
 from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.open_hub import (
     CALLBACK,
     TOPIC,
     OpenHubScene,
-    ScriptedCallbacks,
     a_subscription_request,
     open_hub_scene,
 )
@@ -71,13 +71,12 @@ async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(verifier_module, "ROUND_SECONDS", 0.01)
     asked_at: list[float] = []
-    send = hub.callbacks.send
 
-    async def noted(request: Request) -> Answer:
+    def noted(request: Request) -> Scripted:
         asked_at.append(hub.clock.monotonic())
-        return await send(request)
+        return agree(request)
 
-    monkeypatch.setattr(ScriptedCallbacks, "send", staticmethod(noted))
+    hub.callbacks.answer_with(noted)
     await asyncio.gather(*(asks(hub, at_victim(number)) for number in range(500)))
     async with verifying(hub):
         for seconds in range(1, 11):
@@ -163,7 +162,7 @@ async def test_nobody_can_end_the_subscription_of_another(hub: OpenHubScene) -> 
     await hub.add_feed()
     await hub.subscribe()
     for status, body in ((404, b""), (200, b""), (200, b"another challenge")):
-        hub.callbacks.answer, hub.callbacks.body = status, body
+        hub.callbacks.answer_with(answered(status, body))
         token = await hub.request(UnsubscribeRequest(topic=TOPIC, callback=CALLBACK))
         assert (await hub.settle(token)).state is VerificationState.FAILED
     kept = await hub.storage.subscriptions.find(ANONYMOUS, TOPIC, CALLBACK)

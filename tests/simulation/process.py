@@ -26,7 +26,7 @@ from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import START
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.world import World
-from tests.support.open_hub import InlineParser
+from tests.support.fake_fetcher import InlineParser
 
 _DAY = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 _KEPT = Retention(soft_age=1e7, soft_count=10**6, hard_age=1e7, hard_count=10**6)

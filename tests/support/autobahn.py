@@ -186,12 +186,14 @@ def _closing() -> Iterator[tuple[str, Case]]:
     close, ping = frame(CLOSE, NORMAL.to_bytes(2)), frame(PING, b"late")
     first, second = fragments(*halves("late"))
     hello = frame(TEXT, echo("late"))
-    same = {"code": NORMAL}
-    yield "7.1.1", Case("a text, then a close", (hello, close), **same)
-    yield "7.1.2", Case("two closes have one answer", (close, close), **same)
-    yield "7.1.3", Case("no ping counts after a close", (close, ping), **same)
-    yield "7.1.4", Case("no text counts after a close", (close, hello), **same)
-    yield "7.1.5", Case("a close in a text ends it", (first, close, second), **same)
+    yield "7.1.1", Case("a text, then a close", (hello, close), code=NORMAL)
+    yield "7.1.2", Case("two closes have one answer", (close, close), code=NORMAL)
+    yield "7.1.3", Case("no ping counts after a close", (close, ping), code=NORMAL)
+    yield "7.1.4", Case("no text counts after a close", (close, hello), code=NORMAL)
+    yield (
+        "7.1.5",
+        Case("a close in a text ends it", (first, close, second), code=NORMAL),
+    )
     large = frame(TEXT, echo("large", 256 * 1024))
     yield (
         "7.1.6",
@@ -417,7 +419,7 @@ def _limits() -> Iterator[tuple[str, Case]]:
             yield f"9.{group}.{number}", Case(f"{size} KiB", begun, (), TOO_LARGE)
     for group, opcode in ((3, TEXT), (4, BINARY)):
         for number, size in enumerate((64 * 4**power for power in range(9)), 1):
-            frames = (_claimed(opcode, size),)
+            frames: tuple[bytes, ...] = (_claimed(opcode, size),)
             if size <= LARGEST:
                 start = frame(opcode, bytes(size), is_final=False)
                 more = frame(CONTINUATION, bytes(size), is_final=False)

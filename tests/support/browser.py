@@ -162,7 +162,8 @@ class Browser:
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         await self._connection.send(json.dumps(request))
         async with asyncio.timeout(ANSWER_SECONDS):
-            return await answer
+            answered: Message = await answer
+            return answered
 
     async def _connect(self, process: Process) -> ClientConnection:
         """By the address the browser leaves in its directory."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -262,7 +262,8 @@ def _with_surroundings(draw: st.DrawFn, feed: ChangingFeed) -> ChangingFeed:
             "encoding": _encodings,
         },
     )
-    return replace(feed, **draw(changes))
+    changed: dict[str, Any] = draw(changes)
+    return replace(feed, **changed)
 
 
 def _broken(draw: st.DrawFn, feed: ChangingFeed) -> ChangingFeed:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -95,7 +95,7 @@ class DeliveryScene:
         path: str,
         *,
         receiver: Receiver | None = None,
-        **fields: object,
+        **fields: Any,
     ) -> Subscription:
         """A subscription whose callback is that path of the receiver, or another."""
         feed = await self.storage.feeds.get(feed_id)
@@ -105,7 +105,7 @@ class DeliveryScene:
             topic=feed.url,
             feed_id=feed_id,
             callback=(receiver or self.receiver).url(path),
-            **fields,  # type: ignore[arg-type]  # any field of a new subscription
+            **fields,
         )
         return await self.storage.subscriptions.add(new, self.clock.now())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -52,7 +53,7 @@ def atom(*entries: str, head: str = "", root: str = "") -> bytes:
     ).encode()
 
 
-def an_entry(key: str, *, link: str = "", text: str = "", **more: object) -> Entry:
+def an_entry(key: str, *, link: str = "", text: str = "", **more: Any) -> Entry:
     """``more`` replaces any member."""
     entry = Entry(
         key=key,
@@ -61,7 +62,7 @@ def an_entry(key: str, *, link: str = "", text: str = "", **more: object) -> Ent
         links=(Link(href=link or f"https://example.org/{key}"),),
         content=Text(value=text or f"<p>Content of {key}</p>"),
     )
-    return replace(entry, **more)  # type: ignore[arg-type]
+    return replace(entry, **more)
 
 
 def a_document(

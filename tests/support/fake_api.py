@@ -73,7 +73,7 @@ def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
             thread.join()
 
 
-def feed_document(**changes: object) -> dict[str, Any]:
+def feed_document(**changes: Any) -> dict[str, Any]:
     feed: dict[str, Any] = {
         "id": 7,
         "url": "https://example.org/feed.xml",
@@ -125,7 +125,7 @@ def feed_document(**changes: object) -> dict[str, Any]:
     return {**feed, **changes}
 
 
-def subscription_document(**changes: object) -> dict[str, Any]:
+def subscription_document(**changes: Any) -> dict[str, Any]:
     subscription: dict[str, Any] = {
         "id": 4,
         "callback": "https://you.example/hook",

@@ -48,7 +48,7 @@ class FakeNetwork:
         self, *scripts: Script, exempts: Callable[[str], bool] = is_named_exempt
     ) -> None:
         """``exempts``: which hosts are not paced."""
-        self.scripts = list(scripts) or [200]
+        self._scripts = list(scripts) or [200]
         self.at: dict[str, Script] = {}
         self.requests: list[Request] = []
         self.gate = asyncio.Event()
@@ -72,7 +72,11 @@ class FakeNetwork:
         return replace(scripted, url=request.url)
 
     def _next(self) -> Script:
-        return self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        return self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+
+    def answer_with(self, *scripts: Script) -> None:
+        """From now on, as the constructor has it."""
+        self._scripts = list(scripts)
 
     def of(self, method: str) -> list[Request]:
         return [each for each in self.requests if each.method == method]
@@ -87,6 +91,14 @@ class FakeNetwork:
         return [_last(urlsplit(url).query) for url in self.urls]
 
     @property
+    def modes(self) -> list[str]:
+        """What callbacks, or hubs, were asked to do."""
+        return [
+            (query or form)["hub.mode"]
+            for query, form in zip(self.queries, self.forms, strict=True)
+        ]
+
+    @property
     def forms(self) -> list[dict[str, str]]:
         """What was posted, if it was forms."""
         return [_last((each.body or b"").decode()) for each in self.requests]
@@ -99,7 +111,7 @@ def _last(pairs: str) -> dict[str, str]:
 def agree(request: Request) -> Scripted:
     """Callbacks want what they are asked about and take what they are told; there is
     nothing to be read anywhere."""
-    asked = _last(urlsplit(request.url).query)
-    if "hub.challenge" in asked:
-        return answered(body=asked["hub.challenge"].encode())
-    return 404 if request.method == "GET" else 200
+    query = _last(urlsplit(request.url).query)
+    if request.method == "GET" and "hub.mode" not in query:
+        return 404
+    return answered(body=query.get("hub.challenge", "").encode())

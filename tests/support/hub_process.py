@@ -212,7 +212,7 @@ class HubApi:
         async with self.session.request(method, url, **options) as answer:
             return HubAnswer(answer.status, answer.headers, await answer.read())
 
-    async def request(self, method: str, path: str, **values: object) -> Any:
+    async def request(self, method: str, path: str, **values: Any) -> Any:
         """As the operator; ``values`` are the body."""
         url = f"{self._url}{path}"
         async with self.session.request(
@@ -235,7 +235,7 @@ class HubApi:
         made = await self.request("POST", "/api/tokens", account=account, scopes=scopes)
         return str(made["token"])
 
-    async def add_feed(self, url: str, **more: object) -> int:
+    async def add_feed(self, url: str, **more: Any) -> int:
         return int((await self.request("POST", "/api/feeds", url=url, **more))["id"])
 
     async def find_feed(self, url: str) -> int:
@@ -253,7 +253,7 @@ class HubApi:
     async def fetch(self, feed_id: int) -> None:
         await self.request("POST", f"/api/feeds/{feed_id}/fetch")
 
-    async def subscribe(self, **subscription: object) -> int:
+    async def subscribe(self, **subscription: Any) -> int:
         made = await self.request("POST", "/api/subscriptions", **subscription)
         return int(made["id"])
 

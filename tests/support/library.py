@@ -11,6 +11,7 @@ from hub.search.index_follower import SearchIndex
 from hub.services.token_authentication import CreateToken
 from protocols.model import Author, Entry, Feed, FeedFormat, Status
 from storage.records import (
+    AccountId,
     Credentials,
     DocumentWrite,
     FeedChange,
@@ -47,7 +48,7 @@ class Library:
     """``token`` is the account's, and may retrieve."""
 
     hub: Hub
-    account: int
+    account: AccountId
     token: str
     feeds: dict[str, FeedId] = field(default_factory=dict)
 

@@ -194,14 +194,15 @@ class LiveScene:
         self.log = LiveLog(*records)
         self.writer = RecordingWriter()
         self.channels = Channels()
+        log = cast("LogStore", self.log)
         rendering = MessageRendering(
-            Notifications(self.log, "http://hub.example/hub"), "e", ManualClock()
+            Notifications(log, "http://hub.example/hub"), "e", ManualClock()
         )
         last = records[-1].position if records else Position(0)
         self.metrics = Metrics()
         self.written = self.metrics.live_messages
-        self.reader = LogReader(self.log, self.channels, rendering, last, self.metrics)
-        pages = LogPages(cast("LogStore", self.log), self.metrics, ManualClock())
+        self.reader = LogReader(log, self.channels, rendering, last, self.metrics)
+        pages = LogPages(log, self.metrics, ManualClock())
         self.replays = Replays(
             pages, self.reader, self.channels, rendering, self.metrics, patience
         )

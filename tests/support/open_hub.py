@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
 
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.http import Answer, Purpose, Request
-from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.publishing.local_topics import LocalTopics
 from hub.services.open_hub_requests import WebSubService
@@ -26,9 +23,11 @@ from protocols.websub.websub_parameters import SubscribeRequest, UnsubscribeRequ
 from storage.contract import Storage
 from storage.records import NewFeed, StoredFeed, Verification
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher, InlineParser
+from tests.support.fake_network import FakeNetwork, agree
 from tests.support.fetch_targets import an_answer
 from tests.support.new_database import open_new
-from tests.support.polled import InlineParser, a_limiter
+from tests.support.polled import a_limiter
 from tests.support.services import FakePoller
 
 HUB_URL = "https://hub.example/hub"
@@ -36,70 +35,6 @@ TOPIC = "https://feeds.example/topic"
 CALLBACK = "https://reader.example/callback"
 CHALLENGE = "the-challenge"
 NAMES_HUB = f'<{HUB_URL}>; rel="hub"'
-
-
-@dataclass
-class ScriptedCallbacks:
-    """Confirms every question, unless told otherwise. ``.exempt`` is not paced.
-
-    ``answer``: a status, or what is raised.
-    """
-
-    answer: int | Exception = 200
-    body: bytes = CHALLENGE.encode()
-    complete: bool = True
-    hangs_at: str = ""  # in whose URL that is gets no answer
-    requests: list[Request] = field(default_factory=list)
-    meanwhile: Callable[[], Awaitable[object]] | None = None  # once, before it answers
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None:
-            await meanwhile()
-        if self.hangs_at and self.hangs_at in request.url:
-            await asyncio.Event().wait()
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return Answer(
-            url=request.url,
-            status=self.answer,
-            headers={},
-            body=self.body,
-            complete=self.complete,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return host.endswith(".exempt")
-
-    @property
-    def queries(self) -> list[dict[str, str]]:
-        return [
-            {name: values[-1] for name, values in parse_qs(query).items()}
-            for query in (urlsplit(each.url).query for each in self.requests)
-        ]
-
-    @property
-    def modes(self) -> list[str]:
-        return [query["hub.mode"] for query in self.queries]
-
-
-@dataclass
-class ScriptedTopics:
-    """Answers every fetch of a topic alike."""
-
-    answer: Fetched = field(default_factory=lambda: named_by(NAMES_HUB))
-    requests: list[FetchRequest] = field(default_factory=list)
-    hook: Callable[[], None] = lambda: None
-    meanwhile: Callable[[], Awaitable[object]] | None = None  # before it answers
-
-    async def fetch(self, request: FetchRequest) -> Fetched:
-        self.requests.append(request)
-        self.hook()
-        if self.meanwhile is not None:
-            await self.meanwhile()
-        return self.answer
 
 
 def named_by(link: str, body: bytes = b"plain text") -> Fetched:
@@ -123,8 +58,8 @@ class OpenHubScene:
     storage: Storage
     clock: ManualClock
     poller: FakePoller
-    callbacks: ScriptedCallbacks
-    fetches: ScriptedTopics
+    callbacks: FakeNetwork
+    fetches: FakeFetcher
     topics: TopicAdmission
     questions: CallbackChallenges
     intents: IntentVerification
@@ -133,8 +68,8 @@ class OpenHubScene:
     service: WebSubService
     accounts: FakeAccounts
 
-    async def add_feed(self, url: str = TOPIC, **more: object) -> StoredFeed:
-        new = NewFeed(url=url, **more)  # type: ignore[arg-type]
+    async def add_feed(self, url: str = TOPIC, **more: Any) -> StoredFeed:
+        new = NewFeed(url=url, **more)
         feed, _ = await self.storage.feeds.add(new, self.clock.now())
         return await self.poller.fetch_now(feed.id)
 
@@ -142,7 +77,7 @@ class OpenHubScene:
         """Hand a request in; its diagnostics token."""
         return (await self.service.request(request)).rpartition("/")[2]
 
-    async def subscribe(self, **changes: object) -> Verification:
+    async def subscribe(self, **changes: Any) -> Verification:
         """Ask to subscribe, let it be verified, and see what became of it."""
         token = await self.request(a_subscription_request(**changes))
         return await self.settle(token)
@@ -161,9 +96,9 @@ class OpenHubScene:
         return found
 
 
-def a_subscription_request(**changes: object) -> SubscribeRequest:
+def a_subscription_request(**changes: Any) -> SubscribeRequest:
     values = {"topic": TOPIC, "callback": CALLBACK, "lease_seconds": 300, **changes}
-    return SubscribeRequest(**values)  # type: ignore[arg-type]
+    return SubscribeRequest(**values)
 
 
 @asynccontextmanager
@@ -172,7 +107,8 @@ async def open_hub_scene(
 ) -> AsyncIterator[OpenHubScene]:
     storage = await open_new(directory / "hub.db")
     try:
-        clock, callbacks, fetches = ManualClock(), ScriptedCallbacks(), ScriptedTopics()
+        clock, callbacks = ManualClock(), FakeNetwork(agree)
+        fetches = FakeFetcher(clock, lambda request: named_by(NAMES_HUB))
         poller = FakePoller(storage, clock)
         topics = TopicAdmission(
             storage,

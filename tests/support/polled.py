@@ -1,24 +1,16 @@
-"""What the poller works with, in memory: storage, a network, a fetcher and a parser."""
+"""What the poller works with, in memory: storage, and the pace of hosts."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
+from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched
-from hub.ingest.fetcher import FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
-from protocols.feeds import ParseContext
-from protocols.feeds.lenient import parse_leniently
-from protocols.model import ParsedFeed
-from protocols.protocol_errors import EmptyDocument
 from protocols.urls import resource_url
 from storage.errors import StorageError
 from storage.records import (
@@ -32,9 +24,7 @@ from storage.records import (
     Posting,
     StoredFeed,
 )
-from tests.support.clock import ManualClock
-from tests.support.documents import a_document, entries_named
-from tests.support.fetch_targets import a_feed, a_target, an_answer
+from tests.support.fetch_targets import a_feed, a_target
 from tests.support.memory.feeds import the_latest
 
 
@@ -71,11 +61,11 @@ class PolledStorage:
     def feed(self, number: int) -> StoredFeed:
         return self.known[FeedId(number)].feed
 
-    def change(self, number: int, **changes: object) -> None:
+    def change(self, number: int, **changes: Any) -> None:
         target = self.known[FeedId(number)]
         self.known[FeedId(number)] = replace(
             target,
-            feed=replace(target.feed, **changes),  # type: ignore[arg-type]
+            feed=replace(target.feed, **changes),
         )
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
@@ -163,64 +153,6 @@ class PolledStorage:
 def a_limiter(clock: Clock) -> HostLimiter:
     """Hosts of ``.exempt`` are asked without waiting."""
     return HostLimiter(clock, lambda host: host.endswith(".exempt"))
-
-
-@dataclass
-class ScriptedFetcher:
-    """Answers a 304 to validators and a small document otherwise, unless told else.
-
-    While ``gate`` is closed all requests hang. Counts what runs at once.
-    """
-
-    clock: ManualClock
-    answers: Callable[[FetchRequest], Fetched | None] = lambda request: None
-    lands: dict[str, str] = field(default_factory=dict)  # URLs that are redirected
-    requests: list[FetchRequest] = field(default_factory=list)
-    started: list[tuple[str, float]] = field(default_factory=list)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    running: Counter[str] = field(default_factory=Counter)
-    most_at_once: int = 0
-    most_of_a_host: int = 0
-
-    def __post_init__(self) -> None:
-        self.gate.set()
-
-    @property
-    def urls(self) -> list[str]:
-        return [request.url for request in self.requests]
-
-    async def fetch(self, request: FetchRequest) -> Fetched:
-        host = urlsplit(request.url).hostname or ""
-        self.requests.append(request)
-        self.started.append((host, self.clock.monotonic()))
-        self.running[host] += 1
-        self.most_at_once = max(self.most_at_once, self.running.total())
-        self.most_of_a_host = max(self.most_of_a_host, self.running[host])
-        try:
-            await self.gate.wait()
-            await asyncio.sleep(0)
-        finally:
-            self.running[host] -= 1
-        answer = self.answers(request) or an_answer(
-            304 if request.validators else 200, b"a", etag='"1"'
-        )
-        now = self.clock.now()
-        url = self.lands.get(request.url, request.url)
-        return replace(answer, at=now, started=now, url=url)
-
-
-class InlineParser:
-    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return parse_leniently(body, context)
-
-
-class LineParser:
-    """Reads a body's words as keys of entries; an empty body is no document."""
-
-    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        if not body:
-            raise EmptyDocument
-        return a_document(*entries_named(*body.decode().split()))
 
 
 def feeds_of_hosts(count: int, suffix: str = "example") -> list[StoredFeed]:

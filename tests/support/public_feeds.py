@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from protocols.model import Deletion, Entry, Feed, Status
 from storage.contract import Storage
@@ -23,9 +24,9 @@ class PublicFeeds:
     storage: Storage
 
     async def add(
-        self, name: str = "a", *, head: Feed | None = None, **more: object
+        self, name: str = "a", *, head: Feed | None = None, **more: Any
     ) -> StoredFeed:
-        new = NewFeed(url=f"https://{name}.example/feed", **more)  # type: ignore[arg-type]
+        new = NewFeed(url=f"https://{name}.example/feed", **more)
         feed, _ = await self.storage.feeds.add(new, START)
         await self._commit(feed, head=head or Feed(title=f"Feed {name}"))
         return feed
@@ -68,7 +69,7 @@ class PublicFeeds:
         )
 
     async def _commit(
-        self, feed: StoredFeed, when: datetime = START, **more: object
+        self, feed: StoredFeed, when: datetime = START, **more: Any
     ) -> None:
         done = await self.storage.log.commit(
             FetchCommit(
@@ -76,7 +77,7 @@ class PublicFeeds:
                 at=when,
                 next_fetch=when,
                 polling=Polling(code=200, last_fetch=when, last_parse=when),
-                **{"title": feed.title or None, **more},  # type: ignore[arg-type]
+                **{"title": feed.title or None, **more},
             )
         )
         assert done is not None

@@ -35,9 +35,9 @@ from storage.records import (
 )
 from tests.support.admin import TOKEN
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import InlineParser
 from tests.support.fake_network import FakeNetwork, agree, answered
 from tests.support.new_database import open_new
-from tests.support.polled import InlineParser
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 PUBLIC_URL = "http://hub.example"

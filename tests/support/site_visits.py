@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import format_datetime
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -48,9 +49,9 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import InlineParser
 from tests.support.fetch_targets import an_answer
 from tests.support.memory.storage import MemoryStorage
-from tests.support.open_hub import InlineParser
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
 from tests.support.polled import a_limiter
 
@@ -107,7 +108,7 @@ class Reading:
             fetch=self._answer,
             wait=self._wait,
             documents=SiteDocuments(
-                storage=self.storage, hub_url="https://hub.example/hub"
+                storage=cast("Storage", self.storage), hub_url="https://hub.example/hub"
             ),
             parser=InlineParser(),
             bounds=self.bounds,

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
@@ -25,7 +26,7 @@ class Stage:
         return await self.api.add_feed(self.publisher.url(feed)), feed
 
     async def subscribe(
-        self, name: str, feed: PublishedFeed, *, format: str = "json", **more: object
+        self, name: str, feed: PublishedFeed, *, format: str = "json", **more: Any
     ) -> Subscriber:
         subscriber = self.subscribers.add(
             name, feed=feed.number, topic=self.publisher.url(feed), format=format

@@ -6,6 +6,7 @@ import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 from protocols.model import Deletion, Status
 from storage.contract import Storage
@@ -50,13 +51,13 @@ class Scene:
 
     storage: Storage
 
-    async def add_feed(self, name: str = "a", **more: object) -> StoredFeed:
+    async def add_feed(self, name: str = "a", **more: Any) -> StoredFeed:
         new = NewFeed(url=f"https://{name}.example/feed", **more)
         feed, _is_new = await self.storage.feeds.add(new, START)
         return feed
 
     async def subscribe(
-        self, feed: StoredFeed, name: str = "s", **more: object
+        self, feed: StoredFeed, name: str = "s", **more: Any
     ) -> Subscription:
         terms = {
             "account": ANONYMOUS,
@@ -103,7 +104,7 @@ class Scene:
             ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
         )
 
-    async def flush(self, *, when: datetime = START, **parts: object) -> Flushed:
+    async def flush(self, *, when: datetime = START, **parts: Any) -> Flushed:
         return await self.storage.deliveries.flush(DeliveryFlush(at=when, **parts))
 
     async def deliver(self, when: datetime = START) -> list[Position]:
@@ -170,14 +171,14 @@ def noise(size: int) -> str:
     return base64.b64encode(Random(size).randbytes(size)).decode()
 
 
-def written(*keys: str, is_deletion: bool = False, **more: object) -> dict[str, object]:
+def written(*keys: str, is_deletion: bool = False, **more: Any) -> dict[str, Any]:
     """For `fetch`: entries of these keys, or that they are deleted."""
     if is_deletion:
         return {"deletions": tuple(Deletion(key=key, id=key) for key in keys)}
     return {"entries": tuple(an_entry(key, title=key, **more) for key in keys)}
 
 
-def fetch(feed: StoredFeed, *, when: datetime = START, **more: object) -> FetchCommit:
+def fetch(feed: StoredFeed, *, when: datetime = START, **more: Any) -> FetchCommit:
     changes = {"next_fetch": when + MINUTE, "polling": Polling(code=200)}
     return FetchCommit(feed_id=feed.id, at=when, **{**changes, **more})
 

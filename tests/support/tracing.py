@@ -8,7 +8,7 @@ them, which is not traced, nor is what does one thing a hundred thousand times
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib import import_module
 
 import pytest
@@ -32,7 +32,7 @@ def pytest_load_initial_conftests() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtestloop() -> Iterator[None]:
+def pytest_runtestloop() -> Generator[None, object, object]:
     _coverage.start()
     try:
         return (yield)
@@ -42,7 +42,7 @@ def pytest_runtestloop() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     if item.get_closest_marker("bulk") is None:
         return (yield)
     _coverage.stop()

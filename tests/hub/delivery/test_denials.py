@@ -16,7 +16,7 @@ from storage.contract import Storage
 from storage.errors import StorageError, StorageFull
 from storage.records import Subscription, SubscriptionId, SubscriptionState
 from tests.support.clock import ManualClock
-from tests.support.open_hub import ScriptedCallbacks
+from tests.support.fake_network import FakeNetwork
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
 
@@ -54,7 +54,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.store = EndingSubscriptions()
-        self.callbacks = ScriptedCallbacks()
+        self.callbacks = FakeNetwork()
         storage = type("OnlySubscriptions", (), {"subscriptions": self.store})()
         self.waits: list[float] = []
         self.limiter = HostLimiter(
@@ -119,7 +119,7 @@ async def test_it_is_tried_three_times_and_then_left(
     answer: int | NetworkError,
 ) -> None:
     scene = Scene()
-    scene.callbacks.answer = answer
+    scene.callbacks.answer_with(answer)
     scene.store.end(1)
     counts = [await scene.after(seconds) for seconds in (0, 9, 1, 59)]
     assert counts == [1, 1, 2, 2]
@@ -131,7 +131,7 @@ async def test_it_is_tried_three_times_and_then_left(
 @pytest.mark.parametrize("status", [204, 302, 404, 410])
 async def test_any_answer_of_a_working_callback_is_enough(status: int) -> None:
     scene = Scene()
-    scene.callbacks.answer = status
+    scene.callbacks.answer_with(status)
     scene.store.end(1)
     assert await scene.after(0) == 1
     assert scene.store.to_tell == {}
@@ -160,7 +160,7 @@ async def test_a_host_with_very_many_does_not_hide_the_others() -> None:
     for number in range(denials.PAGE + 10):
         scene.store.end(number)
     scene.store.end(9_999, host="b.example")
-    scene.callbacks.answer = 500
+    scene.callbacks.answer_with(500)
     for _ in range(5):
         await scene.after(0.1)
     assert any("b.example" in each.url for each in scene.callbacks.requests)

@@ -33,8 +33,8 @@ from storage.records import (
 )
 from storage.sqlite.operations import SqliteStorage
 from tests.support.clock import ManualClock
+from tests.support.fake_network import FakeNetwork
 from tests.support.new_database import open_new
-from tests.support.open_hub import ScriptedCallbacks
 from tests.support.waiting import eventually
 
 DAY = timedelta(days=1)
@@ -44,7 +44,7 @@ DAY = timedelta(days=1)
 class Scene:
     storage: SqliteStorage
     clock: ManualClock
-    callback: ScriptedCallbacks
+    callback: FakeNetwork
     digests: Digests
     subscription: Subscription
 
@@ -74,7 +74,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    clock, callback = ManualClock(), ScriptedCallbacks()
+    clock, callback = ManualClock(), FakeNetwork()
     storage = await open_new(tmp_path / "hub.db")
     try:
         new_feed = NewFeed(url="https://a.example/feed")
@@ -149,7 +149,7 @@ async def test_the_next_is_a_day_later(scene: Scene) -> None:
 async def test_one_that_fails_is_sent_again_an_hour_later(
     scene: Scene, answer: int | Exception
 ) -> None:
-    scene.callback.answer = answer
+    scene.callback.answer_with(answer)
     await scene.digests.send_due()
     assert await scene.digests.send_due() == 0
     scene.clock.advance(3_600)
@@ -203,7 +203,7 @@ async def test_a_database_that_fails_for_one_keeps_it_due_and_sends_the_others(
 async def test_a_fault_while_one_is_made_is_logged_and_it_is_sent_an_hour_later(
     scene: Scene,
 ) -> None:
-    scene.callback.answer = ValueError("odd")
+    scene.callback.answer_with(ValueError("odd"))
 
     with capture_logs() as lines:
         assert await scene.digests.send_due() == 1
@@ -211,7 +211,7 @@ async def test_a_fault_while_one_is_made_is_logged_and_it_is_sent_an_hour_later(
         ("digest_failed", True)
     ]
 
-    scene.callback.answer = 200
+    scene.callback.answer_with(200)
     assert await scene.digests.send_due() == 0
     scene.clock.advance(3_600)
     assert await scene.digests.send_due() == 1

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
@@ -12,51 +10,22 @@ from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.notification_counter import GIVEN
 from hub.delivery.notifications import NotificationBody
 from hub.delivery.webhook import Poster, Sender, SlowRequests
-from hub.http import Answer, Purpose, Request
+from hub.http import Purpose
 from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
 from protocols.websub.signatures import verify
 from protocols.websub.websub_parameters import ENDLESS_LEASE
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position
 from tests.support.clock import ManualClock
+from tests.support.fake_network import FakeNetwork, answered
 from tests.support.subscriptions import a_subscription
 
 ORIGIN = "https://callback.example"
 DOCUMENT = NotificationBody("application/json", b'{"a":1}')
 
 
-@dataclass
-class OneCallback:
-    """A network with one callback: its answer, and what it was sent."""
-
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    failure: Exception | None = None
-    is_held: bool = False
-    requests: list[Request] = field(default_factory=list)
-    goes_on: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        if self.is_held:
-            await self.goes_on.wait()
-        if self.failure is not None:
-            raise self.failure
-        return Answer(
-            url=request.url,
-            status=self.status,
-            headers=self.headers,
-            body=b"",
-            complete=True,
-            milliseconds=7,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return False
-
-
 class Scene:
-    def __init__(self, callback: OneCallback) -> None:
+    def __init__(self, callback: FakeNetwork) -> None:
         self.callback = callback
         self.clock = ManualClock()
         self.slow_requests = SlowRequests(callback, self.clock, slow_limit=8)
@@ -97,7 +66,7 @@ class Scene:
 
 
 async def test_a_request_says_what_it_is_and_where_from() -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     reply = await Scene(callback).post(secret="s3cret")
     assert reply == CallbackResponse(status=200, milliseconds=7)
     (request,) = callback.requests
@@ -114,8 +83,8 @@ async def test_a_request_says_what_it_is_and_where_from() -> None:
 
 
 async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
-    scene = Scene(OneCallback(failure=IndexError("nobody thought of that")))
-    before = Scene(OneCallback()).places()
+    scene = Scene(FakeNetwork(IndexError("nobody thought of that")))
+    before = Scene(FakeNetwork()).places()
     with capture_logs() as lines:
         reply = await scene.post()
     assert (reply.status, reply.error) == (0, "a fault of the hub itself")
@@ -124,7 +93,7 @@ async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
 
 
 async def test_a_large_document_is_signed_like_any_other() -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     large = NotificationBody("application/json", b"[%b]" % (b" " * 300_000))
     await Scene(callback).post(document=large, secret="s3cret")
     (request,) = callback.requests
@@ -132,7 +101,7 @@ async def test_a_large_document_is_signed_like_any_other() -> None:
 
 
 async def test_a_retry_says_so_and_what_was_missed() -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     await Scene(callback).post(failures=2, missed=(3, 9))
     headers = callback.requests[0].headers
     assert headers["X-Superfeedr-Retried"] == "2"
@@ -152,14 +121,14 @@ async def test_a_retry_says_so_and_what_was_missed() -> None:
 async def test_retry_after_is_read_where_it_means_something(
     status: int, header: str, retry_after: float | None
 ) -> None:
-    callback = OneCallback(status=status, headers={"Retry-After": header})
+    callback = FakeNetwork(answered(status, headers={"Retry-After": header}))
     reply = await Scene(callback).post()
     assert reply.retry_after == retry_after
     assert reply.error == f"answered {status}"
 
 
 async def test_no_answer_is_status_0_with_the_reason() -> None:
-    callback = OneCallback(failure=TimedOut("nothing within 20 s " * 50))
+    callback = FakeNetwork(TimedOut("nothing within 20 s " * 50))
     reply = await Scene(callback).post()
     assert reply.status == 0
     assert reply.error.startswith("nothing within 20 s")
@@ -167,39 +136,40 @@ async def test_no_answer_is_status_0_with_the_reason() -> None:
 
 
 async def test_a_2xx_that_breaks_off_is_a_2xx() -> None:
-    callback = OneCallback(failure=BadAnswer("broken off", status=200))
+    callback = FakeNetwork(BadAnswer("broken off", status=200))
     assert (await Scene(callback).post()).status == 200
 
 
 @pytest.mark.parametrize("status", [200, 301, 404, 410, 500])
 async def test_the_place_at_the_origin_is_given_back(status: int) -> None:
-    scene = Scene(OneCallback(status=status))
+    scene = Scene(FakeNetwork(status))
     await scene.post()
     assert scene.places() == 8
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 async def test_some_answers_speak_of_the_whole_origin(status: int) -> None:
-    scene = Scene(OneCallback(status=status))
+    scene = Scene(FakeNetwork(status))
     await scene.post()
     assert scene.places() == 4
 
 
 async def test_a_hanging_request_leaves_its_origin_after_a_second() -> None:
-    callback = OneCallback(is_held=True, status=503)
+    callback = FakeNetwork(503)
+    callback.gate.clear()
     scene = Scene(callback)
     posting = asyncio.create_task(scene.post())
     await asyncio.sleep(0)
     scene.clock.advance(1.0)
     scene.slow_requests.sweep()
     assert scene.aside == 1
-    callback.goes_on.set()
+    callback.gate.set()
     assert (await posting).status == 503
     assert scene.places() == 4  # halved once, for the second it took
 
 
 async def test_requests_of_an_account_are_counted_down() -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     scene = Scene(callback)
     for account in (OPERATOR, AccountId(3), OPERATOR):
         await scene.post(account=account)
@@ -208,7 +178,7 @@ async def test_requests_of_an_account_are_counted_down() -> None:
 
 
 async def test_the_open_hub_counts_nothing() -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     await Scene(callback).post(account=ANONYMOUS)
     assert "X-Superfeedr-Credits" not in callback.requests[0].headers
 
@@ -219,7 +189,7 @@ async def test_the_open_hub_counts_nothing() -> None:
 async def test_an_account_is_told_when_its_subscription_ends(
     lease_end: timedelta | None, seconds: int
 ) -> None:
-    callback = OneCallback()
+    callback = FakeNetwork()
     scene = Scene(callback)
     now = scene.clock.now()
     end = None if lease_end is None else now + lease_end

@@ -15,7 +15,7 @@ from hub.http import Purpose
 from hub.http.network_errors import NetworkError, Unreachable
 from protocols.websub.signatures import sign
 from tests.support.clock import ManualClock
-from tests.support.open_hub import ScriptedCallbacks
+from tests.support.fake_network import FakeNetwork
 from tests.support.subscriptions import a_subscription
 from tests.support.waiting import eventually
 
@@ -24,12 +24,12 @@ LARGE = NotificationBody("application/atom+xml", b"x" * 300_000)
 
 
 @pytest.fixture
-def callbacks() -> ScriptedCallbacks:
-    return ScriptedCallbacks(204)
+def callbacks() -> FakeNetwork:
+    return FakeNetwork(204)
 
 
 @pytest.fixture
-def redeliveries(callbacks: ScriptedCallbacks) -> Redeliveries:
+def redeliveries(callbacks: FakeNetwork) -> Redeliveries:
     return Redeliveries(
         callbacks, ManualClock(), "http://hub.example/hub", NotificationCounter()
     )
@@ -37,7 +37,7 @@ def redeliveries(callbacks: ScriptedCallbacks) -> Redeliveries:
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
 async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_own(
-    callbacks: ScriptedCallbacks, redeliveries: Redeliveries, document: NotificationBody
+    callbacks: FakeNetwork, redeliveries: Redeliveries, document: NotificationBody
 ) -> None:
     subscription = a_subscription(secret="s3cret", algorithm="sha1")
 
@@ -73,28 +73,28 @@ async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_ow
     ],
 )
 async def test_whoever_waits_is_told_why_a_callback_did_not_take_it(
-    callbacks: ScriptedCallbacks,
+    callbacks: FakeNetwork,
     redeliveries: Redeliveries,
     answer: int | NetworkError,
     reason: str,
 ) -> None:
-    callbacks.answer = answer
+    callbacks.answer_with(answer)
 
     assert await redeliveries.send(a_subscription(), DOCUMENT) == reason
 
 
 async def test_what_nobody_waits_for_is_sent_in_the_background(
-    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
+    callbacks: FakeNetwork, redeliveries: Redeliveries
 ) -> None:
     for _ in range(20):
         assert redeliveries.send_later(a_subscription(), DOCUMENT)
     running = asyncio.create_task(redeliveries.run())
     await eventually(lambda: len(callbacks.requests) == 20)
 
-    callbacks.answer = 500
+    callbacks.answer_with(500)
     assert redeliveries.send_later(a_subscription(), DOCUMENT)
     await eventually(lambda: len(callbacks.requests) == 21)
-    callbacks.answer = 204
+    callbacks.answer_with(204)
     assert redeliveries.send_later(a_subscription(), DOCUMENT)
     await eventually(lambda: len(callbacks.requests) == 22)
     running.cancel()
@@ -102,9 +102,9 @@ async def test_what_nobody_waits_for_is_sent_in_the_background(
 
 
 async def test_a_fault_of_one_is_logged_and_harms_no_other(
-    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
+    callbacks: FakeNetwork, redeliveries: Redeliveries
 ) -> None:
-    callbacks.answer = ValueError("odd")
+    callbacks.answer_with(ValueError("odd"))
     for _ in range(redelivery.AT_ONCE):
         assert redeliveries.send_later(a_subscription(), DOCUMENT)
     with capture_logs() as lines:
@@ -113,7 +113,7 @@ async def test_a_fault_of_one_is_logged_and_harms_no_other(
     assert {(line["event"], line["exc_info"]) for line in lines} == {
         ("redelivery_broke", True)
     }
-    callbacks.answer = 204
+    callbacks.answer_with(204)
     assert redeliveries.send_later(a_subscription(), DOCUMENT)
     await eventually(lambda: len(callbacks.requests) == redelivery.AT_ONCE + 1)
     running.cancel()
@@ -128,7 +128,7 @@ async def test_only_so_many_wait(redeliveries: Redeliveries) -> None:
 
 
 async def test_only_so_much_waits(
-    callbacks: ScriptedCallbacks, redeliveries: Redeliveries
+    callbacks: FakeNetwork, redeliveries: Redeliveries
 ) -> None:
     most = NotificationBody("text/plain", bytes(redelivery.MOST_BYTES))
     assert redeliveries.send_later(a_subscription(), most)

@@ -17,8 +17,9 @@ from hub.ingest.poller import Poller
 from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuitBreaker
 from storage.records import FeedId
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher, LineParser
 from tests.support.fetch_targets import START, a_feed, an_answer
-from tests.support.polled import LineParser, PolledStorage, ScriptedFetcher, a_limiter
+from tests.support.polled import PolledStorage, a_limiter
 from tests.support.waiting import eventually, in_background
 
 DEAD = "dead.example"
@@ -31,7 +32,7 @@ class Scene:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.storage = PolledStorage()
-        self.fetcher = ScriptedFetcher(self.clock, self.answer)
+        self.fetcher = FakeFetcher(self.clock, self.answer)
         self.silent = {DEAD}
         self.poller = Poller(
             self.storage,

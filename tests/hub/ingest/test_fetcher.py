@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.fetched import Hop
-from hub.http import Answer, HttpNetwork, Purpose, Request, ResponseLimits
-from hub.http.network_errors import Blocked, NetworkError, OptedOut
+from hub.http import HttpNetwork, Request, ResponseLimits
+from hub.http.network_errors import Blocked, OptedOut
 from hub.ingest.fetcher import (
     BlockedHosts,
     Fetcher,
@@ -22,6 +22,7 @@ from hub.ingest.fetcher import (
 )
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
+from tests.support.fake_network import FakeNetwork, Scripted, answered
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -47,24 +48,6 @@ async def elsewhere() -> AsyncIterator[Origin]:
 async def fetcher() -> AsyncIterator[Fetcher]:
     async with HttpNetwork(allow_topics=LOOPBACK) as network:
         yield Fetcher(network, ManualClock(), LIMITS)
-
-
-class ScriptedNetwork:
-    """Answers from a list; what is an error is raised."""
-
-    def __init__(self, *script: Answer | NetworkError) -> None:
-        self.requests: list[Request] = []
-        self._script = list(script)
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        outcome = self._script.pop(0)
-        if isinstance(outcome, NetworkError):
-            raise outcome
-        return outcome
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return False
 
 
 def asking(url: str) -> FetchRequest:
@@ -120,13 +103,12 @@ async def test_a_fetch_is_polite(fetcher: Fetcher, origin: Origin) -> None:
 async def test_a_fetch_tells_when_it_began_and_ended() -> None:
     clock = ManualClock()
 
-    class SlowNetwork(ScriptedNetwork):
-        async def send(self, request: Request) -> Answer:
-            clock.advance(3)
-            return await super().send(request)
+    def slow(request: Request) -> Scripted:
+        clock.advance(3)
+        return Blocked()
 
     began = clock.now()
-    fetched = await Fetcher(SlowNetwork(Blocked()), clock, LIMITS).fetch(
+    fetched = await Fetcher(FakeNetwork(slow), clock, LIMITS).fetch(
         asking("http://host.example/")
     )
     assert fetched.started == began
@@ -368,15 +350,8 @@ async def test_a_redirect_to_a_blocked_address_is_an_error(origin: Origin) -> No
 async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
     host: str,
 ) -> None:
-    moved = Answer(
-        url="",
-        status=301,
-        headers={"Location": f"http://{host}/feed"},
-        body=b"",
-        complete=True,
-        milliseconds=0,
-    )
-    network = ScriptedNetwork(moved)
+    moved = answered(301, headers={"Location": f"http://{host}/feed"})
+    network = FakeNetwork(moved)
     fetcher = Fetcher(
         network, ManualClock(), ResponseLimits(), BlockedHosts(["quiet.example"])
     )
@@ -389,22 +364,12 @@ async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
 async def test_all_redirects_together_have_the_time_of_one_fetch() -> None:
     clock = ManualClock()
 
-    class SlowNetwork(ScriptedNetwork):
-        async def send(self, request: Request) -> Answer:
-            clock.advance(8)
-            return await super().send(request)
+    def slowly(request: Request) -> Scripted:
+        clock.advance(8)
+        number = len(network.requests)
+        return answered(302, headers={"Location": f"/{number}"})
 
-    def to(target: str) -> Answer:
-        return Answer(
-            url="",
-            status=302,
-            headers={"Location": target},
-            body=b"",
-            complete=True,
-            milliseconds=0,
-        )
-
-    network = SlowNetwork(to("/1"), to("/2"), to("/3"), Blocked())
+    network = FakeNetwork(slowly, slowly, slowly, Blocked())
     limits = ResponseLimits(seconds=20.0)
     await Fetcher(network, clock, limits).fetch(asking("http://host.example/"))
     assert [request.limits.seconds for request in network.requests] == [20, 12, 4, 1]

@@ -9,10 +9,11 @@ from protocols.model import Entry, Feed, ParsedFeed
 from storage.records import FetchCommit, Polling, PollReason
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document
+from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.language_extra import LanguageIdentifier
-from tests.support.polled import PolledStorage, ScriptedFetcher
+from tests.support.polled import PolledStorage
 
 GERMAN = "Laurel und Hardy " * 20
 
@@ -98,7 +99,7 @@ async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None
     pipeline = a_pipeline(
         storage,
         storage,
-        ScriptedFetcher(clock),
+        FakeFetcher(clock),
         GermanParser(),
         clock,
         detector=detector,

@@ -14,9 +14,10 @@ from protocols.model import ParsedFeed
 from storage.records import FeedId, FetchCommit, PollReason
 from tests.support.clock import ManualClock
 from tests.support.creator import a_creator_feed
+from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import a_feed, an_answer
-from tests.support.polled import PolledStorage, ScriptedFetcher
+from tests.support.polled import PolledStorage
 
 SITE = "https://mara.example"
 
@@ -41,7 +42,7 @@ async def visit(
     storage, clock = PolledStorage(), ManualClock()
     known = a_feed(1, SITE + feed)
     storage.put(replace(known, polling=replace(known.polling, fetch_url=fetch_url)))
-    fetcher = ScriptedFetcher(clock, answers=answer)
+    fetcher = FakeFetcher(clock, answers=answer)
     pipeline = a_pipeline(storage, storage, fetcher, RealParser(), clock)
     await pipeline.run(storage.known[FeedId(1)], PollReason.PLANNED)
     return storage.commits[-1], [url.removeprefix(SITE) for url in fetcher.urls]

@@ -23,9 +23,9 @@ from hub.ingest.polite_fetchers import (
 from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
 from protocols.http.robots import MOST_RULES as MOST_RULES_OF_ONE
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_targets import an_answer
 from tests.support.played_time import PlayedTime
-from tests.support.polled import ScriptedFetcher
 
 
 @pytest.mark.parametrize(("host", "asked"), [("a.exempt", 3), ("a.example", 2)])
@@ -33,7 +33,7 @@ async def test_a_host_is_asked_once_a_second_unless_it_is_exempt(
     host: str, asked: int
 ) -> None:
     time = PlayedTime()
-    fetcher = ScriptedFetcher(time.clock)
+    fetcher = FakeFetcher(time.clock)
     limiter = HostLimiter(
         time.clock, lambda host: host.endswith(".exempt"), sleep=time.sleep
     )
@@ -53,37 +53,25 @@ DISALLOWED = b"User-agent: Fanfare\nDisallow: /feed.xml?n=1$\n"
 
 
 @dataclass
-class Site:
-    """Answers with its robots.txt, or that there is trouble; and with a feed."""
+class Guest:
+    """A fetcher before a site of a robots.txt and feeds, each fetch of which has had
+    the host's turn; the pauses that were made then are kept, during which time passes.
+    """
 
     robots: Fetched
-    asked: list[FetchRequest] = field(default_factory=list)
-
-    async def fetch(self, request: FetchRequest) -> Fetched:
-        self.asked.append(request)
-        if request.url.endswith("/robots.txt"):
-            return self.robots
-        return an_answer(200, b"feed", url=request.url)
-
-    @property
-    def urls(self) -> list[str]:
-        return [request.url for request in self.asked]
-
-
-@dataclass
-class Guest:
-    """A fetcher before a site, each fetch of which has had the host's turn; the pauses
-    that were made then are kept, during which time passes."""
-
-    site: Site
     clock: ManualClock = field(default_factory=ManualClock)
     pauses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.site = FakeFetcher(self.clock, self._answer)
         self._limiter = HostLimiter(
             self.clock, lambda host: host.endswith(".exempt"), sleep=self._pause
         )
         self._fetcher = RobotsFetcher(self.site, self.site, self._limiter, self.clock)
+
+    def _answer(self, request: FetchRequest) -> Fetched:
+        is_robots = request.url.endswith("/robots.txt")
+        return self.robots if is_robots else an_answer(200, b"feed")
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -98,7 +86,7 @@ class Guest:
 
 
 async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
-    guest = Guest(Site(an_answer(200, DISALLOWED)))
+    guest = Guest(an_answer(200, DISALLOWED))
     fetched = await guest.fetch()
     assert (fetched.status, fetched.error) == (
         0,
@@ -109,28 +97,28 @@ async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
 
 async def test_a_feed_is_held_against_thousands_of_rules() -> None:
     rules = b"Disallow: /*a*b\n" * MOST_RULES_OF_ONE
-    guest = Guest(Site(an_answer(200, DISALLOWED + rules)))
+    guest = Guest(an_answer(200, DISALLOWED + rules))
     assert (await guest.fetch()).error == "its robots.txt asks us not to fetch it"
     assert (await guest.fetch("https://site.example/feed.xml")).body == b"feed"
 
 
 async def test_any_other_feed_is_a_second_after_the_file() -> None:
-    guest = Guest(Site(an_answer(200, DISALLOWED)))
+    guest = Guest(an_answer(200, DISALLOWED))
     fetched = await guest.fetch("https://site.example/feed.xml")
     assert fetched.body == b"feed"
     assert guest.pauses == [1.0]
 
 
 async def test_an_exempt_host_does_not_wait() -> None:
-    guest = Guest(Site(an_answer(200, b"")))
+    guest = Guest(an_answer(200, b""))
     assert (await guest.fetch("https://site.exempt/feed.xml")).body == b"feed"
     assert guest.pauses == []
 
 
 async def test_the_file_is_asked_for_by_the_name_that_asks_for_the_feed() -> None:
-    guest = Guest(Site(an_answer(200, b"")))
+    guest = Guest(an_answer(200, b""))
     await guest.fetch()
-    names = {request.user_agent for request in guest.site.asked}
+    names = {request.user_agent for request in guest.site.requests}
     assert names == {"Fanfare/1.0 (1 subscriber)"}
 
 
@@ -145,7 +133,7 @@ async def test_the_file_is_asked_for_by_the_name_that_asks_for_the_feed() -> Non
 async def test_a_site_without_a_file_that_can_be_read_allows_all(
     answer: Fetched,
 ) -> None:
-    guest = Guest(Site(answer))
+    guest = Guest(answer)
     assert (await guest.fetch()).body == b"feed"
 
 
@@ -156,17 +144,17 @@ async def test_a_site_without_a_file_that_can_be_read_allows_all(
 async def test_a_file_that_cannot_be_had_disallows_all_for_an_hour(
     trouble: Fetched,
 ) -> None:
-    guest = Guest(Site(trouble))
+    guest = Guest(trouble)
     for _ in range(2):
         assert (await guest.fetch()).error == "its robots.txt cannot be read"
-    assert len(guest.site.asked) == 1
-    guest.site.robots = an_answer(200, b"")
+    assert len(guest.site.requests) == 1
+    guest.robots = an_answer(200, b"")
     guest.clock.advance(KEPT_UNREACHABLE)
     assert (await guest.fetch()).body == b"feed"
 
 
 async def test_the_file_is_asked_for_once_a_day() -> None:
-    guest = Guest(Site(an_answer(200, b"")))
+    guest = Guest(an_answer(200, b""))
     for _ in range(3):
         await guest.fetch()
     guest.clock.advance(KEPT - 10)
@@ -181,7 +169,7 @@ async def assert_remembered(guest: Guest, most: int) -> None:
     """Of one site more the first has been forgotten, and the second has not."""
     for number in range(most + 1):
         await guest.fetch(f"https://s{number}.exempt/feed")
-    guest.site.asked.clear()
+    guest.site.requests.clear()
     await guest.fetch("https://s1.exempt/feed")
     await guest.fetch("https://s0.exempt/feed")
     assert guest.site.urls == [
@@ -193,7 +181,7 @@ async def assert_remembered(guest: Guest, most: int) -> None:
 
 @pytest.mark.bulk
 async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
-    guest = Guest(Site(an_answer(404)))
+    guest = Guest(an_answer(404))
     await assert_remembered(guest, MOST_SITES)
 
 
@@ -201,14 +189,14 @@ async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() 
 async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
     """One of as many rules as it may have takes a megabyte."""
     rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
-    guest = Guest(Site(an_answer(200, rules)))
+    guest = Guest(an_answer(200, rules))
     await assert_remembered(guest, MOST_RULES // MOST_RULES_OF_ONE)
 
 
 async def test_a_look_at_a_host_that_wants_no_requests_waits_for_no_file() -> None:
     """Once, and its robots.txt is kept: the next look asks for it no more."""
     time = PlayedTime()
-    site = Site(an_answer(200, b"", url="https://site.example/robots.txt"))
+    site = FakeFetcher(time.clock, lambda request: an_answer(200, b""))
     limiter = HostLimiter(time.clock, sleep=time.sleep)
     robots = RobotsFetcher(site, site, limiter, time.clock)
     looking = RateLimitedFetcher(robots, limiter, RequestKind.LOOK)

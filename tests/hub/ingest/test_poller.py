@@ -31,15 +31,9 @@ from storage.records import (
     RecordKind,
 )
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher, InlineParser, LineParser
 from tests.support.fetch_targets import START, a_feed, an_answer
-from tests.support.open_hub import InlineParser
-from tests.support.polled import (
-    LineParser,
-    PolledStorage,
-    ScriptedFetcher,
-    a_limiter,
-    feeds_of_hosts,
-)
+from tests.support.polled import PolledStorage, a_limiter, feeds_of_hosts
 from tests.support.waiting import eventually, in_background
 
 HOUR = timedelta(hours=1)
@@ -59,7 +53,7 @@ class Stage:
     budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
-        self.fetcher = ScriptedFetcher(self.clock)
+        self.fetcher = FakeFetcher(self.clock)
         self.poller = Poller(
             self.storage,
             self.fetcher,

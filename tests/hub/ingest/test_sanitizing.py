@@ -18,8 +18,9 @@ from protocols.model import Deletion, Entry, ParsedFeed, Text
 from storage.records import RecordKind
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
+from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_targets import a_feed, an_answer
-from tests.support.polled import PolledStorage, ScriptedFetcher, a_limiter
+from tests.support.polled import PolledStorage, a_limiter
 from tests.support.waiting import eventually
 
 
@@ -63,7 +64,7 @@ class Scene:
 
         poller = Poller(
             self.storage,
-            ScriptedFetcher(self.clock, answers=answer),
+            FakeFetcher(self.clock, answers=answer),
             WordParser(),
             a_limiter(self.clock),
             self.clock,

@@ -33,10 +33,10 @@ from storage.records import (
     TrackQuery,
 )
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher, LineParser
 from tests.support.fetch_pipelines import a_pipeline
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.new_database import open_new
-from tests.support.polled import LineParser, ScriptedFetcher
 
 TARGET = a_target()
 
@@ -260,7 +260,7 @@ async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
 def pipeline(feeds: FeedStore, log: LogStore, tracker: Tracker) -> FetchPipeline:
     clock = ManualClock()
     return a_pipeline(
-        feeds, log, ScriptedFetcher(clock), LineParser(), clock, tracker=tracker
+        feeds, log, FakeFetcher(clock), LineParser(), clock, tracker=tracker
     )
 
 

@@ -36,9 +36,10 @@ from hub.runtime.metrics import Metrics
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
+from tests.support.fake_fetcher import LineParser
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.openfeeder import WELL_KNOWN
-from tests.support.polled import LineParser, PolledStorage, a_limiter
+from tests.support.polled import PolledStorage, a_limiter
 from tests.support.site_visits import Reading
 from tests.support.waiting import in_background
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from hub.http import Answer, Purpose, Request
+from hub.http import Purpose
 from hub.http.network_errors import Unreachable
 from hub.publishing.openfeeder_analytics import (
     Analytics,
@@ -23,6 +23,7 @@ from hub.settings import Settings
 from protocols.openfeeder.write.bot_requests import AnalyticsEvent, Endpoint
 from tests.support.application_client import client_of
 from tests.support.documents import an_entry
+from tests.support.fake_network import FakeNetwork
 from tests.support.public_feeds import PublicFeeds
 from tests.support.services import open_hub
 
@@ -45,28 +46,6 @@ class Collector:
             self.failures -= 1
             raise Unreachable("nobody is there")
         self.told.append(event)
-
-
-@dataclass
-class OneAnswer:
-    """A network that answers everything alike."""
-
-    status: int = 200
-    asked: list[Request] = field(default_factory=list)
-
-    async def send(self, request: Request) -> Answer:
-        self.asked.append(request)
-        return Answer(
-            url=request.url,
-            status=self.status,
-            headers={},
-            body=b"",
-            complete=True,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return False
 
 
 @asynccontextmanager
@@ -144,14 +123,14 @@ async def test_failures_are_logged_once_until_it_works_again() -> None:
 
 
 async def test_by_default_nothing_is_told() -> None:
-    analytics = Analytics(create_sink(Settings(), OneAnswer(), "hub.example"))
+    analytics = Analytics(create_sink(Settings(), FakeNetwork(), "hub.example"))
     assert not analytics.is_on
     analytics.note(EVENT)
     await analytics.told()
 
 
 async def test_umami_is_told_through_the_guarded_network() -> None:
-    network = OneAnswer()
+    network = FakeNetwork()
     settings = Settings(
         openfeeder_analytics="umami",
         openfeeder_analytics_url="https://umami.example",
@@ -161,7 +140,7 @@ async def test_umami_is_told_through_the_guarded_network() -> None:
     sink = create_sink(settings, network, "hub.example")
     assert sink is not None
     await sink.tell(EVENT)
-    [asked] = network.asked
+    [asked] = network.requests
     assert (asked.method, asked.url) == ("POST", "https://umami.example/api/send")
     assert asked.purpose is Purpose.CALLBACK
     assert asked.headers["Authorization"] == "Bearer t"
@@ -170,7 +149,7 @@ async def test_umami_is_told_through_the_guarded_network() -> None:
 
 
 async def test_google_is_told_by_the_measurement_protocol() -> None:
-    network = OneAnswer(status=204)
+    network = FakeNetwork(204)
     settings = Settings(
         openfeeder_analytics="ga4",
         openfeeder_analytics_site="G-1",
@@ -179,7 +158,7 @@ async def test_google_is_told_by_the_measurement_protocol() -> None:
     sink = create_sink(settings, network, "hub.example")
     assert sink is not None
     await sink.tell(EVENT)
-    [asked] = network.asked
+    [asked] = network.requests
     assert asked.url == (
         "https://www.google-analytics.com/mp/collect?measurement_id=G-1&api_secret=s"
     )
@@ -187,7 +166,7 @@ async def test_google_is_told_by_the_measurement_protocol() -> None:
 
 
 async def test_a_place_that_refuses_is_a_failure() -> None:
-    sink = HttpSink(network=OneAnswer(status=403), url="https://u.example/", body=_body)
+    sink = HttpSink(network=FakeNetwork(403), url="https://u.example/", body=_body)
     analytics = Analytics(sink)
     with capture_logs() as logs:
         async with running(analytics):
@@ -197,7 +176,7 @@ async def test_a_place_that_refuses_is_a_failure() -> None:
 
 
 async def test_the_log_has_the_eight_fields() -> None:
-    sink = create_sink(Settings(openfeeder_analytics="log"), OneAnswer(), "")
+    sink = create_sink(Settings(openfeeder_analytics="log"), FakeNetwork(), "")
     assert isinstance(sink, LogSink)
     with capture_logs() as logs:
         await sink.tell(EVENT)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import LEASE
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
-from hub.http import Answer, Purpose, Request
-from hub.http.network_errors import NetworkError, Unreachable
+from hub.http import Purpose
+from hub.http.network_errors import Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
@@ -45,6 +44,7 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.fake_network import FakeNetwork, answered
 from tests.support.storage_scene import fetch
 from tests.support.waiting import eventually
 
@@ -52,48 +52,6 @@ HUB = "https://hub.exempt/"
 PACED = "https://hub.example/"
 OUR_URL = "https://us.example"
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-
-
-@dataclass
-class ScriptedHub:
-    """Takes every request, unless told otherwise; hosts in .exempt are not paced."""
-
-    statuses: dict[str, int] = field(default_factory=dict)  # by URL
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    failure: NetworkError | None = None
-    broken: str = ""  # a URL that brings a fault about
-    requests: list[Request] = field(default_factory=list)
-
-    async def send(self, request: Request) -> Answer:
-        if request.url == self.broken:
-            raise RuntimeError("a fault of the hub")
-        self.requests.append(request)
-        if self.failure is not None:
-            raise self.failure
-        return Answer(
-            url=request.url,
-            status=self.statuses.get(request.url, 202),
-            headers=self.headers,
-            body=self.body,
-            complete=True,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        assert purpose is Purpose.HUB
-        return host.endswith(".exempt")
-
-    @property
-    def forms(self) -> list[dict[str, str]]:
-        return [
-            {name: values[-1] for name, values in parse_qs(body.decode()).items()}
-            for body in (each.body or b"" for each in self.requests)
-        ]
-
-    @property
-    def modes(self) -> list[str]:
-        return [each["hub.mode"] for each in self.forms]
 
 
 class NoDeliveries:
@@ -120,7 +78,7 @@ def normal_plan(feed: StoredFeed) -> Plan:
 class Scene:
     storage: Storage
     clock: ManualClock
-    hub: ScriptedHub
+    hub: FakeNetwork
     hosts: HubLimiter
     subscriber: PushSubscriber
     service: PushCallbackService
@@ -213,7 +171,7 @@ class TroubledAtFirst:
 
 
 def build_scene(
-    storage: Storage, clock: ManualClock, hub: ScriptedHub, *, is_on: bool
+    storage: Storage, clock: ManualClock, hub: FakeNetwork, *, is_on: bool
 ) -> Scene:
     woken: list[bool] = []
     hosts = HubLimiter(partial(hub.is_exempt, purpose=Purpose.HUB))
@@ -243,7 +201,7 @@ def build_scene(
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     storage = await open_database(tmp_path / "hub.db")
     try:
-        yield build_scene(storage, ManualClock(), ScriptedHub(), is_on=True)
+        yield build_scene(storage, ManualClock(), FakeNetwork(202), is_on=True)
     finally:
         await storage.close()
 
@@ -284,7 +242,7 @@ async def test_a_hub_that_vanishes_has_its_feeds_polled_when_the_lease_ends(
     await scene.offer(feed, (await scene.upstream(feed)).push.offer)
     await scene.confirm(feed)
     scene.woken.clear()
-    scene.hub.failure = Unreachable("connection refused")
+    scene.hub.answer_with(Unreachable("connection refused"))
     await scene.pass_time(LEASE - HOUR)
     assert not await scene.is_overdue(feed)
     await scene.pass_time(2 * HOUR)
@@ -300,7 +258,7 @@ async def test_a_feed_that_was_never_believed_to_be_pushed_keeps_its_polls(
 ) -> None:
     feed = await scene.add_feed()
     await scene.offer(feed, (await scene.upstream(feed)).push.offer, proofs=1)
-    scene.hub.failure = Unreachable("connection refused")
+    scene.hub.answer_with(Unreachable("connection refused"))
     await scene.pass_time(DAY)
     assert scene.woken == []
 
@@ -337,7 +295,7 @@ async def test_what_turns_up_just_before_it_rests_is_not_overlooked(
 
 async def test_one_that_fails_is_asked_ever_less_often(scene: Scene) -> None:
     feed = await scene.add_feed()
-    scene.hub.statuses[HUB] = 500
+    scene.hub.at[HUB] = 500
     await scene.settle()
     await scene.pass_time(timedelta(days=60), step=3 * HOUR)
     assert (await scene.upstream(feed)).error == "the hub answered 500"
@@ -356,8 +314,7 @@ async def test_one_that_never_confirms_is_asked_ever_less_often_too(
 
 async def test_one_that_asks_for_patience_gets_it(scene: Scene) -> None:
     await scene.add_feed()
-    scene.hub.statuses[HUB] = 429
-    scene.hub.headers = {"Retry-After": str(3 * 86_400)}
+    scene.hub.answer_with(answered(429, headers={"Retry-After": str(3 * 86_400)}))
     await scene.settle()
     await scene.pass_time(timedelta(days=2.9))
     assert len(scene.hub.requests) == 1
@@ -368,7 +325,7 @@ async def test_one_that_asks_for_patience_gets_it(scene: Scene) -> None:
 async def test_many_feeds_of_a_dead_hub_are_few_requests(scene: Scene) -> None:
     for number in range(20):
         await scene.add_feed(f"f{number}")
-    scene.hub.failure = Unreachable("connection refused")
+    scene.hub.answer_with(Unreachable("connection refused"))
     await scene.settle()
     assert len(scene.hub.requests) == 1
     await scene.pass_time(timedelta(minutes=30), step=timedelta(minutes=1))
@@ -399,9 +356,9 @@ async def test_a_hub_is_asked_for_one_feed_a_second_and_for_each_in_the_end(
 
 async def test_who_is_put_off_for_its_hub_is_asked_for_later(scene: Scene) -> None:
     feeds = [await scene.add_feed(f"f{number}") for number in range(3)]
-    scene.hub.failure = Unreachable("connection refused")
+    scene.hub.answer_with(Unreachable("connection refused"))
     await scene.settle()
-    scene.hub.failure = None
+    scene.hub.answer_with(202)
     await scene.pass_time(timedelta(seconds=59), step=timedelta(seconds=1))
     assert len(scene.hub.requests) == 1
     await scene.pass_time(3 * HOUR, step=timedelta(minutes=1))
@@ -426,8 +383,9 @@ async def test_a_listed_host_is_not_asked(scene: Scene) -> None:
 )
 async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) -> None:
     feed = await scene.add_feed()
-    scene.hub.statuses[HUB] = 308
-    scene.hub.headers = {"Location": location} if location else {}
+    scene.hub.answer_with(
+        answered(308, headers={"Location": location} if location else {})
+    )
     await scene.settle()
     assert (await scene.upstream(feed)).error == trouble
     assert len(scene.hub.requests) <= 3
@@ -435,7 +393,7 @@ async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) 
 
 async def test_a_cloud_is_registered_with_each_day(scene: Scene) -> None:
     feed = await scene.add_feed(hub="http://cloud.exempt:5337/x", way=PushWay.CLOUD)
-    scene.hub.body = b'<notifyResult success="true"/>'
+    scene.hub.answer_with(answered(202, b'<notifyResult success="true"/>'))
     await scene.settle()
     upstream = await scene.upstream(feed)
     assert upstream.push.until == scene.clock.now() + timedelta(hours=25)
@@ -476,8 +434,9 @@ async def test_a_feed_that_names_no_hub_any_more_is_forgotten(scene: Scene) -> N
 
 
 async def test_it_works_by_itself_and_one_fault_harms_no_other(scene: Scene) -> None:
-    scene.hub.broken = "https://broken.exempt/"
-    broken = await scene.add_feed("broken", hub=scene.hub.broken)
+    url = "https://broken.exempt/"
+    scene.hub.at[url] = RuntimeError("a fault of the hub")
+    broken = await scene.add_feed("broken", hub=url)
     await scene.add_feed("good", hub="https://good.exempt/")
     running = asyncio.create_task(scene.subscriber.run())
 
@@ -485,16 +444,15 @@ async def test_it_works_by_itself_and_one_fault_harms_no_other(scene: Scene) -> 
         due = await scene.storage.pushes.due(scene.clock.now(), limit=9)
         return broken.id not in [each.feed_id for each in due]
 
-    await eventually(lambda: len(scene.hub.requests) == 1)
+    await eventually(lambda: "https://good.exempt/" in scene.hub.urls)
     await eventually(is_put_off)
-    assert scene.hub.requests[0].url == "https://good.exempt/"
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
 
 
 def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
-    hosts = HubLimiter(partial(ScriptedHub().is_exempt, purpose=Purpose.HUB))
+    hosts = HubLimiter(partial(FakeNetwork().is_exempt, purpose=Purpose.HUB))
     assert hosts.turn(HUB, 0.0) == Turn(0.0, is_taken=True)
     for expected in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
         hosts.failed(HUB, 0.0)
@@ -530,7 +488,7 @@ async def test_a_hub_in_trouble_is_not_told_that_feeds_are_not_wanted(
         feeds.append(await scene.add_feed(f"f{number}"))
         await scene.settle()
         await scene.confirm(feeds[-1])
-    scene.hub.failure = Unreachable("connection refused")
+    scene.hub.answer_with(Unreachable("connection refused"))
     for feed in feeds:
         await scene.pause(feed)
     assert scene.hub.modes == ["subscribe"] * 3 + ["unsubscribe"]

@@ -150,7 +150,7 @@ async def test_before_it_is_verified_a_request_shows_nothing_but_itself(
     scene: OpenHubScene,
 ) -> None:
     await scene.subscribe()
-    scene.callbacks.answer = 404
+    scene.callbacks.answer_with(404)
     token = await scene.request(a_subscription_request())
     for _ in range(2):
         diagnosis = await scene.service.diagnose(token)

@@ -9,6 +9,8 @@ from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest
 from hub.services.opml_lists import KEPT_SECONDS, MOST_KEPT, FeedListService
 from hub.services.topic_addresses import AddressCheck
+from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_targets import an_answer
 
 SITE = "https://example.org"
@@ -23,18 +25,19 @@ class Lists:
 
     def __init__(self, **pages: str | None) -> None:
         self.pages = pages
+        self.fetcher = FakeFetcher(ManualClock(), self._answer)
 
-    async def fetch(self, request: FetchRequest) -> Fetched:
+    async def _answer(self, request: FetchRequest) -> Fetched:
         page = self.pages.get(request.url.rpartition("/")[2], "")
         if page is None:
             await asyncio.Event().wait()
         if not page:
-            return an_answer(404, url=request.url)
-        return an_answer(200, str(page).encode(), url=request.url)
+            return an_answer(404)
+        return an_answer(200, str(page).encode())
 
     def service(self, seconds: float = 50.0) -> FeedListService:
         check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-        return FeedListService(self, check, "Fanfare", seconds)
+        return FeedListService(self.fetcher, check, "Fanfare", seconds)
 
 
 def opml(*outlines: str) -> str:
@@ -75,7 +78,7 @@ async def test_what_was_read_in_time_counts() -> None:
 async def test_the_parts_of_a_list_are_of_one_reading_for_a_while() -> None:
     lists, now = Lists(a=opml(FEED)), [0.0]
     check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-    service = FeedListService(lists, check, "Fanfare", monotonic=lambda: now[0])
+    service = FeedListService(lists.fetcher, check, "Fanfare", monotonic=lambda: now[0])
     first = await service.part([f"{SITE}/a"])
     lists.pages["a"] = opml(FEED, FEED.replace("a.example", "b.example"))
 

@@ -21,24 +21,18 @@ from hub.sites.feed_finder import (
     LookupResult,
     find_scp,
 )
-from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
 from protocols.openfeeder.read.places import LLMS, WELL_KNOWN, WORDPRESS
 from protocols.protocol_errors import FeedError
 from storage.records import Credentials
 from tests.support.clock import ManualClock
+from tests.support.fake_fetcher import FakeFetcher, InlineParser
 from tests.support.fetch_targets import an_answer
-from tests.support.polled import ScriptedFetcher
 
 SITE = "https://site.example"
 SITE_PLACES = (WELL_KNOWN, "/robots.txt", "/sitemap.xml", LLMS)
 ELSEWHERE = "https://elsewhere.example/page"
 RSS = b"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss>"
-
-
-class RealParser:
-    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        return parse(body, context)
 
 
 async def look(
@@ -52,8 +46,8 @@ async def look(
         return replace(answered, url=request.url)
 
     clock = ManualClock()
-    fetcher = ScriptedFetcher(clock, answers=answer)
-    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
+    fetcher = FakeFetcher(clock, answers=answer)
+    finder = FeedFinder(fetcher, InlineParser(), clock, "Fanfare")
     return await finder.look(f"{SITE}{path}", **more), fetcher.requests
 
 
@@ -109,8 +103,8 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
     def answer(request: FetchRequest) -> Fetched:
         return an_answer(200, b"<html></html>")
 
-    fetcher = ScriptedFetcher(clock, answers=answer, lands={f"{SITE}/": ELSEWHERE})
-    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
+    fetcher = FakeFetcher(clock, answers=answer, lands={f"{SITE}/": ELSEWHERE})
+    finder = FeedFinder(fetcher, InlineParser(), clock, "Fanfare")
 
     await finder.look(f"{SITE}/", secret)
 
@@ -141,9 +135,9 @@ async def test_what_is_neither_a_feed_nor_a_page_is_trouble_and_nothing_else_is_
 
 async def test_a_look_that_takes_long_finds_nothing() -> None:
     clock = ManualClock()
-    fetcher = ScriptedFetcher(clock)
+    fetcher = FakeFetcher(clock)
     fetcher.gate.clear()
-    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare", seconds=0.01)
+    finder = FeedFinder(fetcher, InlineParser(), clock, "Fanfare", seconds=0.01)
 
     result = await finder.look(f"{SITE}/")
 
@@ -156,22 +150,21 @@ async def look_with_hanging(
 ) -> tuple[LookupResult, list[str]]:
     """A look at a page that names a feed, where these paths never answer."""
     pages = {"/": NAMING, "/unnaming": b"<html></html>", "/feed": RSS}
-    never, asked = asyncio.Event(), []
+    asked = []
 
-    class HangingFetcher:
-        async def fetch(self, request: FetchRequest) -> Fetched:
-            path = request.url.removeprefix(SITE)
-            asked.append(path)
-            if path in hanging:
-                await never.wait()
-            page = pages.get(path)
-            answer = an_answer(200, page) if page else an_answer(404)
-            return replace(answer, url=request.url)
+    async def answer(request: FetchRequest) -> Fetched:
+        path = request.url.removeprefix(SITE)
+        asked.append(path)
+        if path in hanging:
+            await asyncio.Event().wait()
+        page = pages.get(path)
+        return an_answer(200, page) if page else an_answer(404)
 
+    clock = ManualClock()
     finder = FeedFinder(
-        HangingFetcher(),
-        RealParser(),
-        ManualClock(),
+        FakeFetcher(clock, answer),
+        InlineParser(),
+        clock,
         "Fanfare",
         seconds=more.pop("seconds", 60.0),
         site_seconds=site_seconds,
@@ -214,7 +207,7 @@ async def test_what_is_no_url_is_not_asked_for_and_raises_nothing(url: str) -> N
         {"/": b"<html></html>", "/robots.txt": robots, "/sitemap.xml": index}
     )
     clock = ManualClock()
-    alone = await FeedFinder(ScriptedFetcher(clock), RealParser(), clock, "F").look(url)
+    alone = await FeedFinder(FakeFetcher(clock), InlineParser(), clock, "F").look(url)
 
     assert result.choice.feeds == alone.choice.feeds == ()
     assert alone.error == "it is not a valid URL"

@@ -17,6 +17,7 @@ from storage.records import (
     VerificationMode,
     VerificationState,
 )
+from tests.support.fake_network import Script, agree
 from tests.support.open_hub import CALLBACK, TOPIC, OpenHubScene
 from tests.support.waiting import eventually
 
@@ -80,7 +81,7 @@ async def test_no_topic_is_looked_at_as_for_strangers(scene: OpenHubScene) -> No
 async def test_a_callback_that_refuses_is_heard_and_nobody_is_told(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.answer = 404
+    scene.callbacks.answer_with(404)
     done = await scene.settle(await put_off(scene))
     assert done.state is VerificationState.FAILED
     assert scene.accounts.granted == []
@@ -99,11 +100,11 @@ async def test_what_cannot_be_had_is_noted_and_nobody_is_told(
 
 
 async def test_silence_is_asked_again(scene: OpenHubScene) -> None:
-    scene.callbacks.answer = Unreachable("nobody there")
+    scene.callbacks.answer_with(Unreachable("nobody there"))
     waiting = await scene.settle(await put_off(scene))
     assert waiting.state is VerificationState.PENDING
 
-    scene.callbacks.answer = 200
+    scene.callbacks.answer_with(agree)
     scene.clock.advance(10)
     done = await scene.settle("t")
     assert done.state is VerificationState.VERIFIED
@@ -111,14 +112,14 @@ async def test_silence_is_asked_again(scene: OpenHubScene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [(200, SubscriptionState.ENDED), (404, SubscriptionState.ACTIVE)],
+    ("answer", "expected"),
+    [(agree, SubscriptionState.ENDED), (404, SubscriptionState.ACTIVE)],
 )
 async def test_an_end_takes_the_word_of_the_callback_too(
-    scene: OpenHubScene, status: int, expected: SubscriptionState
+    scene: OpenHubScene, answer: Script, expected: SubscriptionState
 ) -> None:
     await subscribe(scene)
-    scene.callbacks.answer = status
+    scene.callbacks.answer_with(answer)
     await scene.settle(await put_off(scene, VerificationMode.UNSUBSCRIBE))
 
     found = await scene.storage.subscriptions.find(OPERATOR, TOPIC, CALLBACK)

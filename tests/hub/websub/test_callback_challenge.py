@@ -8,6 +8,8 @@ from hub.http import Purpose
 from hub.websub.callback_challenge import EXCERPT, MOST_READ, draw_challenge, excerpt_of
 from protocols.websub.verification import CHALLENGE
 from storage.records import Verification
+from tests.support.fake_network import answered
+from tests.support.open_hub import CHALLENGE as DRAWN
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 
 
@@ -28,7 +30,7 @@ def test_challenges_are_of_the_allowed_characters_and_all_different() -> None:
 async def test_a_question_reads_little_and_follows_no_redirect(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.answer = 302
+    scene.callbacks.answer_with(302)
     reply = await scene.questions.ask(await pending(scene))
     (request,) = scene.callbacks.requests
     assert (request.method, request.purpose) == ("GET", Purpose.CALLBACK)
@@ -44,7 +46,7 @@ async def test_a_question_reads_little_and_follows_no_redirect(
 async def test_what_an_exempt_host_answers_is_not_kept(
     scene: OpenHubScene, callback: str, excerpt: str
 ) -> None:
-    scene.callbacks.body = b"a page"
+    scene.callbacks.answer_with(answered(body=b"a page"))
     reply = await scene.questions.ask(await pending(scene, callback=callback))
     assert (reply.last.excerpt, reply.last.status) == (excerpt, 200)
 
@@ -52,7 +54,8 @@ async def test_what_an_exempt_host_answers_is_not_kept(
 async def test_a_body_that_was_not_read_to_its_end_confirms_nothing(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.complete = False
+    cut = answered(body=DRAWN.encode(), complete=False)
+    scene.callbacks.answer_with(cut)
     reply = await scene.questions.ask(await pending(scene))
     assert not reply.is_confirmed
 

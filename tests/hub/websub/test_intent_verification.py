@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from hub.http import Request
 from hub.http.network_errors import Blocked, TimedOut
 from storage.records import (
     ANONYMOUS,
@@ -14,6 +15,7 @@ from storage.records import (
     SubscriptionState,
     VerificationState,
 )
+from tests.support.fake_network import Scripted, agree, answered
 from tests.support.fetch_targets import an_answer
 from tests.support.open_hub import (
     CALLBACK,
@@ -67,11 +69,11 @@ async def test_a_renewal_takes_over_only_once_it_is_verified(
     await scene.subscribe(secret="old")
     before = await subscribed(scene)
     scene.clock.advance(60)
-    scene.callbacks.answer = 404
+    scene.callbacks.answer_with(404)
     failed = await scene.subscribe(secret="new")
     assert failed.state is VerificationState.FAILED
     assert await subscribed(scene) == before
-    scene.callbacks.answer = 200
+    scene.callbacks.answer_with(agree)
     await scene.subscribe()
     assert await subscribed(scene) == ("", scene.clock.now() + SOON)
 
@@ -80,7 +82,7 @@ async def test_a_renewal_takes_over_only_once_it_is_verified(
 async def test_an_answer_that_is_no_yes_is_final(
     scene: OpenHubScene, status: int
 ) -> None:
-    scene.callbacks.answer = status
+    scene.callbacks.answer_with(status)
     done = await scene.subscribe()
     assert (done.state, done.attempts) == (VerificationState.FAILED, 1)
     assert done.last is not None
@@ -92,7 +94,7 @@ async def test_an_answer_that_is_no_yes_is_final(
 async def test_a_callback_that_does_not_answer_is_asked_three_times(
     scene: OpenHubScene,
 ) -> None:
-    scene.callbacks.answer = TimedOut("no answer in time")
+    scene.callbacks.answer_with(TimedOut("no answer in time"))
     done = await scene.subscribe()
     for seconds, asked in ((9, 1), (1, 2), (59, 2), (1, 3)):
         assert done.state is VerificationState.PENDING
@@ -108,7 +110,7 @@ async def test_a_callback_that_does_not_answer_is_asked_three_times(
 
 
 async def test_a_private_address_is_not_tried_again(scene: OpenHubScene) -> None:
-    scene.callbacks.answer = Blocked()
+    scene.callbacks.answer_with(Blocked())
     done = await scene.subscribe()
     assert done.state is VerificationState.FAILED
 
@@ -127,7 +129,7 @@ async def test_a_confirmed_unsubscription_ends_it_without_a_denial(
 async def test_a_failed_unsubscription_changes_nothing(scene: OpenHubScene) -> None:
     await scene.subscribe(secret="s")
     before = await subscribed(scene)
-    scene.callbacks.body = b"no"
+    scene.callbacks.answer_with(answered(body=b"no"))
     done = await scene.unsubscribe()
     assert done.state is VerificationState.FAILED
     assert done.last is not None
@@ -164,7 +166,7 @@ async def test_another_accounts_subscription_is_out_of_reach(
 
 
 async def test_a_refused_topic_is_denied_to_the_callback(scene: OpenHubScene) -> None:
-    scene.fetches.answer = named_by("")
+    scene.fetches.answers = lambda request: named_by("")
     done = await scene.subscribe()
     assert done.state is VerificationState.DENIED
     (query,) = scene.callbacks.queries
@@ -175,8 +177,8 @@ async def test_a_refused_topic_is_denied_to_the_callback(scene: OpenHubScene) ->
 
 
 async def test_a_denial_that_nobody_hears_is_a_denial(scene: OpenHubScene) -> None:
-    scene.fetches.answer = an_answer(404)
-    scene.callbacks.answer = TimedOut("no answer in time")
+    scene.fetches.answers = lambda request: an_answer(404)
+    scene.callbacks.answer_with(TimedOut("no answer in time"))
     done = await scene.subscribe()
     assert done.state is VerificationState.DENIED
     assert done.last is not None
@@ -187,7 +189,7 @@ async def test_a_denial_that_nobody_hears_is_a_denial(scene: OpenHubScene) -> No
 async def test_a_topic_that_is_down_is_tried_three_times_and_then_denied(
     scene: OpenHubScene,
 ) -> None:
-    scene.fetches.answer = an_answer(503)
+    scene.fetches.answers = lambda request: an_answer(503)
     token = await scene.request(a_subscription_request())
     for seconds in (0, 10, 60):
         assert scene.callbacks.requests == []
@@ -202,9 +204,14 @@ async def test_a_topic_removed_while_the_callback_was_asked_is_denied(
     scene: OpenHubScene,
 ) -> None:
     feed = await scene.add_feed()
-    scene.callbacks.meanwhile = lambda: scene.storage.feeds.set_state(
-        feed.id, FeedState.REMOVED, scene.clock.now()
-    )
+
+    async def while_it_is_removed(request: Request) -> Scripted:
+        await scene.storage.feeds.set_state(
+            feed.id, FeedState.REMOVED, scene.clock.now()
+        )
+        return agree(request)
+
+    scene.callbacks.answer_with(while_it_is_removed, agree)
     done = await scene.subscribe()
     assert done.state is VerificationState.DENIED
     assert scene.callbacks.modes == ["subscribe", "denied"]
@@ -216,9 +223,12 @@ async def test_what_was_asked_for_again_meanwhile_is_confirmed_all_the_same(
     scene: OpenHubScene,
 ) -> None:
     await scene.add_feed()
-    scene.callbacks.meanwhile = lambda: scene.request(
-        a_subscription_request(secret="new")
-    )
+
+    async def while_it_is_asked_for_again(request: Request) -> Scripted:
+        await scene.request(a_subscription_request(secret="new"))
+        return agree(request)
+
+    scene.callbacks.answer_with(while_it_is_asked_for_again, agree)
     first = await scene.subscribe(secret="old")
     assert first.state is VerificationState.VERIFIED
     assert await subscribed(scene) == ("old", scene.clock.now() + SOON)

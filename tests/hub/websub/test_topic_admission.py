@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hub.core.fetched import Fetched
 from hub.http.network_errors import Blocked
+from hub.ingest.fetcher import FetchRequest
 from hub.websub import topic_admission as topics_module
 from hub.websub.topic_admission import (
     LOOKED_AT_SECONDS,
@@ -21,6 +23,7 @@ from storage.records import Credentials, FeedState, FetchCommit, NewFeed
 from tests.support.fetch_targets import an_answer
 from tests.support.open_hub import (
     HUB_URL,
+    NAMES_HUB,
     TOPIC,
     OpenHubScene,
     named_by,
@@ -68,7 +71,7 @@ async def test_a_topic_is_known_under_any_spelling(scene: OpenHubScene) -> None:
 async def test_a_topic_that_names_this_hub_becomes_a_private_feed(
     scene: OpenHubScene, link: str, body: bytes
 ) -> None:
-    scene.fetches.answer = named_by(link, body)
+    scene.fetches.answers = lambda request: named_by(link, body)
     feed_id = await scene.topics.admit(TOPIC)
     feed = await scene.storage.feeds.get(feed_id)
     assert feed is not None
@@ -89,7 +92,7 @@ async def test_a_topic_that_names_this_hub_becomes_a_private_feed(
 async def test_a_topic_that_does_not_is_refused_and_not_stored(
     scene: OpenHubScene, link: str, body: bytes
 ) -> None:
-    scene.fetches.answer = named_by(link, body)
+    scene.fetches.answers = lambda request: named_by(link, body)
     with pytest.raises(TopicRefused, match="does not name this hub"):
         await scene.topics.admit(TOPIC)
     assert await scene.storage.feeds.find(TOPIC) is None
@@ -187,7 +190,12 @@ async def test_a_topic_that_gets_credentials_while_it_is_looked_at_stays_apart(
     scene: OpenHubScene,
 ) -> None:
     new = NewFeed(url=TOPIC, private=True, credentials=Credentials(username="u"))
-    scene.fetches.meanwhile = lambda: scene.storage.feeds.add(new, scene.clock.now())
+
+    async def while_it_is_added(request: FetchRequest) -> Fetched:
+        await scene.storage.feeds.add(new, scene.clock.now())
+        return named_by(NAMES_HUB)
+
+    scene.fetches.answers = while_it_is_added
     (target,) = await scene.storage.feeds.targets([await scene.topics.admit(TOPIC)])
     assert target.credentials is None
 
@@ -202,7 +210,7 @@ async def test_a_removed_topic_is_an_unknown_one(scene: OpenHubScene) -> None:
 
 
 async def test_an_open_hub_takes_what_can_be_fetched(open_to_any: OpenHubScene) -> None:
-    open_to_any.fetches.answer = named_by("")
+    open_to_any.fetches.answers = lambda request: named_by("")
     assert await open_to_any.topics.admit(TOPIC)
 
 
@@ -210,20 +218,22 @@ async def test_an_open_hub_takes_what_can_be_fetched(open_to_any: OpenHubScene) 
 async def test_what_cannot_be_fetched_is_refused(
     open_to_any: OpenHubScene, status: int
 ) -> None:
-    open_to_any.fetches.answer = an_answer(status)
+    open_to_any.fetches.answers = lambda request: an_answer(status)
     with pytest.raises(TopicRefused, match=str(status)):
         await open_to_any.topics.admit(TOPIC)
 
 
 async def test_a_private_address_is_refused(scene: OpenHubScene) -> None:
-    scene.fetches.answer = replace(an_answer(200), status=0, error=Blocked().reason)
+    scene.fetches.answers = lambda request: replace(
+        an_answer(200), status=0, error=Blocked().reason
+    )
     with pytest.raises(TopicRefused, match="blocked"):
         await scene.topics.admit(TOPIC)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_what_may_pass_is_tried_later(scene: OpenHubScene, status: int) -> None:
-    scene.fetches.answer = an_answer(status)
+    scene.fetches.answers = lambda request: an_answer(status)
     with pytest.raises(TopicUnready, match=str(status)):
         await scene.topics.admit(TOPIC)
 

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from hub.http import Request
 from hub.http.network_errors import Unreachable
 from hub.websub import verification_loop as verifier_module
 from hub.websub.topic_admission import TopicBusy
 from storage.errors import StorageFull, WriteFailed
 from storage.records import Verification, VerificationState
+from tests.support.fake_network import Scripted, agree
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 from tests.support.waiting import eventually, in_background
 
@@ -66,7 +68,13 @@ async def test_no_owner_of_many_names_keeps_others_waiting(
     """More than are read at once came first, and none of them answers."""
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(verifier_module, "ROUND_SECONDS", 0.01)
-    scene.callbacks.hangs_at = "names.example"
+
+    async def answer(request: Request) -> Scripted:
+        if "names.example" in request.url:
+            await asyncio.Event().wait()
+        return agree(request)
+
+    scene.callbacks.answer_with(answer)
     many = verifier_module.PAGE * 2
     await asyncio.gather(
         *(request(scene, number, f"{number}.names.example") for number in range(many))
@@ -151,7 +159,7 @@ async def test_a_retry_comes_when_it_is_due(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    scene.callbacks.answer = Unreachable("cannot connect")
+    scene.callbacks.answer_with(Unreachable("cannot connect"))
     await request(scene, 1)
     async with running(scene):
         await eventually(lambda: len(scene.callbacks.requests) == 1)

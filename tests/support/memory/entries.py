@@ -60,7 +60,7 @@ class MemoryEntries:
 
     async def place_of(self, entry_id: EntryId) -> EntryPlace | None:
         found = self._state.entries.get(entry_id)
-        return found and _place(found)
+        return None if found is None else _place(found)
 
     async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
         known = [self._state.feeds[each] for each in feeds if each in self._state.feeds]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -354,7 +354,7 @@ class MemoryFeeds:
         state.topics = {url: of for url, of in state.topics.items() if of != feed_id}
         del state.feeds[feed_id]
 
-    def _change(self, feed_id: FeedId, **changes: object) -> None:
+    def _change(self, feed_id: FeedId, **changes: Any) -> None:
         feed = self._state.feeds[feed_id]
         feed.stored = replace(feed.stored, **changes)
 

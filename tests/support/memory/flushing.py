@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -66,8 +67,12 @@ class Flushing:
             if known is not None:
                 furthest = max(known.from_position, position)
                 self._change(each, from_position=furthest)
-        named = (*flush.opened, *flush.moved, *flush.given_up)
-        changed = [*(each.subscription_id for each in named), *flush.recovered]
+        changed = [
+            *(each.subscription_id for each in flush.opened),
+            *(each.subscription_id for each in flush.moved),
+            *(each.subscription_id for each in flush.given_up),
+            *flush.recovered,
+        ]
         state.note_conditions(changed, flush.at)
         self._count()
         for attempt in flush.attempts:
@@ -210,7 +215,7 @@ class Flushing:
         known = self._state.subscriptions[subscription_id].from_position
         self._change(subscription_id, from_position=Position(max(known, position)))
 
-    def _change(self, subscription_id: SubscriptionId, **changes: object) -> None:
+    def _change(self, subscription_id: SubscriptionId, **changes: Any) -> None:
         known = self._state.subscriptions.get(subscription_id)
         if known is not None:
             self._state.subscriptions[subscription_id] = replace(known, **changes)

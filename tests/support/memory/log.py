@@ -80,8 +80,8 @@ class MemoryLog:
         is_kept = any(keeps_document(each.format, format) for each in subscribers)
         feed.body = feed.body if is_kept else None
         if fetch.body and is_kept:
-            known = feed.body.position if feed.body else Position(0)
-            position = max(known, self._document_position(fetch))
+            kept = feed.body.position if feed.body else Position(0)
+            position = max(kept, self._document_position(fetch))
             feed.body = _packed(fetch.body, position)
         for deletion in fetch.deletions:
             self._delete(deletion, fetch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from protocols.urls import normal_url
 from storage.records import (
@@ -39,7 +40,7 @@ def is_behind(place: ListPlace, after: ListPlace | None, *, is_falling: bool) ->
     return ours < theirs if is_falling else ours > theirs
 
 
-def _rank(place: ListPlace) -> tuple:
+def _rank(place: ListPlace) -> tuple[Any, ...]:
     return (place.id,) if place.key is None else (place.key, place.id)
 
 

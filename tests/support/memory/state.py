@@ -118,7 +118,7 @@ class State:
     asked_hosts: dict[int, str] = field(default_factory=dict)
     """By the id of the attempt."""
     notified: dict[AccountId, int] = field(default_factory=dict)
-    watching: list[Callable] = field(default_factory=list)
+    watching: list[Callable[..., None]] = field(default_factory=list)
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from msgspec.structs import replace
 
@@ -52,7 +52,7 @@ class MemorySubscriptions:
         self._state.topics.setdefault(new.topic, new.feed_id)
         known = await self.find(new.account, new.topic, new.callback)
         lease_end = None if new.lease_end is None else milliseconds(new.lease_end)
-        terms = {
+        terms: dict[str, Any] = {
             "secret": new.secret,
             "algorithm": new.algorithm,
             "format": new.format,
@@ -211,7 +211,7 @@ class MemorySubscriptions:
         return ended
 
     @contextmanager
-    def watch_endings(self, tell: Callable) -> Iterator[None]:
+    def watch_endings(self, tell: Callable[..., None]) -> Iterator[None]:
         self._state.watching.append(tell)
         try:
             yield

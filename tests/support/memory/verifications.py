@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -112,10 +113,10 @@ class MemoryVerifications:
         keys: set[tuple[int, str, str]] = set()
         found: list[tuple[datetime, int, ModelVerification]] = []
         for each in self._pending():
-            is_due = each.stored.due <= milliseconds(now)
+            is_due = _due(each) <= milliseconds(now)
             has_turn = each.stored.id not in without and each.host not in without_hosts
             if each.key not in keys and is_due and has_turn:
-                found.append((each.stored.due, each.stored.id, each))
+                found.append((_due(each), each.stored.id, each))
             keys.add(each.key)
         hosts: Counter[str] = Counter()
         chosen = []
@@ -126,7 +127,7 @@ class MemoryVerifications:
         return chosen[:limit]
 
     async def next_due(self) -> datetime | None:
-        return min((each.stored.due for each in self._pending()), default=None)
+        return min(map(_due, self._pending()), default=None)
 
     async def retry(
         self, verification_id: int, last: VerificationTry, due: datetime
@@ -181,9 +182,7 @@ class MemoryVerifications:
         if self._try(verification_id, last, due=None, state=verified, secret=""):
             known.kept_until = milliseconds(kept_until)
 
-    def _try(
-        self, verification_id: int, last: VerificationTry, **changes: object
-    ) -> bool:
+    def _try(self, verification_id: int, last: VerificationTry, **changes: Any) -> bool:
         known = self._all.get(verification_id)
         if known is None or known.stored.due is None:
             return False
@@ -231,3 +230,9 @@ def _stored(new: NewVerification, now: datetime) -> Verification:
         last=None,
         account_request=new.account_request,
     )
+
+
+def _due(verification: ModelVerification) -> datetime:
+    """Of one that is pending."""
+    assert verification.stored.due is not None
+    return verification.stored.due

@@ -629,7 +629,7 @@ async def test_a_document_that_is_not_kept_is_replayed_as_atom(
 async def test_a_callback_that_does_not_take_a_replay_is_422_with_the_reason(
     ask: Ask, hub: Hub, news: str
 ) -> None:
-    hub.network.scripts = [500]
+    hub.network.answer_with(500)
 
     answer = await ask("replay", hub_topic=news, hub_callback=CALLBACK)
 

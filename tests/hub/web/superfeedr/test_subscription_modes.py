@@ -181,7 +181,7 @@ async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
 async def test_a_callback_that_does_not_confirm_is_422(
     hub: Hub, ask: Ask, reply: Scripted, wording: str
 ) -> None:
-    hub.network.scripts = [reply]
+    hub.network.answer_with(reply)
     answer = await ask(**wanted(hub_verify="sync"))
     assert answer.status_code == 422
     assert wording in answer.text
@@ -416,7 +416,7 @@ async def test_ending_what_never_was_is_put_off_like_anything_else(
 async def test_ending_what_never_was_is_as_its_callback_says_if_that_is_asked_for(
     hub: Hub, ask: Ask, reply: Script, status: int
 ) -> None:
-    hub.network.scripts = [reply]
+    hub.network.answer_with(reply)
     answer = await ask(
         hub_mode="unsubscribe",
         hub_topic=TOPIC,
