@@ -17,6 +17,7 @@ from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_sche
 from hub.cli.progress import waiting
 from hub.cli.secret_options import header_options, secret_option
 from hub.cli.wording import (
+    SPAN,
     Failure,
     HubUnreachable,
     Undecided,
@@ -56,7 +57,7 @@ kind_option = click.option(
     type=click.File(encoding="utf-8-sig"),
     help='Also the URLs in a file, one a line; "-": standard input.',
 )
-@click.option("--section", default="", help="A label to group feeds by.")
+@click.option("--section", "--category", default="", help="A label to group feeds by.")
 @click.option("--private", is_flag=True, help="Never shown to the public.")
 @header_options
 @secret_option("basic", "user:password to send.")
@@ -248,7 +249,15 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None, urls: bool) -> None:
 @click.option(
     "--private/--public", default=None, help="Whether it is shown to the public."
 )
-@click.option("--section", help='A label to group feeds by; "" for none.')
+@click.option(
+    "--new-url", help="Where it is from now on; its entries and subscribers stay."
+)
+@click.option("--section", "--category", help='A label to group feeds by; "" for none.')
+@click.option(
+    "--period",
+    type=SPAN,
+    help="Poll it so often: 90, 15m, 6h, 2d; 0: as it is planned.",
+)
 @header_options
 @secret_option("basic", "user:password to send.", default=None)
 @click.option("--no-credentials", is_flag=True, help="Send none from now on.")
@@ -265,7 +274,9 @@ def edit(
     hub: Hub,
     feed: str,
     private: bool | None,
+    new_url: str | None,
     section: str | None,
+    period: float | None,
     headers: dict[str, str],
     basic: str | None,
     no_credentials: bool,
@@ -281,6 +292,8 @@ def edit(
     if no_credentials and (basic or headers):
         raise click.UsageError("--no-credentials goes without --basic and --header")
     wanted: Document = {
+        "url": with_scheme(new_url) if new_url else new_url,
+        "own_period": period,
         "private": private,
         "section": section,
         "basic": "" if no_credentials else basic,

@@ -41,11 +41,16 @@ def explain_feed(feed: Document) -> None:
             *_requests(feed),
             ("next fetch", _next_fetch(feed)),
             ("because", feed["next_fetch_reason"]),
-            ("period", duration(feed["period"])),
+            ("period", _period(feed)),
         ]
     )
     say()
     _print_terms(feed["period_terms"])
+
+
+def _period(feed: Document) -> str:
+    own = feed["own_period"]
+    return f"{duration(own)}, as it was set" if own else duration(feed["period"])
 
 
 def explain_plan(plan: Document) -> None:

@@ -60,6 +60,24 @@ class Since(click.ParamType[str]):
 
 
 SINCE: Final = Since()
+
+
+class SpanType(click.ParamType[float]):
+    """``90``, ``15m``, ``6 h``: its value is in seconds."""
+
+    name = "SPAN"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = value.strip().lower()
+        found = _AGO.fullmatch(f"{text}s" if text.isdigit() else text)
+        if found is None:
+            self.fail("expected seconds, or a span such as 15m or 6h", param, ctx)
+        return float(int(found[1]) * _UNITS[found[2]])
+
+
+SPAN: Final = SpanType()
 _UNITS: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGO: Final = re.compile(r"([0-9]{1,9}) ?(s|min|m|h|d|w)")
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterable, Set
 from datetime import timedelta
 
 from hub.core.schedule.budget import Budget
-from hub.core.schedule.poll_period import Plan, PlanningContext, PollingRules, explain
+from hub.core.schedule.poll_period import (
+    Plan,
+    PlanningContext,
+    PollingRules,
+    explain,
+    rules_of,
+)
 from hub.core.sites.site_bounds import SiteBounds
 from hub.core.sites.site_formats import WALKS
 from hub.ingest.committer import Committer, Detector
@@ -178,10 +184,10 @@ class Poller:
         return explain(
             polling,
             polling.subscribers,
-            self._rules,
+            rules_of(self._rules, feed.own_period, is_failing=bool(polling.failures)),
             planned_at,
             planning_context,
-            is_pushed=is_pushed and bool(self._rules.push_url),
+            is_pushed=is_pushed and bool(self._rules.push_url) and not feed.own_period,
         )
 
     def ping(self, feed: StoredFeed, reason: PollReason = PollReason.PINGED) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
@@ -32,6 +32,7 @@ from hub.services.topic_addresses import (
     read_topic,
 )
 from hub.sites.feed_finder import LookupKind, LookupResult
+from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
 from protocols.text import collapse
 from protocols.websub.callbacks import read_callback
@@ -40,6 +41,7 @@ from storage.errors import NotFound
 from storage.records import (
     FEED_REMOVED,
     Credentials,
+    FeedChange,
     FeedId,
     FeedState,
     NewFeed,
@@ -49,6 +51,9 @@ from storage.records import (
 
 ADDED_AT_ONCE = 64
 """Of many that are added together: their commits are one, their lookups are not."""
+MOST_FETCHES_UNDER_WAY = 3
+"""One after another that are waited for while a feed's URL changes."""
+SITE_FORMATS = frozenset((FeedFormat.OPENFEEDER, FeedFormat.SCP))
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -62,6 +67,11 @@ class FeedPoller(Protocol):
 
     def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
         """The period as it was planned after the last fetch, term by term."""
+        ...
+
+    @property
+    def under_way(self) -> Set[FeedId]:
+        """Feeds that are being visited."""
         ...
 
     def wake(self) -> None:
@@ -325,6 +335,8 @@ class FeedService:
         request.check()
         before = await existing_feed(self._storage.feeds, feed_id)
         _check_pollable(before)
+        if request.url is not None:
+            request = await self._checked_move(before, request, request.url)
         change = request.change_of(before)
         callback = await self._checked_publisher(request.subscription_callback)
         # What is interrupted here has changed nothing yet, and is asked for again; the
@@ -332,16 +344,74 @@ class FeedService:
         ended = 0
         if change.shuts_out is not None:
             ended = await self._end_all(feed_id, change.shuts_out)
-        feed, last = await self._storage.feeds.edit(
-            feed_id, change, FEED_REMOVED, self._clock.now()
-        )
+        feed, last = await self._store_edit(feed_id, change)
         await self._set_publisher(feed_id, request.publish_secret, callback)
         if change.shuts_out is not None:
             self._on_hide()
         follows = consequences(before, feed, ended + last)
-        if request.credentials is not None:
+        if request.own_period is not None:
+            feed = await self._follow_period(feed)
+        if request.credentials is not None or request.url is not None:
             feed = await self._first_fetch(feed, LONGEST_WAIT)
         return EditedFeed(feed=feed, follows=follows, ended=ended + last)
+
+    async def _checked_move(
+        self, feed: StoredFeed, request: EditFeed, url: str
+    ) -> EditFeed:
+        """The request with its URL as it is stored, and the credentials in it.
+
+        Credentials are for one origin. Raises `InvalidValue`, `AddressRefused` and
+        `Conflict`.
+        """
+        topic = read_topic("url", url)
+        if self._tracks.names_query(topic.url):
+            raise InvalidValue("url", "a feed; a track query is subscribed to")
+        check_path("url", topic.url)
+        if self._local_topics.owns(topic.url):
+            raise InvalidValue("url", "a URL outside of this hub")
+        if feed.format in SITE_FORMATS:
+            raise InvalidValue("url", "no other one of a site; add the other site")
+        await self._addresses.check_topic("url", topic.url)
+        request = replace(
+            request, url=topic.url, credentials=request.credentials or topic.credentials
+        )
+        is_elsewhere = origin(topic.url) != origin(feed.url)
+        if feed.has_credentials and is_elsewhere and request.credentials is None:
+            expected = "one of the same origin, or credentials with it"
+            raise InvalidValue("url", expected)
+        known = await self._storage.feeds.find(topic.url)
+        is_free = known is None or known.state is FeedState.REMOVED
+        if known is not None and known.id != feed.id and not is_free:
+            raise Conflict(f"feed {known.id} has this URL already")
+        return request
+
+    async def _store_edit(
+        self, feed_id: FeedId, change: FeedChange
+    ) -> tuple[StoredFeed, int]:
+        """The feed, and how many subscriptions ended. A fetch under way asks at the
+        former URL, and what it stores of that is taken back."""
+        ended = 0
+        for _ in range(MOST_FETCHES_UNDER_WAY):
+            feed, last = await self._storage.feeds.edit(
+                feed_id, change, FEED_REMOVED, self._clock.now()
+            )
+            ended += last
+            if change.url is None or feed_id not in self._poller.under_way:
+                break
+            await self._wait_for_fetch(feed, LONGEST_WAIT)
+        return feed, ended
+
+    async def _follow_period(self, feed: StoredFeed) -> StoredFeed:
+        """Of a feed that is due by another period than it was planned by."""
+        if feed.polling.last_fetch is None or feed.state is not FeedState.ACTIVE:
+            return feed
+        planned = self._poller.explain(feed).next_fetch
+        due = max(planned, self._clock.now())
+        feed = await self._storage.feeds.set_state(
+            feed.id, feed.state, self._clock.now(), next_fetch=due
+        )
+        self._poller.wake()
+        return feed
 
     async def _end_all(self, feed_id: FeedId, whose: SubscriberGroup) -> int:
         ended, now = 0, self._clock.now()

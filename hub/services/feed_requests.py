@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from hub.core.durations import duration
 from hub.sites.feed_finder import LookupKind
 from protocols.protocol_errors import FeedLink, InvalidValue
 from protocols.websub.websub_parameters import LONGEST_SECRET
@@ -15,6 +16,8 @@ from storage.records import Credentials, FeedChange, StoredFeed, SubscriberGroup
 LONGEST_WAIT: Final = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_SECTION: Final = 200
+SHORTEST_PERIOD: Final = 1.0
+LONGEST_PERIOD: Final = 604_800.0
 LONGEST_NAME: Final = 1_000
 """Characters."""
 
@@ -46,6 +49,8 @@ class EditFeed:
     """What to change. None: unchanged. Empty credentials: from now on the feed takes
     none."""
 
+    url: str | None = None  # where it is from now on
+    own_period: float | None = None  # seconds between polls; 0: as it is planned
     private: bool | None = None
     section: str | None = None
     credentials: Credentials | None = None
@@ -56,6 +61,10 @@ class EditFeed:
         """Raises `InvalidValue`."""
         _check_publish_secret(self.publish_secret or "")
         _check_names(self.section or "")
+        period = self.own_period
+        if period and not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+            expected = f"0, or {SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+            raise InvalidValue("own_period", expected)
 
     def change_of(self, feed: StoredFeed) -> FeedChange:
         """What is to be stored. Raises `InvalidValue`: credentials make a feed private.
@@ -70,6 +79,8 @@ class EditFeed:
         if is_closed and self.private is False:
             raise InvalidValue("private", "true, for credentials make the feed private")
         return FeedChange(
+            url=self.url,
+            own_period=self.own_period,
             private=True if is_closed else self.private,
             section=self.section,
             credentials=given,
@@ -92,6 +103,18 @@ def consequences(before: StoredFeed, after: StoredFeed, ended: int) -> tuple[str
 
 
 def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator[str]:
+    if after.url != before.url:
+        yield (
+            "its entries and subscriptions stay, and those who know it by"
+            f" {before.url} still get it"
+        )
+    if after.own_period != before.own_period:
+        period = after.own_period
+        yield (
+            f"it is polled every {duration(period)}, unless its server asks for less"
+            if period
+            else "it is polled as planned"
+        )
     if after.private and not before.private:
         yield (
             "it is shown to nobody: its topic page, collections, lists and search"

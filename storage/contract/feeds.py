@@ -52,9 +52,10 @@ class FeedStore(Protocol):
     ) -> tuple[StoredFeed, int]:
         """Change a feed, and end the subscriptions of those it shuts out.
 
-        Both are one transaction. Each of these subscribers is to be told ``reason``;
-        how many have ended. Credentials make the feed private. Raises `NotFound`, also
-        for one that was removed.
+        Both are one transaction. At another URL it is due, and polled again if it was
+        given up; the former URL leads to it as well, unless another feed has it. Each
+        of these subscribers is to be told ``reason``; how many have ended. Credentials
+        make the feed private. Raises `NotFound`, also for one that was removed.
         """
         ...
 

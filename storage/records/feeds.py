@@ -306,9 +306,13 @@ class SubscriberGroup(StrEnum):
 class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     """None: as it is. Credentials that are empty: from now on it takes none.
 
+    ``url``: where it is from now on; its entries, subscriptions and what was learned of
+    it stay, and what it was asked by goes. ``own_period``: see `StoredFeed`.
     ``shuts_out``: whose subscriptions end with it; None: nobody's.
     """
 
+    url: str | None = None
+    own_period: float | None = None
     private: bool | None = None
     section: str | None = None
     credentials: Credentials | None = None
@@ -327,6 +331,7 @@ class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     removed_at: datetime | None
     polling: Polling
+    own_period: float = 0.0  # seconds between polls that were set; 0: as planned
     has_credentials: bool = False
     condition: FeedHealth = FeedHealth.OK  # how its last poll went
     condition_since: datetime | None = None  # None: since it was added

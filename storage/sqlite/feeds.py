@@ -226,11 +226,13 @@ class SqliteFeeds:
             "id": feed_id,
             "private": change.private,
             "section": change.section,
+            "own_period": change.own_period,
             "sent": None if given is None else encrypted,
         }
+        moving = None if change.url is None else partial(_move, feed_id, change.url)
         ending = partial(_shut_out, feed_id, change, reason, to_milliseconds(now))
         row, ids = await self._writer.submit(
-            partial(_edit, parameters, ending),
+            partial(_edit, parameters, moving, ending, to_milliseconds(now)),
             then=lambda edited: self._ended.tell(edited[1]),
         )
         if row is None:
@@ -489,22 +491,65 @@ def _add_again(
 
 def _edit(
     parameters: Mapping[str, object],
+    move: Callable[[int, sqlite3.Connection], None] | None,
     shut_out: Callable[[sqlite3.Connection], list[SubscriptionId]],
+    now: int,
     connection: sqlite3.Connection,
 ) -> tuple[Row | None, list[SubscriptionId]]:
     """The feed's row, None if there is none, and the subscriptions that have ended."""
     changed = connection.execute(
         "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
         " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"
-        " section = coalesce(:section, section)"
+        " section = coalesce(:section, section),"
+        " own_period = coalesce(:own_period, own_period)"
         " WHERE id = :id AND state <> 'removed'",
         parameters,
     )
     if not changed.rowcount:
         return None, []
+    if move is not None:
+        move(now, connection)
     ended = shut_out(connection)
     row: Row = connection.execute(_GET, (parameters["id"],)).fetchone()
     return row, ended
+
+
+_OF_URL = ", ".join(
+    f"'$.{each}'"
+    for each in (
+        *("fetch_url", "redirect", "validators", "found_at", "body_hash"),
+        *("gone_sightings", "missing_sightings", "missing_since"),
+        *("retry_after", "fresh_until"),
+    )
+)
+"""Of a polling state, what is true of one URL only."""
+
+
+def _move(feed_id: int, url: str, now: int, connection: sqlite3.Connection) -> None:
+    """Give a feed another URL, at which it is due. The former one leads to it, too."""
+    parameters = {
+        "id": feed_id,
+        "url": url,
+        "resource": hash_resource(url),
+        "page": hash_page(url),
+        "now": now,
+    }
+    connection.execute(
+        "INSERT INTO topics (url, feed_id) SELECT url, id FROM feeds"
+        " WHERE id = :id AND url <> :url ON CONFLICT (url) DO NOTHING",
+        parameters,
+    )
+    connection.execute(
+        "UPDATE feeds SET url = :url, resource_hash = :resource, page_hash = :page,"
+        " fetch_url = '', polling = iif(polling <> x'',"
+        f"  CAST(json_remove(CAST(polling AS TEXT), {_OF_URL}) AS BLOB), polling),"
+        " turned_at = iif(state IN ('gone', 'dead'), :now, turned_at),"
+        " state = iif(state IN ('gone', 'dead'), 'active', state) WHERE id = :id",
+        parameters,
+    )
+    connection.execute(
+        "UPDATE schedule SET next_fetch = :now WHERE feed_id = :id", parameters
+    )
 
 
 def _shut_out(

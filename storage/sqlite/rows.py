@@ -398,6 +398,7 @@ def read_feed(row: Row) -> StoredFeed:
         condition=_conditions[row[12]],
         condition_since=from_milliseconds_or_none(row[13]),
         turned_at=from_milliseconds_or_none(row[14]),
+        own_period=row[15],
     )
 
 
@@ -410,8 +411,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
     whether an error is awaited, the statistics and the push.
     """
     encrypted = row[11]
-    keeps_document, subscribers, seen, slices, inventory = row[15:20]
-    is_error_awaited = row[20] is not None
+    keeps_document, subscribers, seen, slices, inventory = row[16:21]
+    is_error_awaited = row[21] is not None
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -421,8 +422,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         slices=slices or b"",
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
-        statistics=read_statistics(row[21:25]),
-        push=read_push(row[25:]),
+        statistics=read_statistics(row[22:26]),
+        push=read_push(row[26:]),
     )
 
 

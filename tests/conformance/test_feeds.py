@@ -121,6 +121,8 @@ async def test_editing_a_feed_changes_what_is_named_and_nothing_else(
         (FeedChange(private=True), replace(feed, private=True)),
         (FeedChange(section=""), replace(feed, private=True, section="")),
         (FeedChange(private=False), replace(feed, section="")),
+        (FeedChange(own_period=90.0), replace(feed, section="", own_period=90.0)),
+        (FeedChange(own_period=0.0), replace(feed, section="")),
     ):
         assert await edit(feed.id, change, "", START) == (expected, 0)
         assert await scene.storage.feeds.get(feed.id) == expected
@@ -140,6 +142,54 @@ async def test_credentials_make_a_feed_private_until_it_is_made_public_without_t
     assert await edit(feed.id, none, "", START) == (replace(feed, private=True), 0)
     (target,) = await scene.storage.feeds.targets([feed.id])
     assert target.credentials is None
+
+
+MOVED = "https://b.example/feed"
+
+
+async def test_a_feed_at_another_url_is_the_same_feed(scene: Scene) -> None:
+    feed, feeds = await scene.add_feed(), scene.storage.feeds
+    learned = Polling(code=404, failures=2, velocity=3.0, subscribers=4)
+    of_url = replace(
+        learned,
+        fetch_url="https://c.example/feed",
+        redirect=Redirect(target=MOVED, sightings=1, first_seen=START),
+        validators=Validators(url=URL, etag='"1"'),
+        missing_sightings=2,
+        missing_since=START,
+        retry_after=at(1_000),
+        body_hash="00",
+    )
+    await scene.storage.log.commit(fetch(feed, polling=of_url, state=FeedState.GONE))
+
+    moved, _ = await feeds.edit(feed.id, FeedChange(url=MOVED), "", at(50))
+
+    assert (moved.id, moved.url, moved.polling) == (feed.id, MOVED, learned)
+    assert (moved.state, moved.turned_at) == (FeedState.ACTIVE, at(50))
+    assert moved.next_fetch == at(50)
+    (due,) = await feeds.due(at(50), after={}, limit=9)
+    assert due.url == MOVED
+    for url in (MOVED, "HTTPS://B.example:443/feed", URL):
+        assert await feeds.find(url) == moved
+
+
+async def test_one_that_was_paused_stays_so_at_another_url(scene: Scene) -> None:
+    feed, feeds = await scene.add_feed(), scene.storage.feeds
+    await feeds.set_state(feed.id, FeedState.PAUSED, START)
+    moved, _ = await feeds.edit(feed.id, FeedChange(url=MOVED), "", at(1))
+    assert moved.state is FeedState.PAUSED
+    same, _ = await feeds.edit(feed.id, FeedChange(url=MOVED), "", at(2))
+    assert (same.url, same.turned_at) == (MOVED, moved.turned_at)
+
+
+async def test_a_former_url_leads_to_whoever_has_it_now(scene: Scene) -> None:
+    feed, feeds = await scene.add_feed(), scene.storage.feeds
+    await feeds.edit(feed.id, FeedChange(url=MOVED), "", START)
+    other = await scene.add_feed("c")
+    await feeds.edit(other.id, FeedChange(url=URL), "", START)
+    found = await feeds.find(URL)
+    assert found is not None
+    assert found.id == other.id
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ def feed_document(**changes: Any) -> dict[str, Any]:
         "last_fetch": "2026-01-01T12:00:00Z",
         "last_parse": "2026-01-01T12:00:00Z",
         "period": 900.0,
+        "own_period": 0.0,
         "velocity": 3.5,
         "entries": 3,
         "subscribers": 2,

@@ -9,7 +9,13 @@ import msgspec
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.known_slices import UNNAMED
 from hub.core.push.hub_trust import is_trusted
-from hub.core.schedule.poll_period import Plan, PlanningContext, PollingRules, plan
+from hub.core.schedule.poll_period import (
+    Plan,
+    PlanningContext,
+    PollingRules,
+    plan,
+    rules_of,
+)
 from hub.core.status.feed_status import status_of
 from protocols.model import Status
 from storage.records import FetchTarget, Polling, PollReason, Push
@@ -54,14 +60,16 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
         ``push`` is how the feed is pushed then, if anybody may push it.
         """
+        own_period = self.target.feed.own_period
+        is_failing = bool(polling.failures)
         planned = plan(
             polling,
             self.target.subscribers,
-            self.rules,
+            rules_of(self.rules, own_period, is_failing=is_failing),
             self.fetched.at,
             self.jitter,
             self.planning_context,
-            is_pushed=is_trusted(push, self.fetched.at),
+            is_pushed=not own_period and is_trusted(push, self.fetched.at),
         )
         if self.fetched.is_partial:  # what it lacks is still to be polled for
             sooner = min(planned.next_fetch, self.target.feed.next_fetch)

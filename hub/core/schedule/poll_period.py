@@ -20,7 +20,7 @@ added it need not wait long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import inf, log2
 
@@ -96,6 +96,20 @@ class PollingRules:
     bytes_of_day: int = 32 * 1024 * 1024  # of new and changed ones of a feed
     backup_period: float = DAY  # at least, of feeds that are pushed
     push_url: str = ""  # of this hub, that hubs of others push to; "": none does
+
+
+def rules_of(
+    rules: PollingRules, own_period: float, *, is_failing: bool = False
+) -> PollingRules:
+    """The rules for a feed whose period was set, 0: for any other.
+
+    What its server asks for is still heeded, and so is how it fails.
+    """
+    if not own_period:
+        return rules
+    period = max(own_period, rules.min_period)
+    longest = max(period, rules.max_period) if is_failing else period
+    return replace(rules, min_period=period, max_period=longest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,11 @@ def reason_of(feed: StoredFeed, plan: Plan, *, is_hinted: bool = False) -> str:
         return _NOT_FETCHED
     if is_hinted and feed.next_fetch < plan.next_fetch:
         return _HINTED
-    return _why({term.name: term for term in plan.terms})
+    terms = {term.name: term for term in plan.terms}
+    decisive = _decisive(terms)
+    if feed.own_period and decisive.name not in (*_DEMANDS, "backoff", "skip"):
+        return f"it is set to be polled every {duration(feed.own_period)}"
+    return _why(decisive, terms)
 
 
 def _sentence(feed: StoredFeed, reason: str) -> str:
@@ -110,9 +114,12 @@ def _sentence(feed: StoredFeed, reason: str) -> str:
     return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {reason}"
 
 
-def _why(terms: dict[str, Term]) -> str:
+def _decisive(terms: dict[str, Term]) -> Term:
     """What decided: the end of skipped hours, or else the longest of all waits."""
-    decisive = terms.get("skip") or _longest(terms)
+    return terms.get("skip") or _longest(terms)
+
+
+def _why(decisive: Term, terms: dict[str, Term]) -> str:
     span = duration(decisive.value)
     if decisive.name in _REASONS:
         return _REASONS[decisive.name].format(span=span, note=decisive.note)

@@ -56,6 +56,7 @@ class FeedJson(JsonObject):
     last_success: Time | None
     last_parse: Time | None
     period: float
+    own_period: float
     velocity: float
     entries: int
     entries_since_maintenance: int
@@ -86,6 +87,7 @@ class FeedJson(JsonObject):
             last_success=polling.last_success,
             last_parse=polling.last_parse,
             period=polling.period,
+            own_period=feed.own_period,
             velocity=polling.velocity,
             entries=polling.entry_count,
             entries_since_maintenance=polling.entries_since_maintenance,

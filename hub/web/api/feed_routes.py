@@ -113,6 +113,8 @@ class FeedToEdit(RequestBody):
     Of the credentials, ``basic`` and ``headers``, whichever is named replaces both.
     """
 
+    url: str | None = None
+    own_period: float | None = None
     private: bool | None = None
     section: str | None = None
     headers: dict[str, str] | None = None
@@ -409,6 +411,8 @@ class FeedRoutes(Routes):
         edited = await self._feeds.edit(
             _feed_id(request),
             EditFeed(
+                url=body.url,
+                own_period=body.own_period,
                 private=body.private,
                 section=body.section,
                 credentials=credentials,

@@ -81,6 +81,11 @@ EDIT = "PATCH /api/feeds/7"
         (("--private",), {"private": True}),
         (("--public",), {"private": False}),
         (("--section", ""), {"section": ""}),
+        (("--category", "sport"), {"section": "sport"}),
+        (("--new-url", "example.net/rss"), {"url": "https://example.net/rss"}),
+        (("--period", "90"), {"own_period": 90}),
+        (("--period", "15m"), {"own_period": 900}),
+        (("--period", "0"), {"own_period": 0}),
         (
             ("--basic", "a:b", "--header", "X-Key: k"),
             {"basic": "a:b", "headers": {"X-Key": "k"}},
@@ -111,7 +116,7 @@ def test_edit_sends_what_is_to_change_and_says_what_follows(
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--no-credentials", "--basic", "a:b")], ids=["nothing", "both"]
+    "options", [(), ("--no-credentials", "--basic", "a:b"), ("--period", "soon")]
 )
 def test_edit_needs_to_know_what_is_to_change(
     fanfare: Fanfare, api: FakeApi, options: tuple[str, ...]

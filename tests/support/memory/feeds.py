@@ -149,12 +149,17 @@ class MemoryFeeds:
         if change.credentials is not None:
             is_none = change.credentials == Credentials()
             feed.credentials = None if is_none else change.credentials
+        if change.url is not None:
+            stored = self._move(stored, change.url, now)
         has_credentials = feed.credentials is not None
         private = stored.private if change.private is None else change.private
         feed.stored = replace(
             stored,
             private=private or has_credentials,
             section=stored.section if change.section is None else change.section,
+            own_period=stored.own_period
+            if change.own_period is None
+            else change.own_period,
             has_credentials=has_credentials,
         )
         ended = 0
@@ -164,6 +169,31 @@ class MemoryFeeds:
                 feed_id, reason, now, 10**9, change.shuts_out
             )
         return feed.stored, ended
+
+    def _move(self, stored: StoredFeed, url: str, now: datetime) -> StoredFeed:
+        if url != stored.url:
+            self._state.topics.setdefault(stored.url, stored.id)
+        is_stopped = stored.state.is_stopped
+        return replace(
+            stored,
+            url=url,
+            state=FeedState.ACTIVE if is_stopped else stored.state,
+            turned_at=milliseconds(now) if is_stopped else stored.turned_at,
+            next_fetch=milliseconds(now),
+            polling=replace(
+                stored.polling,
+                fetch_url="",
+                redirect=None,
+                validators=None,
+                found_at="",
+                body_hash="",
+                gone_sightings=0,
+                missing_sightings=0,
+                missing_since=None,
+                retry_after=None,
+                fresh_until=None,
+            ),
+        )
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         found = self._state.feeds.get(feed_id)

@@ -15,6 +15,7 @@ from hub.core.schedule.poll_period import (
     PollingRules,
     explain,
     plan,
+    rules_of,
 )
 from hub.core.schedule.posting_profile import (
     NOTHING_KNOWN,
@@ -568,3 +569,26 @@ def test_a_poll_never_falls_into_skipped_hours(
     )
 
     assert planned(polling).next_fetch.hour not in (1, hour)
+
+
+@pytest.mark.parametrize(
+    ("own_period", "failures", "rules"),
+    [
+        (0.0, 0, PollingRules()),
+        (300.0, 0, PollingRules(min_period=300.0, max_period=300.0)),
+        (5.0, 0, PollingRules(min_period=60.0, max_period=60.0)),
+        (2 * DAY, 0, PollingRules(min_period=2 * DAY, max_period=2 * DAY)),
+        (300.0, 1, PollingRules(min_period=300.0, max_period=DAY)),
+    ],
+)
+def test_a_period_of_its_own_is_a_feed_s_only_one(
+    own_period: float, failures: int, rules: PollingRules
+) -> None:
+    assert rules_of(PollingRules(), own_period, is_failing=failures > 0) == rules
+
+
+def test_a_server_s_floor_goes_before_a_period_of_its_own() -> None:
+    polling = Polling(code=200, fresh_until=NOW + timedelta(hours=1))
+    rules = rules_of(PollingRules(), 300.0)
+    assert plan(polling, 1, rules, NOW).next_fetch == NOW + timedelta(hours=1)
+    assert plan(Polling(code=200), 1, rules, NOW).period == 300.0

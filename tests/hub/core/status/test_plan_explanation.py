@@ -5,7 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.schedule.poll_period import PlanningContext, PollingRules, explain
+from hub.core.schedule.poll_period import (
+    PlanningContext,
+    PollingRules,
+    explain,
+    rules_of,
+)
 from hub.core.schedule.posting_profile import with_posts
 from hub.core.status.plan_explanation import PlanExplanation, explain_plan
 from protocols.model import Hints
@@ -157,3 +162,24 @@ def test_it_is_told_how_far_habits_are_believed() -> None:
         "trust, minutes",
     ]
     assert all(0.9 < term.value < 1 for term in terms[2:5])
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "it is set to be polled every 5 min"),
+        ({"code": 500, "failures": 3}, "it is failing; the next try is within "),
+        (
+            {"fresh_until": NOW + timedelta(hours=20)},
+            "its server declared the answer fresh for 20 h",
+        ),
+    ],
+)
+def test_a_period_that_was_set_is_the_reason_unless_there_is_a_stronger_one(
+    changes: dict[str, object], why: str
+) -> None:
+    polling = replace(KNOWN, **changes)  # type: ignore[arg-type]
+    feed = replace(a_feed(1, polling=polling), own_period=300.0)
+    rules = rules_of(PollingRules(), 300.0, is_failing=polling.failures > 0)
+    explanation = explain_plan(feed, explain(polling, 1, rules, NOW))
+    assert why in explanation.sentence
