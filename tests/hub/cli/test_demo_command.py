@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hub.demo.arrivals import Arrivals, Told, Way
+from hub.demo.arrivals import Announce, Arrivals, Way
 from hub.demo.hub_requests import DemoFailed
 from hub.demo.samples import FeedKind, SampleFeed
 from tests.hub.cli.conftest import Fanfare
@@ -15,9 +15,9 @@ from tests.support.clock import ManualClock
 
 
 async def show_that_loses_one(
-    seconds: float, announce: Callable[[str], None], told: Told
+    seconds: float, announce: Callable[[str], None], tell: Announce
 ) -> Arrivals:
-    arrivals = Arrivals(told)
+    arrivals = Arrivals(tell)
     entry = SampleFeed(FeedKind.RSS).add(ManualClock().now())
     arrivals.publish(entry, 1.0)
     arrivals.arrive(Way.WEBHOOK, entry.id, 1.25)
@@ -26,7 +26,7 @@ async def show_that_loses_one(
 
 
 async def show_that_fails(
-    seconds: float, announce: Callable[[str], None], told: Told
+    seconds: float, announce: Callable[[str], None], tell: Announce
 ) -> Arrivals:
     raise DemoFailed("the first fetches took over 30 s")
 
