@@ -187,7 +187,7 @@ PUSH = PushFacts(
             " far, 1 late, and missed 3",
         ),
         (
-            {"is_trusted": False, "trouble": "answered 500"},
+            {"is_trusted": False, "error": "answered 500"},
             FindingKind.HUB,
             "its hub https://hub.example/ does not push it: answered 500",
         ),
