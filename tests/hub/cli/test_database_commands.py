@@ -214,7 +214,9 @@ def test_a_backup_is_restored_and_the_former_database_kept(
 
 def test_a_database_is_compacted(alone: Fanfare, database: Path) -> None:
     told = json.loads(alone("db", "compact", "--json").stdout)
-    assert told["bytes_after"] == database.stat().st_size <= told["bytes_before"]
+    assert told["bytes_after"] == database.stat().st_size
+    # Nothing of a new database is free, and the pages are laid out anew.
+    assert told["bytes_after"] <= 1.1 * told["bytes_before"]
     assert f"{database}: " in alone("db", "compact").stdout
 
 
