@@ -53,6 +53,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "feeds edit": (("1", "--private"),),
     "feeds explain": (("1",), ("1", "--json")),
     "feeds fetch": (("1",),),
+    "feeds history": (("1",),),
     "feeds list": ((), ("--json",)),
     "feeds pause": (("1",),),
     "feeds remove": (("1",),),
