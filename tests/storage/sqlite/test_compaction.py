@@ -70,10 +70,10 @@ def test_freed_room_is_given_back_and_will_be_from_then_on(path: Path) -> None:
 
     before, after = compact_database(path, lambda done, total: told.append(done))
 
-    assert before - after > 1_000_000
+    assert before - after > 900_000
     assert path.stat().st_size == after
     assert path.stat().st_mode & 0o777 == 0o600
-    assert told[-1] == after
+    assert 0 <= after - told[-1] <= 8_192  # with a map of its pages
     assert auto_vacuum(path) == INCREMENTAL
     asyncio.run(check(path, epoch))
 

@@ -32,7 +32,7 @@ NO_TIMES = frozenset(
     is_moved is_next is_stale is_superseded is_turned last last_id last_position
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified owner pace page_id pages pending popularity porn_rank
-    position private queries rank revision skip_after skip_to source_id stamp
+    own_period position private queries rank revision skip_after skip_to source_id stamp
     status subscribers subscription_id tail topic_id total tried_to turn
     unlisted value walk withdrawals
     """.split()  # noqa: SIM905 - a list of eighty lines says no more
