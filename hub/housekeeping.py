@@ -29,6 +29,12 @@ UNWANTED_QUERIES_KEPT = timedelta(days=1, hours=1)
 That somebody asked for one is noted once an hour only."""
 WAL_ALARM_BYTES = 256 * 1024 * 1024
 """Four times what is left of a write-ahead log that nobody's reading holds up."""
+FREED_PAGES = 100
+"""Given back in one transaction: some milliseconds."""
+MOST_FREED = 50 * FREED_PAGES
+"""Given back in one round, 20 MB as a rule, that the disk is not kept busy with it."""
+TRIMMED_RECORDS = 250
+"""Of the log in one transaction, whose entries go with them."""
 ATTEMPTS_KEPT = timedelta(days=7)
 
 log = structlog.get_logger()
@@ -42,7 +48,9 @@ class Job:
     what: str
     every: float  # seconds
     page: Callable[[], Awaitable[int]]
-    """Does at most `PAGE` of the work; how much it did."""
+    """Does a part of the work; how much it did."""
+    least: int = PAGE
+    """As long as it does so much, there may be more."""
 
 
 class Housekeeping:
@@ -67,7 +75,8 @@ class Housekeeping:
     @property
     def jobs(self) -> tuple[Job, ...]:
         return (
-            Job("log_trimmed", "trimming the log", 300, self._trim_log),
+            Job("log_trimmed", "trimming the log", 300, self._trim_log, least=1),
+            Job("pages_given_back", "giving free pages back", 10, self._give_back),
             Job("attempts_trimmed", "trimming attempts", 3_600, self._trim_attempts),
             Job(
                 "removals_finished",
@@ -126,7 +135,7 @@ class Housekeeping:
             while True:
                 page = await job.page()
                 done += page
-                if page < PAGE:
+                if page < job.least:
                     break
         except StorageError as error:
             log.warning("housekeeping_failed", job=job.what, error=str(error))
@@ -136,7 +145,17 @@ class Housekeeping:
 
     async def _trim_log(self) -> int:
         now = self._clock.now()
-        return await self._storage.log.trim(self._retention, now, PAGE)
+        return await self._storage.log.trim(self._retention, now, TRIMMED_RECORDS)
+
+    async def _give_back(self) -> int:
+        """Of what was trimmed, little by little; nothing is logged of it."""
+        given = 0
+        while given < MOST_FREED:
+            freed = await self._storage.give_back(FREED_PAGES)
+            given += freed
+            if freed < FREED_PAGES:
+                break
+        return 0
 
     async def _trim_attempts(self) -> int:
         before = self._clock.now() - ATTEMPTS_KEPT

@@ -94,7 +94,11 @@ class LogStore(Protocol):
         ...
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
-        """Drop old records, and entries that nothing refers to; how many records."""
+        """Drop the oldest records, and entries that nothing refers to any more.
+
+        How many records there were, those counted that a feed took with it; ``limit``
+        at most, and fewer if they name many entries.
+        """
         ...
 
 

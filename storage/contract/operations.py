@@ -82,6 +82,10 @@ class Storage(Protocol):
         """A tiny durable write; raises what a real one would."""
         ...
 
+    async def give_back(self, limit: int) -> int:
+        """Give free pages back to the disk, so many at most; how many it were."""
+        ...
+
     async def note_time(self, now: datetime) -> timedelta:
         """Note the time; how far the clock has gone back since the latest noted one.
 

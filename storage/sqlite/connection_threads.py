@@ -35,9 +35,14 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def prepare_for_writing(connection: sqlite3.Connection) -> None:
-    """Make every COMMIT durable. Raises `sqlite3.Error`."""
+    """Make every COMMIT durable. Raises `sqlite3.Error`.
+
+    A new file is made so that free pages can be given back; an older one stays as it
+    is.
+    """
     connection.executescript(
         """
+        PRAGMA auto_vacuum = INCREMENTAL;
         PRAGMA journal_mode = WAL;
         PRAGMA synchronous = FULL;
         PRAGMA journal_size_limit = 67108864;

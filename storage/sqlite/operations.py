@@ -20,6 +20,7 @@ from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milli
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
+from storage.sqlite.disk_usage import give_back_pages
 from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
@@ -141,6 +142,9 @@ class SqliteStorage:
 
     async def check(self) -> None:
         await self._writer.submit(_touch, is_single=True)
+
+    async def give_back(self, limit: int) -> int:
+        return await self._writer.submit(partial(give_back_pages, limit))
 
     async def note_time(self, now: datetime) -> timedelta:
         is_first, self._has_noted_time = not self._has_noted_time, True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -95,6 +96,9 @@ def read_entry(row: Row) -> StoredEntry:
 def hash_key(key: str) -> bytes:
     """What stands for a key of any length in an index."""
     return hashlib.blake2b(key.encode(), digest_size=16).digest()
+
+
+PACKED_REF_BYTES: Final = 16
 
 
 def pack_refs(refs: Sequence[tuple[int, int, bool]]) -> bytes:

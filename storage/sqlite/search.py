@@ -207,9 +207,9 @@ def _index(
 ) -> None:
     _forget(known, ids, connection)
     placed = sorted(_place(documents, connection))
-    connection.executemany(
+    connection.executemany(  # in ascending order: so pages are full, not half so
         "INSERT INTO searched VALUES (?, ?, ?)",
-        [(each.entry_id, docid, each.text) for docid, _, each in placed],
+        sorted((each.entry_id, docid, each.text) for docid, _, each in placed),
     )
     connection.executemany(  # in ascending order: FTS5 writes out at every step back
         "INSERT INTO search (rowid, words, places) VALUES (?, ?, ?)",

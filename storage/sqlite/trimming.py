@@ -14,7 +14,10 @@ from datetime import datetime
 from storage.records import Retention
 from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.retries import add_dead_letter
+from storage.sqlite.rows import PACKED_REF_BYTES
 
+MOST_TRIMMED_ENTRIES = 1_000
+"""Named by records that go together, unless a single one names more."""
 LATEST_ENTRIES = 50
 """Entries of each feed that are kept however old, for replays and late subscribers."""
 
@@ -44,9 +47,13 @@ def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
 
 
 def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> int:
-    """How many records were dropped, ``limit`` at most."""
+    """How many positions were trimmed, ``limit`` at most: records, unless these went
+    with their feed before."""
     ((head, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
-    last = min(tail + limit, _before_undelivered(head, connection))
+    last = min(
+        _before_many_entries(tail, limit, connection),
+        _before_undelivered(head, connection),
+    )
     soft = _last_beyond(
         limits.soft_before, head - limits.soft_count, tail, last, connection
     )
@@ -57,7 +64,23 @@ def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> 
     if end <= tail:
         return 0
     _pass_retries_by(end, limits.now, connection)
-    return _drop(end, connection)
+    _drop(end, connection)
+    return int(end - tail)
+
+
+def _before_many_entries(tail: int, limit: int, connection: sqlite3.Connection) -> int:
+    """The end of the oldest records that a short transaction can drop, one at least."""
+    rows = connection.execute(
+        "SELECT position, length(refs) / ? FROM records WHERE position > ?"
+        " AND position <= ? ORDER BY position",
+        (PACKED_REF_BYTES, tail, tail + limit),
+    )
+    left = MOST_TRIMMED_ENTRIES
+    for number, (position, entries) in enumerate(rows):
+        left -= entries
+        if left < 0:
+            return int(position) - (number > 0)
+    return tail + limit
 
 
 def _before_undelivered(head: int, connection: sqlite3.Connection) -> int:
@@ -117,7 +140,7 @@ def _pass_retries_by(end: int, now: int, connection: sqlite3.Connection) -> None
         )
 
 
-def _drop(end: int, connection: sqlite3.Connection) -> int:
+def _drop(end: int, connection: sqlite3.Connection) -> None:
     found = connection.execute(
         "SELECT coalesce(source_id, feed_id) FROM records WHERE position <= ?", (end,)
     ).fetchall()
@@ -126,11 +149,10 @@ def _drop(end: int, connection: sqlite3.Connection) -> int:
         " WHERE position <= ? AND kind != 'baseline' GROUP BY feed_id",
         (end,),
     )
-    dropped = connection.execute("DELETE FROM records WHERE position <= ?", (end,))
+    connection.execute("DELETE FROM records WHERE position <= ?", (end,))
     connection.execute("UPDATE meta SET tail = ?", (end,))
     for (feed_id,) in set(found):
         _drop_entries(feed_id, end, connection)
-    return dropped.rowcount
 
 
 def _drop_entries(feed_id: int, end: int, connection: sqlite3.Connection) -> None:

@@ -8,7 +8,15 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from hub.housekeeping import PAGE, WAL_ALARM_BYTES, Housekeeping, Job
+from hub.housekeeping import (
+    FREED_PAGES,
+    MOST_FREED,
+    PAGE,
+    TRIMMED_RECORDS,
+    WAL_ALARM_BYTES,
+    Housekeeping,
+    Job,
+)
 from storage.contract import Storage
 from storage.errors import WriteFailed
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention, StoredFeed
@@ -24,6 +32,7 @@ class Calls:
     def __init__(self) -> None:
         self.asked: dict[str, tuple[object, ...]] = {}
         self.wal_bytes = 0
+        self.freed: list[int] = []
         part = SimpleNamespace(
             trim=self._called("trim"),
             trim_attempts=self._called("trim_attempts"),
@@ -38,6 +47,10 @@ class Calls:
         self.log = self.deliveries = self.feeds = self.subscriptions = part
         self.tracking = SimpleNamespace(retire=self._called("retire"))
         self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
+
+    async def give_back(self, limit: int) -> int:
+        self.asked["give_back"] = (limit,)
+        return self.freed.pop(0) if self.freed else 0
 
     async def status(self) -> SimpleNamespace:
         return SimpleNamespace(wal_bytes=self.wal_bytes)
@@ -67,7 +80,8 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     for job in keeper.jobs:
         assert await keeper.do(job) == 0
     now = clock.now()
-    assert storage.asked["trim"] == (RETENTION, now, PAGE)
+    assert storage.asked["trim"] == (RETENTION, now, TRIMMED_RECORDS)
+    assert storage.asked["give_back"] == (FREED_PAGES,)
     assert storage.asked["expire"] == (now, PAGE)
     assert storage.asked["forget_secrets"] == (now, PAGE)
     assert storage.asked["trim of requests"] == (now, PAGE)
@@ -100,6 +114,21 @@ async def test_a_write_ahead_log_that_somebody_holds_up_is_warned_of(
         for job in keeper.jobs:
             await keeper.do(job)
     assert [line["event"] for line in lines] == warnings
+
+
+@pytest.mark.parametrize(
+    ("there_are", "given"), [(250, 250), (10 * MOST_FREED, MOST_FREED)]
+)
+async def test_free_pages_are_given_back_in_small_steps_and_not_all_at_once(
+    there_are: int, given: int
+) -> None:
+    storage = Calls()
+    steps = [FREED_PAGES] * (there_are // FREED_PAGES) + [there_are % FREED_PAGES]
+    storage.freed = [*steps]
+    keeper = housekeeping(storage, ManualClock())
+    [job] = (each for each in keeper.jobs if each.name == "pages_given_back")
+    await keeper.do(job)
+    assert sum(steps) - sum(storage.freed) == given
 
 
 async def test_maintenance_is_a_job_where_there_is_any() -> None:

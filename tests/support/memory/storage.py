@@ -88,6 +88,9 @@ class MemoryStorage:
     ) -> None:
         raise NotImplementedError("the model has no file to copy")
 
+    async def give_back(self, limit: int) -> int:
+        return 0
+
     async def find_damage(self) -> tuple[str, ...]:
         return ()
 
