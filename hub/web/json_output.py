@@ -6,12 +6,10 @@ secret shows as ``has_secret``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import cache
 from http import HTTPStatus
-from operator import attrgetter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 from starlette.responses import Response
@@ -27,23 +25,38 @@ class JsonObject(msgspec.Struct, kw_only=True):
     """Base of what answers hold. ``FeedJson`` is what the API calls ``Feed``."""
 
     @classmethod
-    def of(cls, record: object, /, **members: Any) -> Self:
-        """Of the members given, and else of the record's attributes of that name."""
-        names, values_of = _attributes(cls, tuple(members))
-        return cls(**dict(zip(names, values_of(record), strict=True)), **members)
+    def of(cls, *records: object, **members: Any) -> Self:
+        """Of the members given; any other is the attribute of that name of the one
+        record that has it."""
+        kinds = (cls, tuple(map(type, records)), tuple(members))
+        if (sources := _SOURCES.get(kinds)) is None:
+            sources = _SOURCES[kinds] = _sources(cls, records, members)
+        for name, number in sources:
+            members[name] = getattr(records[number], name)
+        return cls(**members)
 
     @classmethod
     def of_any(cls, record: object | None) -> Self | None:
         return None if record is None else cls.of(record)
 
 
-@cache
-def _attributes(
-    kind: type[JsonObject], given: tuple[str, ...]
-) -> tuple[list[str], Callable[[object], Iterable[Any]]]:
-    """The members that are not given, two at least, and what reads them."""
-    names = [each for each in kind.__struct_fields__ if each not in given]
-    return names, attrgetter(*names)
+def _sources(
+    kind: type[JsonObject], records: Sequence[object], given: Collection[str]
+) -> list[tuple[str, int]]:
+    """The members that are not given, each with the number of the record it is of."""
+    sources = []
+    for name in kind.__struct_fields__:
+        if name not in given:
+            having = (n for n, record in enumerate(records) if hasattr(record, name))
+            number, *others = having
+            if others:
+                raise TypeError(f"{name} of {kind.__name__} may be of several records")
+            sources.append((name, number))
+    return sources
+
+
+_SOURCES: Final[dict[object, list[tuple[str, int]]]] = {}
+"""By the shape, the types of the records, and the members that are given."""
 
 
 def json_response(

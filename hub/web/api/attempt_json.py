@@ -32,11 +32,10 @@ class CallbackAnswerJson(JsonObject):
     def of_answer(cls, answer: CallbackAnswer | None) -> Self | None:
         if answer is None:
             return None
-        return cls(
-            status_line=answer.status_line,
+        return cls.of(
+            answer,
             headers=_headers(answer.headers),
             body=_text(answer.body, dict(answer.headers)),
-            is_excerpt=answer.is_excerpt,
         )
 
 
@@ -86,13 +85,8 @@ class FailedDeliveryJson(JsonObject):
 
     @classmethod
     def of_failed(cls, failed: FailedAttempt) -> Self:
-        return cls.of(
-            failed.attempt,
-            subscription=failed.attempt.subscription_id,
-            topic=failed.topic,
-            callback=failed.callback,
-            host=failed.host,
-        )
+        attempt = failed.attempt
+        return cls.of(failed, attempt, subscription=attempt.subscription_id)
 
 
 class CallbackRequestJson(JsonObject):
@@ -132,9 +126,8 @@ class DeliveryReportJson(AttemptJson):
         attempt = AttemptJson.of_attempt(failed.attempt)
         return cls.of(
             attempt,
+            failed,
             subscription=failed.attempt.subscription_id,
-            topic=failed.topic,
-            callback=failed.callback,
             request=report.request and CallbackRequestJson.of_request(report.request),
             request_missing=report.reason,
         )
@@ -164,10 +157,9 @@ class TrialDeliveryJson(JsonObject):
         subscription = trial.subscription
         return cls.of(
             trial,
+            subscription,
             delivered=trial.is_delivered,
             subscription=subscription.id or None,
-            topic=subscription.topic,
-            callback=subscription.callback,
             failed_at=trial.stage,
             answer=CallbackAnswerJson.of_answer(trial.answer),
             answer_withheld=trial.is_withheld,

@@ -86,12 +86,10 @@ class RetryingSubscriptionJson(JsonObject):
 
     @classmethod
     def of_retrying(cls, retrying: RetryingSubscription) -> Self:
-        subscription = retrying.subscription
         return cls.of(
             retrying,
-            subscription=subscription.id,
-            topic=subscription.topic,
-            callback=subscription.callback,
+            retrying.subscription,
+            subscription=retrying.subscription.id,
             under_way=retrying.lease_id != 0,
         )
 

@@ -64,37 +64,9 @@ class FeedJson(JsonObject):
     bozo_rank: float
 
     @classmethod
-    def of_feed(cls, feed: StoredFeed, **more: Any) -> Self:
+    def of_feed(cls, feed: StoredFeed, *records: object, **more: Any) -> Self:
         polling = feed.polling
-        return cls(
-            id=feed.id,
-            url=feed.url,
-            state=feed.state,
-            private=feed.private,
-            section=feed.section,
-            title=feed.title,
-            format=feed.format,
-            next_fetch=feed.next_fetch,
-            created_at=feed.created_at,
-            has_credentials=feed.has_credentials,
-            code=polling.code,
-            message=polling.message,
-            error=polling.error,
-            failures=polling.failures,
-            failing_since=polling.failing_since,
-            last_fetch=polling.last_fetch,
-            retry_after=polling.retry_after,
-            last_success=polling.last_success,
-            last_parse=polling.last_parse,
-            period=polling.period,
-            own_period=feed.own_period,
-            velocity=polling.velocity,
-            entries=polling.entry_count,
-            entries_since_maintenance=polling.entries_since_maintenance,
-            generated_ids=polling.generated_ids,
-            bozo_rank=polling.bozo_rank,
-            **more,
-        )
+        return cls.of(feed, polling, *records, entries=polling.entry_count, **more)
 
 
 class PlannedFeedJson(FeedJson):
@@ -309,29 +281,16 @@ class FeedReportJson(PlannedFeedJson):
         polling, statistics = report.feed.polling, report.statistics
         return cls.of_feed(
             report.feed,
+            report,
             next_fetch_reason=report.reason,
             subscribers=report.subscribers,
             fetch_url=polling.fetch_url or report.feed.url,
             redirect=RedirectJson.of_any(polling.redirect),
-            validators=polling.validators,
-            answers_304=polling.answers_304,
-            fresh_until=polling.fresh_until,
-            unchanged=polling.unchanged,
-            hints=polling.hints,
-            rekeyed=polling.rekeyed,
-            rekeyed_at=polling.rekeyed_at,
-            gap_at=polling.gap_at,
-            waiting=polling.waiting,
-            told_of_day=polling.told_of_day,
-            bytes_of_day=polling.bytes_of_day,
-            dropped=polling.dropped,
-            problems=polling.problems,
             period_terms=report.plan.terms,
             maintained_at=statistics.maintained_at if statistics else None,
             popularity=statistics.popularity if statistics else None,
             porn_rank=statistics.porn_rank if statistics else None,
             is_stale=statistics is not None and statistics.is_stale,
-            related=report.related,
             site=SiteFactsJson.of_any(report.site),
             push=PushFactsJson.of_facts(report.push),
         )
@@ -361,11 +320,8 @@ class FeedPlanJson(JsonObject):
     def of_explained(cls, explained: ExplainedFeed) -> Self:
         feed, explanation = explained.feed, explained.explanation
         return cls.of(
+            feed,
             explanation,
-            id=feed.id,
-            url=feed.url,
-            state=feed.state,
-            next_fetch=feed.next_fetch,
             period=feed.polling.period,
             hints=feed.polling.hints,
             hints_in_force=explanation.in_force,
@@ -396,7 +352,7 @@ class FeedHistoryJson(JsonObject):
     @classmethod
     def of_history(cls, history: PollHistory) -> Self:
         polls = [PollJson.of(each) for each in history.polls]
-        return cls(id=history.feed.id, url=history.feed.url, polls=polls)
+        return cls.of(history.feed, polls=polls)
 
 
 class FindingJson(JsonObject):

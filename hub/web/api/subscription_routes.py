@@ -86,23 +86,11 @@ class SubscriptionJson(JsonObject):
 
     @classmethod
     def of_subscription(cls, subscription: Subscription, **more: Any) -> Self:
-        return cls(
-            id=subscription.id,
-            callback=subscription.callback,
-            topic=subscription.topic,
+        return cls.of(
+            subscription,
             feed=subscription.feed_id,
-            state=subscription.state,
-            format=subscription.format,
-            updates=subscription.updates,
-            batch=subscription.batch,
-            algorithm=subscription.algorithm,
             has_secret=bool(subscription.secret),
             former_secret_until=subscription.former_until,
-            created_at=subscription.created_at,
-            lease_end=subscription.lease_end,
-            from_position=subscription.from_position,
-            exhausted=subscription.exhausted,
-            ended_reason=subscription.ended_reason,
             **more,
         )
 
