@@ -206,19 +206,22 @@ class Settings:
         "seconds between two polls of a feed, at least",
     )
     max_period: float = setting(
-        _RULES.max_period,
-        seconds(1, 4 * _WEEK),
-        "seconds between two polls, at most; wins over every floor",
+        0.0,
+        seconds(0, 4 * _WEEK),
+        "seconds between two polls, at most, which wins over every floor; 0: an hour"
+        " where the server answers 304, three hours elsewhere",
     )
     default_floor: float = setting(
         _RULES.default_floor,
         seconds(1, _WEEK),
-        "the floor of the period, in seconds, of feeds that earned no lower one",
+        "the floor of the period, in seconds, of feeds that answer 304 and are asleep;"
+        " three times as much of documents of 1 MB and more without 304",
     )
     earned_floor: float = setting(
         _RULES.earned_floor,
         seconds(1, _WEEK),
-        "the floor, in seconds, of feeds that answer 304 and post hourly or ask for it",
+        "the floor, in seconds, of feeds that are awake or do not answer 304; twice as"
+        " much of documents of 256 kB and more without 304",
     )
     patience: float = setting(
         _RULES.patience,
@@ -228,7 +231,7 @@ class Settings:
     poll_budget: float = setting(
         0.0,
         seconds(0, 10_000),
-        "polls a second, for all feeds; 0: 24 a day for each feed, on average",
+        "polls a second, for all feeds; 0: 48 a day for each feed, on average",
     )
     upstream: str = setting(
         "auto",
@@ -489,9 +492,12 @@ class Settings:
 
     @property
     def polling_rules(self) -> PollingRules:
+        longest = self.max_period
         return PollingRules(
             min_period=self.min_period,
-            max_period=self.max_period,
+            max_period=longest or max(_RULES.max_period, self.min_period),
+            promised=longest or _RULES.promised,
+            promised_without_304=longest or _RULES.promised_without_304,
             default_floor=self.default_floor,
             earned_floor=self.earned_floor,
             patience=self.patience,
@@ -660,7 +666,8 @@ def _check_together(settings: Settings) -> None:
         ("log_retention_count", "log_limit_count"),
     )
     for low, high in ordered:
-        if getattr(settings, low) > getattr(settings, high):
+        highest = getattr(settings, high)
+        if highest and getattr(settings, low) > highest:
             name = PREFIX + low.upper()
             raise SettingError(name, f"expected no more than {PREFIX}{high.upper()}")
     chosen = settings.openfeeder_analytics

@@ -253,7 +253,7 @@ def report(hub: Hub, kind: str | None, as_json: bool) -> None:
     """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
 
     Each comes with what may be done about it. A feed is wasteful that is polled more
-    than 300 times for an entry.
+    than 2,000 times for an entry.
     """
     found = list(hub.each("/api/findings", "feeds", kind=kind))
     if as_json:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from math import exp, log, log10
 
-from hub.core.schedule.poll_period import PollingRules
+from hub.core.schedule.poll_period import DAY, PollingRules
 from hub.core.schedule.posting_profile import (
     PostingHabits,
     Prior,
@@ -42,11 +42,16 @@ Run = Callable[[Policy, float, Sequence[Trace]], Sequence[Outcome]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a policy did over all feeds. Delays are seconds, in order of size."""
+    """How a policy did over all feeds. Delays are seconds, in order of size.
+
+    ``feed_means`` are the mean delays of the feeds that posted in their tests. Of all
+    delays together, and of polls over all feed-days, feeds of long spans have most.
+    """
 
     policy: str
     knob: float
     delays: tuple[float, ...]
+    feed_means: tuple[float, ...]
     polls_per_day: float
     budget: float
     lost: int
@@ -55,6 +60,12 @@ class Result:
     @property
     def mean(self) -> float:
         return sum(self.delays) / len(self.delays) if self.delays else 0.0
+
+    @property
+    def mean_by_feed(self) -> float:
+        """Each feed equal: the mean of the feeds' means."""
+        means = self.feed_means
+        return sum(means) / len(means) if means else 0.0
 
     @property
     def spend(self) -> float:
@@ -82,6 +93,7 @@ def policies_for(traces: Sequence[Trace]) -> list[Policy]:
         RootOfRate(),
         Planner("planner", bold_rules(), prior),
         Planner("planner, earned floors", PollingRules(), prior),
+        Planner("planner, without 304", PollingRules(), prior, answers_304=False),
     ]
     if all(trace.rates for trace in traces):
         everything.append(RateOracle())
@@ -89,8 +101,17 @@ def policies_for(traces: Sequence[Trace]) -> list[Policy]:
 
 
 def bold_rules() -> PollingRules:
-    """No floor but a minute: what could be done if nothing had to be earned."""
-    return PollingRules(min_period=60, earned_floor=60, default_floor=60)
+    """No floor but a minute, and no promise: what could be done if nothing had to be
+    earned."""
+    return PollingRules(
+        min_period=60,
+        earned_floor=60,
+        expected_floor=60,
+        default_floor=60,
+        promised=DAY,
+        promised_without_304=DAY,
+        promised_awake=DAY,
+    )
 
 
 def habits_of_all(traces: Sequence[Trace]) -> Prior:
@@ -150,6 +171,11 @@ def _summarize(
         policy=policy.name,
         knob=knob,
         delays=tuple(sorted(d for outcome in outcomes for d in outcome.delays)),
+        feed_means=tuple(
+            sum(outcome.delays) / len(outcome.delays)
+            for outcome in outcomes
+            if outcome.delays
+        ),
         polls_per_day=sum(outcome.polls for outcome in outcomes) / days,
         budget=budget,
         lost=sum(outcome.lost for outcome in outcomes),

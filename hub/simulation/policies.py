@@ -119,17 +119,21 @@ class _ByRate:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The hub's own plan under its rules; the knob is the price."""
+    """The hub's own plan under its rules; the knob is the price.
+
+    Without ``answers_304`` no server answers 304, whatever the traces say.
+    """
 
     name: str
     rules: PollingRules
     prior: Prior
+    answers_304: bool = True
 
     def begin(self, trace: Trace, knob: float) -> Planning:
         polling = Polling(
             code=200,
             validators=_VALIDATORS,
-            answers_304=True,
+            answers_304=self.answers_304 and trace.answers_304,
             entry_count=trace.window,
             hints=trace.hints,
             posting=posting_before(trace),

@@ -44,13 +44,15 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One feed: its posts in Unix seconds, and what its server and document say.
 
     ``window`` is how many entries its document shows: 0 is unknown. ``max_age`` is in
-    seconds, ``skip_hours`` are of UTC. After ``trained`` of its span it is tested.
+    seconds, ``skip_hours`` are of UTC. ``answers_304``: its server honours validators.
+    After ``trained`` of its span it is tested.
     """
 
     feed: str
     posts: tuple[_Time, ...]
     window: Annotated[int, msgspec.Meta(ge=0, le=_MOST_WINDOW)] = 0
     max_age: Annotated[float, msgspec.Meta(ge=0, le=_LONGEST_MAX_AGE)] = 0.0
+    answers_304: bool = True
     skip_hours: Annotated[tuple[_Hour, ...], msgspec.Meta(max_length=23)] = ()
     rates: Rates | None = None
     trained: Annotated[float, msgspec.Meta(gt=0, lt=1)] = TRAINED

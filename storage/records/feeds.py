@@ -241,6 +241,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     validators: Validators | None = None
     answers_304: bool = False  # the origin has honoured our validators
     body_hash: str = ""  # of the last body that was read, hex
+    body_bytes: int = 0  # its length
     body_error: str = ""  # why that body is not a feed; "" when it is one
     unchanged: int = 0  # consecutive successes that changed nothing
     fetch_url: str = ""  # a believed permanent redirect; "": the feed's own URL

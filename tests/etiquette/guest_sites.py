@@ -289,7 +289,7 @@ _VALIDATORS = (
     Site("odd-date", "an odd Last-Modified", Manners(tag=_none, date=_odd_date)),
     Site("rss-date", "a Last-Modified of RSS", Manners(tag=_none, date=_rss_date)),
     Site("both", "both validators", Manners(date=_dated)),
-    Site("none", "no validators", Manners(tag=_none), floor=HOUR, most_requests=100),
+    Site("none", "no validators", Manners(tag=_none)),
     Site(
         "dropped",
         "an ETag until the tenth day",
@@ -343,6 +343,7 @@ _CACHING = (
         "skipHours",
         Manners(document=f"<skipHours>{_SKIPPING}</skipHours>"),
         posts_a_day=4,
+        floor=300.0,
         quiet_hours=_NIGHT,
     ),
     Site(
@@ -350,6 +351,7 @@ _CACHING = (
         "skipDays",
         Manners(document="<skipDays><day>Saturday</day><day>Sunday</day></skipDays>"),
         posts_a_day=4,
+        floor=300.0,
         quiet_days=(5, 6),
     ),
     Site("query", "a URL with a query", query="?format=rss&a=%7Eb+c&&d"),

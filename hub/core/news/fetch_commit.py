@@ -115,6 +115,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
         missing_sightings=0,
         missing_since=None,
         validators=validators,
+        body_bytes=len(fetched.body) or before.body_bytes,
         answers_304=is_304 or (before.answers_304 and validators is not None),
         fetch_url=fetched.url if fetched.instead_of else course.fetch_url,
         redirect=course.redirect,

@@ -23,7 +23,7 @@ MEMORY = 43_200.0
 """Seconds over which polls are forgotten."""
 GAIN = 2.0
 """k: how many e-folds a day the price moves when e times the budget is spent."""
-LEAST_PRICE, MOST_PRICE = 0.1, 1e6
+LEAST_PRICE, MOST_PRICE = 0.1, 1e7
 MOST_ERROR = 2.0
 HEADROOM = 1.1
 """Times the budget of polls a second: what may be spent where all that could be saved
@@ -42,7 +42,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """Polls a second for all feeds; 0: so many a day for each feed, on average."""
 
     polls_per_second: float = 0.0
-    polls_per_feed_day: float = 24.0
+    polls_per_feed_day: float = 48.0
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from math import inf, log2
+from math import inf, log2, sqrt
 
 import msgspec
 
@@ -81,9 +81,14 @@ class PollingRules:
 
     min_period: float = 60.0
     max_period: float = DAY
-    default_floor: float = HOUR  # unless hints or the posting rate earn less
-    earned_floor: float = 900.0
-    earning_rate: float = 24.0  # expected now, earns ``earned_floor``
+    promised: float = HOUR  # the longest period where the server answers 304
+    promised_without_304: float = 3 * HOUR
+    promised_awake: float = 900.0  # while ``earning_rate`` is expected
+    default_floor: float = HOUR  # of feeds that are asleep
+    earned_floor: float = 900.0  # of all others
+    expected_floor: float = 300.0  # of those that are expected to post soon
+    expected_rate: float = 12.0  # that earns it: half an entry within the hour
+    earning_rate: float = 24.0  # expected now: an entry within the hour
     fast_rate: float = 144.0  # earns ``min_period``, where the server plays along
     patience: float = 75.0  # the price to begin with: one entry a day is polled hourly
     longest_freshness: float = DAY  # of Cache-Control and Expires
@@ -174,11 +179,15 @@ def plan(
     floor = _floor(polling, rules, habit, rate, terms)
     wished = _wished(polling, wanted, terms)
     least = max(floor, wished, rules.min_period)
+    promised = _promised(polling, rules, rate, planning_context.price, terms)
     period = min(max(wanted, least), rules.max_period)
     if is_pushed:
         period = _backup(period, rules, terms)
+    else:
+        period = min(period, max(promised, least))
     spread = min(JITTER * period, LONGEST_JITTER)
-    wait = max(min(least, rules.max_period), period + spread * jitter)
+    wait = min(period + spread * jitter, max(promised, period))
+    wait = max(min(least, rules.max_period), wait)
     reason = PollReason.BACKUP if is_pushed else PollReason.PLANNED
     if polling.failures:
         pause = backoff(polling.code or 0, polling.failures, period)
@@ -275,25 +284,57 @@ def _earned_floor(
 
     What counts is the rate that is expected at this hour, in entries a day.
     """
-    if polling.validators is None:
-        # "unconditional servers: >=1 h, doubling to 24 h if body unchanged"
-        doublings = min(polling.unchanged, _MOST_UNCHANGED_DOUBLINGS)
-        return (
-            rules.default_floor * 2**doublings,
-            "no validators, doubling if unchanged",
+    is_fast = rate >= rules.fast_rate
+    if not polling.answers_304:
+        is_short = 0 < _freshness(polling) < rules.earned_floor
+        if polling.validators is not None and is_fast and is_short:
+            return rules.min_period, "posts all the time, with a max-age below 15 min"
+        return _unconditional_floor(polling.body_bytes, rules)
+    if is_fast:
+        return rules.min_period, "answers 304, and posts all the time"
+    if rate >= rules.expected_rate:
+        return rules.expected_floor, "answers 304, and is expected to post soon"
+    if habit >= AWAKE:
+        return rules.earned_floor, "answers 304, and is not asleep"
+    return rules.default_floor, "asleep at this hour"
+
+
+LARGE_BODY, SIZEABLE_BODY = 1_048_576, 262_144
+"""Bytes of a document that a server without 304 sends whole with every poll."""
+
+
+def _unconditional_floor(body_bytes: int, rules: PollingRules) -> tuple[float, str]:
+    """Of a server that has not answered 304: by what a poll costs it."""
+    if body_bytes >= LARGE_BODY:
+        return 3 * rules.default_floor, "no 304 yet, and a document of 1 MB or more"
+    if body_bytes >= SIZEABLE_BODY:
+        return 2 * rules.earned_floor, "no 304 yet, and a document of 256 kB or more"
+    return rules.earned_floor, "no 304 yet"
+
+
+PROMISE_PRICE = 5_000.0
+"""Above this price of a poll the budget does not pay for what is promised."""
+
+
+def _promised(
+    polling: Polling,
+    rules: PollingRules,
+    rate: float,
+    price: float,
+    terms: list[_Noted],
+) -> float:
+    """The longest period that is promised, as far as the budget goes."""
+    longest, note = rules.promised, "at the latest, as its server answers 304"
+    if not polling.answers_304:
+        longest, note = (
+            rules.promised_without_304,
+            "at the latest, as its server has not answered 304",
         )
-    allowed = _freshness(polling)
-    may_hurry = polling.answers_304 or 0 < allowed < rules.earned_floor
-    if may_hurry and rate >= rules.fast_rate:
-        return rules.min_period, "earned: posts all the time and answers 304"
-    if rate >= rules.earning_rate:
-        return rules.earned_floor, "earned: posts hourly"
-    if polling.answers_304 and habit >= AWAKE:
-        return rules.earned_floor, "earned: answers 304, and is not asleep"
-    asked_for = ttl_seconds(polling.hints)
-    if 0 < allowed < rules.default_floor or 0 < asked_for < rules.default_floor:
-        return rules.earned_floor, "earned: the feed asks for less than an hour"
-    return rules.default_floor, "a polite guest's default"
+    if rate >= rules.earning_rate and rules.promised_awake < longest:
+        longest, note = rules.promised_awake, "at the latest, while it is awake"
+    longest *= sqrt(max(1.0, price / PROMISE_PRICE))
+    terms.append(_seconds("promised", longest, note))
+    return longest
 
 
 def _freshness(polling: Polling) -> float:

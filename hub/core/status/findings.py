@@ -19,8 +19,8 @@ FAILING_AFTER = timedelta(days=2)
 """How long a feed is in error before that is worth a line."""
 WATCHED_LEAST = timedelta(days=14)
 """How long a feed is watched before its polls are called wasteful."""
-WASTEFUL = 300.0
-"""Polls for each new entry: of one a week, a poll every half an hour."""
+WASTEFUL = 2_000.0
+"""Polls for each new entry: of one in twelve weeks, a poll an hour."""
 _DAY = 86_400.0
 
 
@@ -30,7 +30,7 @@ class FindingKind(StrEnum):
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
     FLOODING = "flooding"  # more new entries than are told in a day
-    WASTEFUL = "wasteful"  # hundreds of polls for an entry
+    WASTEFUL = "wasteful"  # thousands of polls for an entry
     HUB = "hub"  # names a hub, and is polled all the same
     PUSHED = "pushed"  # its hub pushes what is new
 

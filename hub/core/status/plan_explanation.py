@@ -13,7 +13,6 @@ from storage.records import FeedState, StoredFeed
 HOURS_A_WEEK = 168
 _MONDAY = 4 * 86_400.0  # the first one after 1970 began
 _HOUR = 3_600.0
-_PLANNED = ("pushed", "wanted", "floor")
 _WISHES = ("ttl", "sy:updatePeriod")
 _DEMANDS = ("fresh", "retry after")
 _HINTS = (*_WISHES, *_DEMANDS, "skip")
@@ -22,6 +21,7 @@ _REASONS = {
     "settling": "it is new: {note}",
     "pushed": "its hub pushes new entries, and it is polled every {span} in case that"
     " fails",
+    "promised": "it is polled every {span} {note}",
     "floor": "it is polled at most every {span} ({note})",
     "ttl": "it asks to be polled at most every {span} (ttl)",
     "sy:updatePeriod": "it asks to be polled at most every {span} (sy:updatePeriod)",
@@ -134,11 +134,20 @@ def _longest(terms: dict[str, Term]) -> Term:
     if "backoff" in terms:
         planned, asked = terms["backoff"], _in_force(terms, _DEMANDS)
     else:
-        planned = max(_in_force(terms, _PLANNED), key=lambda term: term.value)
+        planned = _planned(terms)
         asked = _in_force(terms, (*_DEMANDS, *_WISHES))
     if "settling" in terms and terms["settling"].value < planned.value:
         planned = terms["settling"]
     return max([planned, *asked], key=lambda term: term.value)
+
+
+def _planned(terms: dict[str, Term]) -> Term:
+    """What the period is made of: the price or the promise, and floors before both."""
+    if "pushed" in terms:
+        return terms["pushed"]
+    wanted, promised = terms["wanted"], terms["promised"]
+    sooner = promised if promised.value < wanted.value else wanted
+    return max(terms["floor"], sooner, key=lambda term: term.value)
 
 
 def _in_force(terms: dict[str, Term], names: Iterable[str]) -> list[Term]:

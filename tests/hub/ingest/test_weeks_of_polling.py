@@ -172,8 +172,12 @@ def test_no_site_is_asked_sooner_than_it_earned_nor_forgotten(world: World) -> N
     rules = PollingRules()
     longest = rules.max_period * 1.05 + len(NIGHT) * HOUR + HOUR
     for site in world.sites:
-        is_fast = site.posts_at_best >= rules.fast_rate / 2
-        assert min(site.gaps) >= (rules.min_period if is_fast else rules.earned_floor)
+        floor = rules.earned_floor
+        if site.posts_at_best >= rules.expected_rate / 2:
+            floor = rules.expected_floor
+        if site.posts_at_best >= rules.fast_rate / 2:
+            floor = rules.min_period
+        assert min(site.gaps) >= floor
         assert max(site.gaps) <= longest
 
 

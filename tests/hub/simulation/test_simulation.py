@@ -207,10 +207,17 @@ def test_a_budget_out_of_reach_is_missed_by_as_little_as_can_be() -> None:
 
 def test_of_no_posts_nothing_can_be_said() -> None:
     empty = Result(
-        policy="a", knob=1, delays=(), polls_per_day=1, budget=1, lost=0, early=0
+        policy="a",
+        knob=1,
+        delays=(),
+        feed_means=(),
+        polls_per_day=1,
+        budget=1,
+        lost=0,
+        early=0,
     )
 
-    assert (empty.mean, empty.percentile(0.5)) == (0, 0)
+    assert (empty.mean, empty.mean_by_feed, empty.percentile(0.5)) == (0, 0, 0)
 
 
 # --- what must hold --------------------------------------------------------------

@@ -224,7 +224,7 @@ def test_a_feed_that_is_pushed_is_polled_once_a_day() -> None:
 
 def test_a_feed_that_is_rarely_polled_is_polled_twelve_times_as_rarely() -> None:
     story = a_trusted_story()
-    story.rules = dataclasses.replace(RULES, max_period=30 * DAY, default_floor=3 * DAY)
+    story.rules = dataclasses.replace(RULES, max_period=30 * DAY, earned_floor=3 * DAY)
     story.poll_304()
     assert story.period == 30 * DAY
 

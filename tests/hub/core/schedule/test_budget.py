@@ -49,15 +49,15 @@ def run(price: float, budget: Budget, days: float) -> tuple[float, Spending]:
 @pytest.mark.parametrize("first_price", [3, 75, 3_000])
 @pytest.mark.parametrize(
     "budget",
-    [Budget(), Budget(polls_per_second=24 * 40 / DAY)],
-    ids=["24 a feed and day", "so many a second"],
+    [Budget(), Budget(polls_per_second=48 * 40 / DAY)],
+    ids=["48 a feed and day", "so many a second"],
 )
 def test_polls_come_to_the_budget_within_3_percent(
     first_price: float, budget: Budget
 ) -> None:
     polls_a_day, spending = run(first_price, budget, days=30)
 
-    assert polls_a_day == pytest.approx(24, rel=0.03)
+    assert polls_a_day == pytest.approx(48, rel=0.03)
     assert spending.share == pytest.approx(1, abs=0.03)
 
 

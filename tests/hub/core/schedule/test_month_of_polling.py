@@ -176,12 +176,11 @@ def test_every_entry_of_a_steady_feed_is_told_once_and_soon() -> None:
     assert sum(delays, timedelta()) / len(delays) < HOUR
 
 
-def test_a_quiet_feed_is_asked_less_and_less() -> None:
+def test_a_quiet_feed_is_asked_less_and_less_down_to_hourly() -> None:
     origin = Origin(every=timedelta(days=400))
     Month(origin).run()
 
-    assert len(origin.requests) < 250
-    assert origin.gaps[-1] > 3 * HOUR
+    assert 0.95 * HOUR <= origin.gaps[-1] <= HOUR
 
 
 def test_a_busy_feed_is_polled_within_a_quarter_of_an_hour_at_most() -> None:
@@ -192,15 +191,12 @@ def test_a_busy_feed_is_polled_within_a_quarter_of_an_hour_at_most() -> None:
     assert origin.gaps[-1] < timedelta(minutes=16)
 
 
-def test_a_server_without_validators_is_asked_at_most_hourly_and_less_and_less() -> (
-    None
-):
+def test_a_server_without_validators_is_asked_every_three_hours_in_the_end() -> None:
     origin = Origin(every=timedelta(days=400), sends_validators=False)
     Month(origin).run()
 
-    assert min(origin.settled_gaps) >= HOUR
-    assert origin.gaps[-1] >= 22 * HOUR
-    assert len(origin.requests) < 45
+    assert min(origin.settled_gaps) >= timedelta(minutes=15)
+    assert 2.85 * HOUR <= origin.gaps[-1] <= 3 * HOUR
 
 
 @pytest.mark.parametrize("max_age", [7200, 43_200])

@@ -28,7 +28,12 @@ from storage.records import Polling, PollReason, Posting, Validators
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-RULES = PollingRules(patience=1_800)  # hourly at 24 entries a day: round numbers
+RULES = PollingRules(
+    patience=1_800,  # hourly at 24 entries a day: round numbers
+    promised=DAY,
+    promised_without_304=DAY,
+    promised_awake=DAY,
+)
 VALIDATORS = Validators(url="https://feed.example/", etag='"1"')
 
 
@@ -101,8 +106,8 @@ def test_a_feed_that_posts_next_to_nothing_is_polled_daily() -> None:
 # --- floors --------------------------------------------------------------------
 
 
-def test_an_hour_is_the_floor_whatever_the_subscribers() -> None:
-    assert planned(healthy(20), 1_000_000).period == HOUR
+def test_the_floor_holds_whatever_the_subscribers() -> None:
+    assert planned(healthy(20), 1_000_000).period == 15 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_an_hour_is_the_floor_whatever_the_subscribers() -> None:
         (healthy(2400, fresh_until=after(900)), 15 * MINUTE),
         (healthy(143, answers_304=True), 24.6 * MINUTE),
         (healthy(1_000_000, answers_304=True), MINUTE),
-        (healthy(2400, validators=None, fresh_until=after(300)), HOUR),
+        (healthy(2400, validators=None, fresh_until=after(300)), 15 * MINUTE),
     ],
     ids=[
         "posting hourly earns less than an hour",
@@ -135,12 +140,12 @@ def test_fast_polling_is_earned(polling: Polling, period: float) -> None:
 @pytest.mark.parametrize(
     ("own", "answers_304", "floor"),
     [
-        (habits(12, posts=9), True, 15 * MINUTE),
+        (habits(12, posts=9), True, 5 * MINUTE),
         (NOTHING_KNOWN, True, 15 * MINUTE),
         (habits(20, posts=200), True, HOUR),
-        (NOTHING_KNOWN, False, HOUR),
+        (habits(20, posts=200), False, 15 * MINUTE),
     ],
-    ids=["when it posts", "who knows when", "not when it sleeps", "nor without 304"],
+    ids=["when it posts", "who knows when", "not when it sleeps", "unknown to save"],
 )
 def test_a_server_that_answers_304_may_be_asked_sooner_when_the_feed_is_not_asleep(
     own: PostingHabits, answers_304: bool, floor: float
@@ -156,28 +161,69 @@ def test_a_server_that_answers_304_may_be_asked_sooner_when_the_feed_is_not_asle
 
 
 @pytest.mark.parametrize(
-    "asking",
-    [{"fresh_until": after(1800)}, {"hints": Hints(ttl_minutes=20)}],
-    ids=["max-age", "ttl"],
+    ("body_bytes", "floor"),
+    [(0, 15), (262_143, 15), (262_144, 30), (1_048_575, 30), (1_048_576, 180)],
 )
-def test_a_feed_that_asks_for_less_than_an_hour_earns_it(
-    asking: dict[str, object],
+def test_a_server_without_304_has_a_floor_by_the_size_of_its_document(
+    body_bytes: int, floor: float
 ) -> None:
-    assert planned(healthy(20), 64).period == HOUR
-    assert planned(healthy(20, **asking), 64).period == pytest.approx(
-        24.8 * MINUTE, 0.01
-    )
+    for validators in (VALIDATORS, None):
+        polling = healthy(1e6, body_bytes=body_bytes, validators=validators)
+        assert planned(polling).period == floor * MINUTE
+
+
+# --- the promise ---------------------------------------------------------------
+
+DEAR = PlanningContext(price=4_000.0)
+DEARER = PlanningContext(price=20_000.0)
+
+
+def promised(polling: Polling, context: PlanningContext = DEAR) -> Plan:
+    return plan(polling, 1, PollingRules(), NOW, 1.0, planning_context=context)
 
 
 @pytest.mark.parametrize(
-    ("unchanged", "hours"), [(0, 1), (1, 2), (2, 4), (4, 16), (5, 24), (90, 24)]
+    ("polling", "period"),
+    [
+        (healthy(1, answers_304=True), HOUR),
+        (healthy(1), 3 * HOUR),
+        (healthy(25, answers_304=True), 15 * MINUTE),
+        (healthy(25), 15 * MINUTE),
+        (healthy(25, body_bytes=300_000), 30 * MINUTE),
+        (healthy(1, answers_304=True, fresh_until=after(2 * HOUR)), 2 * HOUR),
+        (
+            healthy(
+                1,
+                answers_304=True,
+                hints=Hints(update_period="daily", update_frequency=8),
+            ),
+            3 * HOUR,
+        ),
+    ],
+    ids=[
+        "a server that answers 304",
+        "one that does not",
+        "while it posts hourly",
+        "also without 304",
+        "but not of large documents",
+        "nor before a max-age is over",
+        "nor before the document wishes it",
+    ],
 )
-def test_a_server_without_validators_is_left_alone_twice_as_long_each_time(
-    unchanged: int, hours: int
+def test_a_feed_is_polled_as_often_as_is_promised(
+    polling: Polling, period: float
 ) -> None:
-    polling = healthy(1000, validators=None, unchanged=unchanged)
+    assert wait(promised(polling)) == pytest.approx(period, rel=0.03)
 
-    assert planned(polling).period == hours * HOUR
+
+def test_jitter_does_not_break_the_promise() -> None:
+    assert wait(promised(healthy(1, answers_304=True))) == HOUR
+
+
+def test_a_budget_that_does_not_pay_for_the_promise_stretches_it() -> None:
+    plan = promised(healthy(1, answers_304=True), DEARER)
+
+    assert plan.period == pytest.approx(2 * HOUR)
 
 
 def test_an_operator_may_poll_an_intranet_every_second() -> None:
@@ -365,8 +411,8 @@ def test_jitter_is_five_percent_either_way_and_150_seconds_at_most(
     assert wait(planned(polling, jitter=-1)) == pytest.approx(period - spread)
 
 
-def test_an_hourly_feed_is_not_polled_after_59_minutes() -> None:
-    assert wait(planned(healthy(20), 8, jitter=-1)) == HOUR
+def test_jitter_does_not_break_a_floor() -> None:
+    assert wait(planned(healthy(2400), jitter=-1)) == 15 * MINUTE
 
 
 @pytest.mark.parametrize(
@@ -408,7 +454,7 @@ def test_a_higher_price_means_fewer_polls() -> None:
         for price in (50, 200, 800)
     ]
 
-    assert periods == [HOUR, *(pytest.approx(n * HOUR, 0.01) for n in (1.63, 3.27))]
+    assert periods == [pytest.approx(n * HOUR, 0.01) for n in (0.816, 1.63, 3.27)]
 
 
 def test_a_feed_is_asked_before_its_document_may_have_overflowed() -> None:
@@ -449,6 +495,7 @@ def test_every_term_is_named_with_its_number() -> None:
         "floor": 900,
         "ttl": 1800,
         "sy:updatePeriod": 365 * DAY,
+        "promised": DAY,
         "period": pytest.approx(HOUR / 2**0.5),
         "fresh": 2 * HOUR + 1,
         "retry after": 30,
@@ -459,7 +506,7 @@ def test_every_term_is_named_with_its_number() -> None:
 def test_trouble_is_explained_too() -> None:
     names = [term.name for term in planned(healthy(code=404, failures=3)).terms]
 
-    assert names[-4:] == ["wanted", "floor", "backoff", "period"]
+    assert names[-5:] == ["wanted", "floor", "promised", "backoff", "period"]
 
 
 def test_a_feed_never_fetched_can_be_explained() -> None:
@@ -510,8 +557,8 @@ def test_no_floor_is_ever_broken(polling: Polling, jitter: float) -> None:
         assert result.next_fetch >= polling.retry_after
     if polling.fresh_until is not None:
         assert result.next_fetch >= min(polling.fresh_until, after(DAY))
-    if polling.validators is None and not polling.failures:
-        assert wait(result) >= HOUR
+    if not polling.answers_304 and polling.validators is None and not polling.failures:
+        assert wait(result) >= 15 * MINUTE
 
 
 @given(st.lists(st.floats(0.03, 10_000), min_size=2, max_size=9))

@@ -100,11 +100,11 @@ def test_too_many_requests_is_throttling_and_not_failing() -> None:
     assert found(code=429, failing_since=START) == ["throttled"]
 
 
-def test_hundreds_of_polls_for_an_entry_are_a_waste() -> None:
-    (finding,) = all_of(period=900.0, posting=posting(7, 14, 21, 28), subscribers=1)
+def test_thousands_of_polls_for_an_entry_are_a_waste() -> None:
+    (finding,) = all_of(period=240.0, posting=posting(7, 14, 21, 28), subscribers=1)
 
     assert finding.kind == "wasteful"
-    assert finding.what.startswith("asked every 15 min, ")
+    assert finding.what.startswith("asked every 4 min, ")
     assert finding.what.endswith(" polls an entry")
 
 

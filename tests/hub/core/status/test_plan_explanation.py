@@ -45,11 +45,15 @@ def explained(
     [
         (
             {"price": 500.0},
+            "it is polled every 1 h at the latest, as its server answers 304",
+        ),
+        (
+            {"price": 0.9},
             "0.16 entries a day are expected now, which the poll budget answers by a",
         ),
         (
             {"price": 0.1},
-            "it is polled at most every 15 min (earned: answers 304, and is not",
+            "it is polled at most every 15 min (answers 304, and is not",
         ),
         (
             {"fresh_until": NOW + timedelta(hours=20)},
