@@ -314,30 +314,37 @@ def edit(
         say(f"  {printable(each)}")
 
 
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Also every term that the period is made of."
+)
+
+
 @feeds.command()
 @click.argument("feed", metavar="URL|ID")
+@verbose_option
 @json_option()
 @speaks_to_hub
-def show(hub: Hub, feed: str, as_json: bool) -> None:
+def show(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
     """Explain a feed: last answer, validators, period, next fetch, subscribers."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
     if as_json:
         say_json(found)
     else:
-        explain_feed(found)
+        explain_feed(found, verbose=verbose)
 
 
 @feeds.command()
 @click.argument("feed", metavar="URL|ID")
+@verbose_option
 @json_option()
 @speaks_to_hub
-def explain(hub: Hub, feed: str, as_json: bool) -> None:
-    """Say when a feed is fetched next, and why, with every number."""
+def explain(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
+    """Say when a feed is fetched next, why, and what is expected in each hour."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/plan")
     if as_json:
         say_json(found)
     else:
-        explain_plan(found)
+        explain_plan(found, verbose=verbose)
 
 
 @feeds.command()

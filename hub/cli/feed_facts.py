@@ -20,8 +20,9 @@ from hub.cli.wording import (
 from hub.core.durations import duration
 
 
-def explain_feed(feed: Document) -> None:
-    """Print a feed report: identity, last answer, then the period term by term."""
+def explain_feed(feed: Document, *, verbose: bool) -> None:
+    """Print a feed report: identity, last answer, when it is polled next and why. If
+    ``verbose``, also every term of that."""
     print_facts(
         [
             ("feed", feed["id"]),
@@ -44,8 +45,9 @@ def explain_feed(feed: Document) -> None:
             ("period", _period(feed)),
         ]
     )
-    say()
-    _print_terms(feed["period_terms"])
+    if verbose:
+        say()
+        _print_terms(feed["period_terms"])
 
 
 def _period(feed: Document) -> str:
@@ -53,8 +55,9 @@ def _period(feed: Document) -> str:
     return f"{duration(own)}, as it was set" if own else duration(feed["period"])
 
 
-def explain_plan(plan: Document) -> None:
-    """Print when a feed is fetched next, in one sentence, then all that led to it."""
+def explain_plan(plan: Document, *, verbose: bool) -> None:
+    """Print when a feed is fetched next, in one sentence, then what led to it. If
+    ``verbose``, every term of that."""
     say(f"{printable(plan['sentence'])}\n")
     print_facts(
         [
@@ -67,8 +70,9 @@ def explain_plan(plan: Document) -> None:
             *_push(plan["push"]),
         ]
     )
-    say()
-    _print_terms(plan["terms"])
+    if verbose:
+        say()
+        _print_terms(plan["terms"])
     say("\nexpected in each hour, UTC, to the mean:\n")
     hours = [f"{factor:.1f}" for factor in plan["hours"]]
     print_table(

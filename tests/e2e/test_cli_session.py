@@ -53,7 +53,7 @@ async def test_a_feed_from_its_adding_to_its_removal(session: Session) -> None:
         "next fetch",
         "velocity",
         "subscribers",
-        "TERM",
+        "because",
     ):
         assert part in shown.out
 

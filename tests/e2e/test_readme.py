@@ -187,7 +187,7 @@ async def test_the_lines_on_feeds(reader: Reader) -> None:
     typed = await reader.type(example("Feeds"))
     assert (typed.code, typed.err) == (0, "")
     assert typed.out.count("added  ") == 4
-    assert "TERM" in typed.out
+    assert "because  " in typed.out
     found = (await reader.api.request("GET", "/api/feeds"))["feeds"]
     assert {
         (each["url"], each["state"], each["private"], each["section"]) for each in found

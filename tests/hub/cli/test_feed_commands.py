@@ -334,9 +334,14 @@ def test_an_empty_list_says_what_to_do(fanfare: Fanfare, api: FakeApi) -> None:
     assert "fanfare feeds add URL" in fanfare("feeds", "list").stdout
 
 
-def test_show_explains_every_term(fanfare: Fanfare, api: FakeApi) -> None:
+def test_show_explains_a_feed_and_if_asked_every_term(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
     api.answers["GET /api/feeds/7"] = (200, feed_document())
     lines = fanfare("feeds", "show", "7").stdout
+    assert "because             it is new" in lines
+    assert "wanted" not in lines
+    lines = fanfare("feeds", "show", "7", "--verbose").stdout
     assert "last answer         Fetched (ring) 200 900 and parsed 3/3 entries" in lines
     assert 'etag                "abc"' in lines
     assert "subscribers         2" in lines
@@ -463,12 +468,13 @@ def plan_document(**members: object) -> dict[str, object]:
 PLAN = "GET /api/feeds/7/plan"
 
 
-def test_explain_says_in_a_sentence_why_and_shows_every_number(
+def test_explain_says_in_a_sentence_why_and_if_asked_shows_every_number(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     api.answers[PLAN] = (200, plan_document())
 
-    lines = fanfare("feeds", "explain", "7").stdout.splitlines()
+    assert "the wanted" not in fanfare("feeds", "explain", "7").stdout
+    lines = fanfare("feeds", "explain", "7", "--verbose").stdout.splitlines()
 
     words = list(map(str.split, lines))
     assert lines[0] == "next fetch at noon because of the price"
