@@ -377,7 +377,7 @@ async def build_hub(
         storage=storage,
         clock=clock,
         feeds=feeds,
-        feed_reports=FeedReportService(storage, poller, clock),
+        feed_reports=FeedReportService(storage, poller, clock, metrics),
         lists=FeedListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
         delivery_reports=DeliveryReportService(
@@ -433,6 +433,7 @@ async def build_hub(
             settings.database_path.parent,
             (lambda: clock_watch.warning, database_jobs.warning),
             lambda: poller.under_way,
+            metrics,
         ),
         database_jobs=database_jobs,
         metrics=MetricsService(storage, metrics, clock, lambda: poller.under_way),

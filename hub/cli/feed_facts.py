@@ -35,6 +35,7 @@ def explain_feed(feed: Document, *, verbose: bool) -> None:
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
             *_maintenance(feed),
             ("entries", _entries(feed)),
+            *delay_facts(feed["freshness"]),
             *_site(feed["site"]),
             *_push(feed["push"]),
             *_answer(feed),
@@ -98,6 +99,21 @@ def print_polls(history: Document) -> None:
         for poll in history["polls"]
     ]
     print_table(("AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"), rows)
+
+
+def delay_facts(freshness: Document) -> list[tuple[str, object]]:
+    """How late new entries are: lines for `print_facts`."""
+    return [
+        ("new entries", _delay(freshness["publication_to_commit"], "publication")),
+        ("first delivery", _delay(freshness["commit_to_delivery"], "commit")),
+    ]
+
+
+def _delay(delay: Document, since: str) -> str:
+    if not delay["entries"]:
+        return ""
+    p50, p99 = duration(delay["p50"]), duration(delay["p99"])
+    return f"{p50} after {since} (p50), {p99} (p99), of {delay['entries']}"
 
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

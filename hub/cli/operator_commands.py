@@ -6,6 +6,7 @@ import click
 
 from hub.cli import VerbGroup, say
 from hub.cli.delivery_facts import print_failed, print_report
+from hub.cli.feed_facts import delay_facts
 from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.progress import waiting
 from hub.cli.wording import (
@@ -31,6 +32,8 @@ def health(hub: Hub, as_json: bool) -> None:
         say_json(found)
     else:
         backlog, database = found["backlog"], found["database"]
+        live_lag = found["freshness"]["live_lag"]
+        split = found["freshness"]["split_per_second"]
         print_facts(
             [
                 ("hub", f"{hub.url}, version {found['version']}"),
@@ -44,6 +47,9 @@ def health(hub: Hub, as_json: bool) -> None:
                 ),
                 ("retrying", backlog["retrying"]),
                 ("dead letters", backlog["dead_letters"]),
+                *delay_facts(found["freshness"]),
+                ("live streams", f"{duration(live_lag)} behind"),
+                ("splitting", f"{split:g} deliveries a second, in the last minute"),
                 ("database", f"{database['location']}, {database['size_bytes']} bytes"),
             ]
         )

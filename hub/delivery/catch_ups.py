@@ -48,6 +48,7 @@ from hub.limits.callback_origin_limiter import origin_of
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
+from hub.runtime.metrics import Metrics
 from protocols.urls import selector_of
 from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageError
@@ -231,8 +232,10 @@ class CatchUps:
         random: Random,
         endings: RecentlyEnded,
         events: CallbackEvents | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._events = events or CallbackEvents(EventLog(), clock)
+        self._freshness = (metrics or Metrics()).freshness
         self._log = log_store
         self._clock = clock
         self._poster = poster
@@ -339,6 +342,7 @@ class CatchUps:
         now = self._clock.now()
         catch_up = running.catch_up
         if reply.verdict is Verdict.DELIVERED:
+            self._freshness.deliver(last, self._clock.monotonic)
             until = self._leases.until()
             self._write(running, progressed(catch_up, last, reply, at=now, until=until))
             running.catch_up = catch_up.delivered(last)

@@ -151,6 +151,7 @@ class _Run:
             random,
             endings,
             events,
+            metrics,
         )
         self._first_deliveries = FirstDeliveries(
             clock,
@@ -163,6 +164,7 @@ class _Run:
             tasks=self._tasks,
             limit=limits.requests,
             events=events,
+            metrics=metrics,
         )
         self._chunks = Chunks(
             deliveries,
@@ -172,6 +174,7 @@ class _Run:
             self._acknowledgements,
             leases,
             limit=limits.chunks,
+            metrics=metrics,
         )
         self._retrying = RetryingSubscriptions(
             deliveries,

@@ -51,6 +51,7 @@ from hub.limits.fair_queue import FairQueue
 from hub.runtime.background import DrainingTaskGroup, wait_for
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
+from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
 from storage.records import (
@@ -106,8 +107,10 @@ class FirstDeliveries:
         tasks: DrainingTaskGroup,
         limit: int,
         events: CallbackEvents | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._events = events or CallbackEvents(EventLog(), clock)
+        self._freshness = (metrics or Metrics()).freshness
         self._clock = clock
         self._poster = poster
         self._catch_ups = catch_ups
@@ -208,6 +211,7 @@ class FirstDeliveries:
     def _settle(self, member: Member, reply: CallbackResponse) -> None:
         subscription = member.first.subscription
         if reply.verdict is Verdict.DELIVERED:
+            self._freshness.deliver(member.first.position, self._clock.monotonic)
             self._write(member.chunk, delivered(member.first, reply))
             if subscription.exhausted:
                 self._events.recovered(subscription)
@@ -301,7 +305,9 @@ class Chunks:
         leases: WorkLeases,
         *,
         limit: int,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._metrics = metrics or Metrics()
         self._deliveries = deliveries
         self._clock = clock
         self._notifications = notifications
@@ -431,6 +437,7 @@ class Chunks:
         )
         self._open[chunk.id] = chunk
         self._held += chunk.members
+        self._metrics.count_split(chunk.members, self._clock.monotonic())
         return chunk
 
     async def _start(self, claimed: ClaimedChunk, chunk: OpenChunk) -> None:

@@ -7,7 +7,7 @@ compared and before they are stored: so neither makes updates.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from hub.core.durations import duration
 from hub.core.news.entry_language import believed, telling_text
 from hub.core.status.feed_health import STOP_REASONS
+from hub.core.status.freshness import publications
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.tracker import Tracker
 from hub.runtime.clock import Clock
@@ -30,7 +31,13 @@ from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from storage.contract import LogStore
 from storage.errors import StaleQueries
-from storage.records import FetchCommit, FetchTarget, RecordKind, StoredFeed
+from storage.records import (
+    FetchCommit,
+    FetchTarget,
+    Position,
+    RecordKind,
+    StoredFeed,
+)
 
 EXTRA = "py3langid.langid"
 """The module behind ``pip install 'fanfare-hub[language]'``."""
@@ -103,11 +110,15 @@ class Committer:
             commit = await _sanitized(commit, self.sanitizer)
         if self.detector is not None:
             commit = await name_languages(commit, self.detector)
-        if await self._match_and_store(target, commit):
+        positions = await self._match_and_store(target, commit)
+        if positions is not None:
             _tell(target, commit, self.events)
+            self._measure(target, commit, positions)
         return commit
 
-    async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
+    async def _match_and_store(
+        self, target: FetchTarget, commit: FetchCommit
+    ) -> tuple[Position, ...] | None:
         """Match once more if queries came while the entries were being matched."""
         if self.tracker is None:
             return await self._store(commit)
@@ -116,8 +127,8 @@ class Committer:
                 return await self._store(await self.tracker.match(target, commit))
         return await self._store(await self.tracker.match(target, commit))
 
-    async def _store(self, commit: FetchCommit) -> bool:
-        """Commit; False if the feed has been removed meanwhile."""
+    async def _store(self, commit: FetchCommit) -> tuple[Position, ...] | None:
+        """Commit; None if the feed has been removed meanwhile."""
         if commit.records:
             failpoint("before-commit")
         started = self.clock.monotonic()
@@ -125,7 +136,22 @@ class Committer:
         self.metrics.count_poll(commit, self.clock.monotonic() - started)
         if commit.records:
             failpoint("after-commit")
-        return positions is not None
+        return positions
+
+    def _measure(
+        self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]
+    ) -> None:
+        """How fresh the new entries are; positions of track queries follow its own."""
+        if not commit.records:
+            return
+        freshness, now = self.metrics.freshness, self.clock.now()
+        dates_of_records = publications(target.feed.polling, commit)
+        for position, dates in zip(positions, dates_of_records, strict=False):
+            freshness.publish(dates, now)
+            if dates and target.subscribers:
+                freshness.expect_delivery(
+                    target.feed.id, position, len(dates), self.clock.monotonic()
+                )
 
 
 async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from enum import StrEnum
 
+from hub.runtime.freshness_meter import FreshnessMeter, MinuteRate
 from protocols.prometheus import (
     MetricFamily,
     MetricKind,
@@ -20,6 +21,11 @@ from protocols.prometheus import (
 from storage.records import DeliveryFlush, FetchCommit, Position, RecordKind
 
 LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+DELAY_BOUNDS = (
+    *(1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0),
+    *(7_200.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0, 259_200.0),
+)
+FIRST_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 300.0, 3_600.0)
 ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
 
@@ -218,6 +224,24 @@ class Metrics:
             "Time callbacks took to answer.",
             ANSWER_BOUNDS,
         )
+        self.publications = Histogram(
+            "fanfare_publication_to_commit_seconds",
+            "From the date of a new entry until it was durable, if that is believable.",
+            DELAY_BOUNDS,
+        )
+        self.first_deliveries = Histogram(
+            "fanfare_commit_to_delivery_seconds",
+            "From then until the first callback of its feed had answered with 2xx.",
+            FIRST_BOUNDS,
+        )
+        self.freshness = FreshnessMeter(self.publications, self.first_deliveries)
+        self.split = Tally(
+            "fanfare_split_total",
+            "Chunks that fan-outs were split into, and deliveries in them.",
+            "what",
+            ("chunks", "deliveries"),
+        )
+        self.split_rate = MinuteRate()  # of deliveries
 
     def count_poll(self, commit: FetchCommit, seconds: float) -> None:
         """A fetch whose findings took so long to be durable."""
@@ -227,6 +251,12 @@ class Metrics:
         for record in commit.records:
             self.entries.add(record.kind.value, len(record.entries))
         self.commits.observe(seconds)
+
+    def count_split(self, deliveries: int, now: float) -> None:
+        """A chunk of so many was claimed; ``now`` is monotonic."""
+        self.split.add("chunks")
+        self.split.add("deliveries", deliveries)
+        self.split_rate.add(deliveries, now)
 
     def count_deliveries(self, flush: DeliveryFlush, seconds: float) -> None:
         """What became of deliveries, once that is durable."""
@@ -260,6 +290,9 @@ class Metrics:
             self.commits,
             self.acknowledgements,
             self.answers,
+            self.publications,
+            self.first_deliveries,
+            self.split,
         )
         return [each.family() for each in counted]
 

@@ -13,12 +13,14 @@ from hub.core.status.findings import (
     findings,
     polls_per_entry,
 )
+from hub.core.status.freshness import DelayDigest, DelaySummary
 from hub.core.status.plan_explanation import (
     PlanExplanation,
     explain_plan,
     reason_of,
 )
 from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.contract import Storage
@@ -40,6 +42,8 @@ class FeedReport:
     related: tuple[FeedId, ...] = ()
     site: SiteFacts | None = None  # of one that is read by many requests
     push: PushFacts | None = None  # of one that names a hub
+    to_commit: DelaySummary  # of its new entries, from their publication
+    to_delivery: DelaySummary  # from then, since the start of the hub
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,14 @@ class FindingsPage:
 
 
 class FeedReportService:
-    def __init__(self, storage: Storage, poller: FeedPoller, clock: Clock) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        poller: FeedPoller,
+        clock: Clock,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._freshness = (metrics or Metrics()).freshness
         self._storage = storage
         self._poller = poller
         self._clock = clock
@@ -99,6 +110,8 @@ class FeedReportService:
             related=tuple(related),
             site=await self._site(feed),
             push=push,
+            to_commit=DelayDigest.unpack(feed.polling.delays).summary(),
+            to_delivery=self._freshness.to_delivery_of(feed_id),
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:

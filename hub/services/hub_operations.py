@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 import hub
+from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
@@ -24,6 +25,18 @@ LEAST_FREE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HubFreshness:
+    """How late new entries are, since the start of the hub. ``live_lag``: seconds that
+    live streams are behind. ``split_rate``: deliveries a second that fan-outs were
+    split into in the last minute."""
+
+    to_commit: DelaySummary
+    to_delivery: DelaySummary
+    live_lag: float
+    split_rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     version: str
     uptime: float  # seconds
@@ -31,6 +44,7 @@ class Health:
     warnings: tuple[str, ...]
     backlog: Backlog
     database: DatabaseStatus
+    freshness: HubFreshness
 
 
 class OperationsService:
@@ -41,6 +55,7 @@ class OperationsService:
         directory: Path,
         warned: Sequence[Callable[[], str]] = (),
         under_way: Callable[[], Collection[FeedId]] = tuple,
+        metrics: Metrics | None = None,
     ) -> None:
         """``directory``: the one the database lies in. ``warned``: each says what is to
         be known of something; "" when there is nothing. ``under_way``: the feeds that
@@ -50,6 +65,7 @@ class OperationsService:
         self._directory = directory
         self._warned = warned
         self._under_way = under_way
+        self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
         self._checked: float | None = None
         self._write_error = ""
@@ -82,6 +98,17 @@ class OperationsService:
             warnings=self.warnings(),
             backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
+            freshness=await self._freshness(),
+        )
+
+    async def _freshness(self) -> HubFreshness:
+        measured = self._metrics.freshness
+        oldest = await _oldest_unstreamed(self._storage, self._metrics)
+        return HubFreshness(
+            to_commit=measured.to_commit,
+            to_delivery=measured.to_delivery,
+            live_lag=_age(oldest, self._clock),
+            split_rate=self._metrics.split_rate.per_second(self._clock.monotonic()),
         )
 
     async def _try_write(self) -> None:
@@ -107,7 +134,7 @@ FRESH_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     backlog: Backlog
-    oldest_untold: datetime | None
+    oldest_unstreamed: datetime | None
 
 
 class MetricsService:
@@ -172,16 +199,9 @@ class MetricsService:
             now = self._clock.monotonic()
             if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
                 backlog = await self._storage.backlog(self._under_way())
-                self._waiting = now, _Waiting(backlog, await self._oldest_untold())
+                oldest = await _oldest_unstreamed(self._storage, self._metrics)
+                self._waiting = now, _Waiting(backlog, oldest)
             return self._waiting[1]
-
-    async def _oldest_untold(self) -> datetime | None:
-        """When the first record was found that live connections were not given yet."""
-        position = self._metrics.live_position
-        if position is None:
-            return None
-        records = await self._storage.log.records(after=position, limit=1)
-        return records[0].at if records else None
 
     def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
         backlog = waiting.backlog
@@ -211,26 +231,36 @@ class MetricsService:
             _gauge(
                 "fanfare_delivery_lag_seconds",
                 "Age of the oldest record that is still in its first deliveries.",
-                self._age(backlog.oldest_undelivered),
+                _age(backlog.oldest_undelivered, self._clock),
             ),
             _gauge(
                 "fanfare_live_lag_seconds",
                 "Age of the oldest record that live connections were not given yet.",
-                self._age(waiting.oldest_untold),
+                _age(waiting.oldest_unstreamed, self._clock),
             ),
             _gauge(
                 "fanfare_oldest_due_feed_seconds",
                 "How long the feed that is due longest has been due; those that are"
                 " being visited are not.",
-                self._age(backlog.oldest_due),
+                _age(backlog.oldest_due, self._clock),
             ),
         ]
 
-    def _age(self, moment: datetime | None) -> float:
-        """Seconds; 0 if there is none, or the clock went back."""
-        if moment is None:
-            return 0.0
-        return max(0.0, (self._clock.now() - moment).total_seconds())
+
+async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | None:
+    """When the first record was found that live connections were not given yet."""
+    position = metrics.live_position
+    if position is None:
+        return None
+    records = await storage.log.records(after=position, limit=1)
+    return records[0].at if records else None
+
+
+def _age(moment: datetime | None, clock: Clock) -> float:
+    """Seconds; 0 if there is none, or the clock went back."""
+    if moment is None:
+        return 0.0
+    return max(0.0, (clock.now() - moment).total_seconds())
 
 
 def _gauge(name: str, help: str, value: float, **labels: str) -> MetricFamily:

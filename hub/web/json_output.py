@@ -59,6 +59,22 @@ _SOURCES: Final[dict[object, list[tuple[str, int]]]] = {}
 """By the shape, the types of the records, and the members that are given."""
 
 
+class DelayJson(JsonObject):
+    """Of so many entries half took ``p50`` seconds at most, 99 of 100 ``p99``."""
+
+    entries: int
+    p50: float | None
+    p99: float | None
+
+
+class FeedFreshnessJson(JsonObject):
+    """How late new entries are: from their publication until they were committed, and
+    from then until the first callback answered with 2xx."""
+
+    publication_to_commit: DelayJson
+    commit_to_delivery: DelayJson
+
+
 def json_response(
     document: msgspec.Struct,
     status: HTTPStatus = HTTPStatus.OK,

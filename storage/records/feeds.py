@@ -274,6 +274,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0  # more of both, for which that day had no room
     found_at: str = ""  # the last document's resource, if it is not the feed's own
     next_reason: PollReason = PollReason.PLANNED  # why the next poll is when it is
+    delays: bytes = b""  # packed, of its new entries (hub.core.status.freshness)
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):

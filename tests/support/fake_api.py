@@ -73,6 +73,14 @@ def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
             thread.join()
 
 
+def freshness_document(**more: Any) -> dict[str, Any]:
+    return {
+        "publication_to_commit": {"entries": 12, "p50": 310.0, "p99": 1_760.0},
+        "commit_to_delivery": {"entries": 0, "p50": None, "p99": None},
+        **more,
+    }
+
+
 def feed_document(**changes: Any) -> dict[str, Any]:
     feed: dict[str, Any] = {
         "id": 7,
@@ -119,6 +127,7 @@ def feed_document(**changes: Any) -> dict[str, Any]:
         "related": [],
         "site": None,
         "push": None,
+        "freshness": freshness_document(),
         "period_terms": [
             {"name": "wanted", "value": 900.0, "unit": "s", "note": "the rule"}
         ],

@@ -48,6 +48,7 @@ from hub.core.push.hub_trust import is_useless
 from hub.core.schedule.next_request import landing
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history
+from hub.core.status.freshness import with_delays
 from protocols.model import Entry, FeedFormat, ParsedFeed
 from storage.records import FetchCommit, Polling, Posting
 
@@ -55,6 +56,7 @@ from storage.records import FetchCommit, Polling, Posting
 def decide(decision: Decision) -> FetchCommit:
     """The whole commit of one fetch."""
     commit = with_condition(decision, _decided(decision))
+    commit = with_delays(decision.polling, commit)
     return replace(commit, poll=poll_of(decision, commit))
 
 

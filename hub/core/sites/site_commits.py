@@ -40,6 +40,7 @@ from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.site_state import SiteState, pack_state
 from hub.core.sites.walk_steps import CommitPages, Ended, ReadPage
 from hub.core.status.feed_status import success_line
+from hub.core.status.freshness import with_delays
 from protocols.identity import content_hash, fingerprint
 from protocols.model import Deletion, Entry
 from storage.records import (
@@ -230,7 +231,7 @@ def step_commit(
             walk=step.walk,
         ),
     )
-    return commit, after
+    return with_delays(before, commit), after
 
 
 def _counted(

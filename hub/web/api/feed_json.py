@@ -15,7 +15,14 @@ from hub.services.feed_reports import (
 )
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
-from hub.web.json_output import JsonObject, Time, former_name, named_schema
+from hub.web.json_output import (
+    DelayJson,
+    FeedFreshnessJson,
+    JsonObject,
+    Time,
+    former_name,
+    named_schema,
+)
 from protocols.model import Hints
 from protocols.opml import ListedFeed, OutlineWalk
 from protocols.protocol_errors import FeedLink
@@ -275,6 +282,7 @@ class FeedReportJson(PlannedFeedJson):
     related: Sequence[int]
     site: SiteFactsJson | None
     push: PushFactsJson | None
+    freshness: FeedFreshnessJson
 
     @classmethod
     def of_report(cls, report: FeedReport) -> Self:
@@ -293,6 +301,10 @@ class FeedReportJson(PlannedFeedJson):
             is_stale=statistics is not None and statistics.is_stale,
             site=SiteFactsJson.of_any(report.site),
             push=PushFactsJson.of_facts(report.push),
+            freshness=FeedFreshnessJson(
+                publication_to_commit=DelayJson.of(report.to_commit),
+                commit_to_delivery=DelayJson.of(report.to_delivery),
+            ),
         )
 
 

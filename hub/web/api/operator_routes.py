@@ -10,9 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services import OperationsService
-from hub.services.hub_operations import Health
+from hub.services.hub_operations import Health, HubFreshness
 from hub.services.served_collections import CollectionService
-from hub.web.json_output import JsonObject, Time, former_name, json_response
+from hub.web.json_output import (
+    DelayJson,
+    FeedFreshnessJson,
+    JsonObject,
+    Time,
+    former_name,
+    json_response,
+)
 from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
@@ -57,6 +64,23 @@ class DatabaseJson(JsonObject):
     wal_bytes: int
 
 
+class FreshnessJson(FeedFreshnessJson):
+    """That of all feeds; seconds that live streams are behind; and how many deliveries
+    a second fan-outs were split into in the last minute."""
+
+    live_lag: float
+    split_per_second: float
+
+    @classmethod
+    def of_hub(cls, freshness: HubFreshness) -> Self:
+        return cls(
+            publication_to_commit=DelayJson.of(freshness.to_commit),
+            commit_to_delivery=DelayJson.of(freshness.to_delivery),
+            live_lag=round(freshness.live_lag, 3),
+            split_per_second=round(freshness.split_rate, 1),
+        )
+
+
 class HealthJson(JsonObject):
     """Whether the hub can work; ``uptime`` in seconds."""
 
@@ -67,6 +91,7 @@ class HealthJson(JsonObject):
     uptime: float
     backlog: BacklogJson
     database: DatabaseJson
+    freshness: FreshnessJson
 
     @classmethod
     def of_health(cls, health: Health) -> Self:
@@ -77,6 +102,7 @@ class HealthJson(JsonObject):
             uptime=round(health.uptime, 3),
             backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(database, schema=database.version),
+            freshness=FreshnessJson.of_hub(health.freshness),
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 
 import hub
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, freshness_document
 
 Fanfare = Callable[..., Result]
 
@@ -33,6 +33,7 @@ def health(**changes: object) -> dict[str, Any]:
         "uptime": 90.0,
         "backlog": {**backlog, "oldest_due": None},
         "database": {"location": "/srv/hub.db", "size_bytes": 4096},
+        "freshness": freshness_document(live_lag=0.2, split_per_second=12.5),
     }
     return {**document, **changes}
 
@@ -43,6 +44,9 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert result.exit_code == 0
     assert "up for         1.5 min" in result.stdout
     assert "nothing is due" in result.stdout
+    assert "5.17 min after publication (p50), 29.3 min (p99), of 12" in result.stdout
+    assert "live streams   0.2 s behind" in result.stdout
+    assert "12.5 deliveries a second, in the last minute" in result.stdout
 
 
 def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(

@@ -1,0 +1,107 @@
+"""How late entries are, measured as they are committed and delivered.
+
+All of it is in memory and bounded: it begins anew with each start of the hub. What is
+known of a feed's delays up to the commit is kept with the feed as well
+(`hub.core.status.freshness`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from hub.core.status.freshness import DelayDigest, DelaySummary
+from storage.records import FeedId, Position
+
+MOST_AWAITED = 10_000
+"""Records of which no callback has answered with 2xx yet; the oldest make way."""
+MOST_FEEDS = 10_000
+"""Feeds whose first deliveries are known; the one longest without makes way."""
+
+
+class DelayObserver(Protocol):
+    """What is needed of `hub.runtime.metrics.Histogram`."""
+
+    def observe(self, seconds: float) -> None: ...
+
+
+class _Awaited(NamedTuple):
+    feed_id: FeedId
+    committed: float  # monotonic
+    entries: int
+
+
+class FreshnessMeter:
+    def __init__(
+        self, publications: DelayObserver, first_deliveries: DelayObserver
+    ) -> None:
+        self._publications = publications
+        self._first_deliveries = first_deliveries
+        self._awaited: OrderedDict[Position, _Awaited] = OrderedDict()
+        self._of_feeds: OrderedDict[FeedId, DelayDigest] = OrderedDict()
+        self._to_commit = DelayDigest()
+        self._to_delivery = DelayDigest()
+
+    def publish(self, dates: Sequence[datetime], now: datetime) -> None:
+        """Entries that were published then are durable ``now``."""
+        for date in dates:
+            seconds = max(0.0, (now - date).total_seconds())
+            self._publications.observe(seconds)
+            self._to_commit.add(seconds)
+
+    def expect_delivery(
+        self, feed_id: FeedId, position: Position, entries: int, now: float
+    ) -> None:
+        """A record with so many entries was committed, and subscribers wait for it."""
+        self._awaited[position] = _Awaited(feed_id, now, entries)
+        if len(self._awaited) > MOST_AWAITED:
+            self._awaited.popitem(last=False)
+
+    def deliver(self, position: Position, monotonic: Callable[[], float]) -> None:
+        """A callback took a record. Called for each delivery: the first one counts."""
+        awaited = self._awaited.pop(position, None)
+        if awaited is None:
+            return
+        seconds = monotonic() - awaited.committed
+        of_feed = self._of_feeds.pop(awaited.feed_id, None) or DelayDigest()
+        self._of_feeds[awaited.feed_id] = of_feed
+        if len(self._of_feeds) > MOST_FEEDS:
+            self._of_feeds.popitem(last=False)
+        for _ in range(awaited.entries):
+            self._first_deliveries.observe(seconds)
+            self._to_delivery.add(seconds)
+            of_feed.add(seconds)
+
+    @property
+    def to_commit(self) -> DelaySummary:
+        """From publication to commit, of all feeds."""
+        return self._to_commit.summary()
+
+    @property
+    def to_delivery(self) -> DelaySummary:
+        """From commit to the first 2xx, of all feeds."""
+        return self._to_delivery.summary()
+
+    def to_delivery_of(self, feed_id: FeedId) -> DelaySummary:
+        of_feed = self._of_feeds.get(feed_id)
+        return DelaySummary() if of_feed is None else of_feed.summary()
+
+
+class MinuteRate:
+    """How many a second there were in about the last minute."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}  # by tens of seconds
+
+    def add(self, count: int, now: float) -> None:
+        slot = int(now // 10)
+        if slot not in self._counts:
+            recent = self._counts.items()
+            self._counts = {at: known for at, known in recent if at > slot - 6}
+        self._counts[slot] = self._counts.get(slot, 0) + count
+
+    def per_second(self, now: float) -> float:
+        first = int(now // 10) - 5
+        return sum(count for at, count in self._counts.items() if at >= first) / 60
