@@ -40,30 +40,39 @@ _NEVER = 1e9
 Numbers = dict[str, float]
 """What is set, by the name of a constant in a module of `hub.core`."""
 
-_MEMORY = "posting.MEMORY_DAYS"
+_MEMORY = "posting_profile.MEMORY_DAYS"
 VARIANTS: dict[str, Numbers] = {
     "planner": {},
     "before young hubs, imports": {
-        "habits.DAYS_SEEN": 1e-6,
-        "habits.WEEKS_SEEN": 1e-6,
-        "habits.EVEN_POSTS": 1.0,
-        "posting.TOGETHER": -1.0,
+        "posting_profile.DAYS_SEEN": 1e-6,
+        "posting_profile.WEEKS_SEEN": 1e-6,
+        "posting_profile.EVEN_POSTS": 1.0,
+        "posting_profile.TOGETHER": -1.0,
     },
-    "own hours at once": {"habits.DAYS_SEEN": 1e-6, "habits.WEEKS_SEEN": 1e-6},
-    "hours after 7 d, weekdays 28 d": {"habits.DAYS_SEEN": 7, "habits.WEEKS_SEEN": 28},
-    "entries at once count in full": {"posting.TOGETHER": -1.0},
-    "all feeds' habits believed": {"habits.EVEN_POSTS": 1.0},
-    "no habits of its own": {"habits.DAYS_SEEN": _NEVER, "habits.WEEKS_SEEN": _NEVER},
+    "own hours at once": {
+        "posting_profile.DAYS_SEEN": 1e-6,
+        "posting_profile.WEEKS_SEEN": 1e-6,
+    },
+    "hours after 7 d, weekdays 28 d": {
+        "posting_profile.DAYS_SEEN": 7,
+        "posting_profile.WEEKS_SEEN": 28,
+    },
+    "entries at once count in full": {"posting_profile.TOGETHER": -1.0},
+    "all feeds' habits believed": {"posting_profile.EVEN_POSTS": 1.0},
+    "no habits of its own": {
+        "posting_profile.DAYS_SEEN": _NEVER,
+        "posting_profile.WEEKS_SEEN": _NEVER,
+    },
     "habits believed in any case": {
-        "trust.LEAST_TRUST": 1.0,
-        "trust.MOST_TRUST": 1.0,
+        "posting_profile.LEAST_TRUST": 1.0,
+        "posting_profile.MOST_TRUST": 1.0,
     },
-    "no minutes": {"habits.PRIOR_MINUTES": _NEVER},
+    "no minutes": {"posting_profile.PRIOR_MINUTES": _NEVER},
     "beta 0": {"forecast.EXCITED": 0.0},
     "beta 0.15": {"forecast.EXCITED": 0.15},
     "beta 0.4": {"forecast.EXCITED": 0.4},
-    "tau 7 d": {_MEMORY: 7.0, "posting._MEMORY": 7 * DAY},
-    "tau 60 d": {_MEMORY: 60.0, "posting._MEMORY": 60 * DAY},
+    "tau 7 d": {_MEMORY: 7.0, "posting_profile._MEMORY": 7 * DAY},
+    "tau 60 d": {_MEMORY: 60.0, "posting_profile._MEMORY": 60 * DAY},
 }
 
 
@@ -79,8 +88,8 @@ def numbers_set(numbers: Numbers) -> Iterator[None]:
 
 
 def _set(name: str, value: float) -> float:
-    module_name, _, constant = name.partition(".")
-    module = import_module(f"hub.core.{module_name}")
+    module_name, _, constant = name.rpartition(".")
+    module = import_module(f"hub.core.schedule.{module_name}")
     before: float = getattr(module, constant)
     setattr(module, constant, value)
     return before

@@ -90,7 +90,7 @@ class PollingRules:
     expected_rate: float = 12.0  # that earns it: half an entry within the hour
     earning_rate: float = 24.0  # expected now: an entry within the hour
     fast_rate: float = 144.0  # earns ``min_period``, where the server plays along
-    patience: float = 75.0  # the price to begin with: one entry a day is polled hourly
+    patience: float = 18.75  # the price to begin with: one entry a day, half-hourly
     longest_freshness: float = DAY  # of Cache-Control and Expires
     longest_retry_after: float = 7 * DAY
     gone_sightings: int = 2  # consecutive 410 that end polling

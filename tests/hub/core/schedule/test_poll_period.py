@@ -80,8 +80,8 @@ def after(seconds: float) -> datetime:
 # --- the rule ------------------------------------------------------------------
 
 
-def test_an_entry_a_day_is_polled_hourly_by_default() -> None:
-    assert planned(healthy(1), rules=PollingRules()).period == pytest.approx(HOUR)
+def test_an_entry_a_day_is_polled_every_half_an_hour_by_default() -> None:
+    assert planned(healthy(1), rules=PollingRules()).period == pytest.approx(HOUR / 2)
 
 
 def test_the_patience_decides_what_is_polled_hourly() -> None:
