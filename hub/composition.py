@@ -453,6 +453,7 @@ async def build_hub(
         public_url,
         identity_key,
         logs_requests=settings.access_log == "on",
+        origins=settings.api_origins,
     )
     housekeeping = Housekeeping(
         storage,

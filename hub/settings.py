@@ -28,6 +28,7 @@ from hub.runtime.setting_readers import (
     networks,
     one_of,
     origin_url,
+    origins,
     path_prefixes,
     seconds,
     some_of,
@@ -407,6 +408,11 @@ class Settings:
         6_000,
         whole(0, 10_000_000),
         "requests a minute without a token of one address; 0: no limit",
+    )
+    api_origins: tuple[str, ...] = setting(
+        (),
+        origins,
+        "origins whose pages may use /api with a token (CORS); *: all",
     )
     trusted_proxies: tuple[Addresses, ...] = setting(
         (),

@@ -17,6 +17,7 @@ from hub.services import Services
 from hub.settings import SETTINGS
 from hub.web.api.openapi import openapi_document
 from hub.web.application import create_application
+from hub.web.problem_types import EXPLANATIONS, ProblemType
 from tests.support.services import open_hub
 
 ROOT = Path(__file__).parents[1]
@@ -169,3 +170,9 @@ def leads_somewhere(target: Path, anchor: str) -> bool:
 def as_anchor(heading: str) -> str:
     """GitHub's: in lower case, without punctuation, hyphens for blanks."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("type", [*ProblemType])
+def test_every_type_of_problem_is_in_the_reference(type: ProblemType) -> None:
+    text = (REFERENCE / "http-api.md").read_text()
+    assert f"| `{type}` | {EXPLANATIONS[type]} |" in text

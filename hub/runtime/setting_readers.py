@@ -155,6 +155,21 @@ def origin_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def origins(value: str) -> tuple[str, ...]:
+    """As browsers name them: ``https://app.example``."""
+    named = tuple(value.replace(",", " ").split())
+    for each in named:
+        try:
+            is_origin = each == "*" or (
+                origin_url(each) == each and not urlsplit(each).path
+            )
+        except ValueError:
+            is_origin = False
+        if not is_origin or each != each.lower():
+            raise ValueError("expected origins such as https://app.example, or *")
+    return named
+
+
 def _is_host(name: str) -> bool:
     try:
         return bool(_HOST.fullmatch(name)) or ipaddress.ip_address(name).version == 6

@@ -23,6 +23,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.authentication import Authenticator, RequireScope
+from hub.web.cross_origin import CrossOriginMiddleware
 from hub.web.middleware import AccessLog, LimitRequests, LoopGuard
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.problems import Problem, answer_error, problem_response
@@ -102,11 +103,13 @@ def create_application(
     identity_key: str = "",
     *,
     logs_requests: bool = False,
+    origins: tuple[str, ...] = (),
 ) -> Starlette:
     """``token`` is the administrator's; ``limits`` None: there are none.
 
     ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
     ``public_url``: by which the hub's own requests are known, and refused.
+    ``origins``: those of pages elsewhere that may use the API.
     ``identity_key``: by which a command knows that it is the hub it looks for.
     """
     limits = limits or RateLimits()
@@ -134,13 +137,15 @@ def create_application(
         *OpenApiRoutes().routes(),
     ]
     guard = [
+        Middleware(CrossOriginMiddleware, origins=origins),
         Middleware(
             RequireScope,
             authenticator=authenticator,
             limits=limits,
             routes=api,
             scopes=SCOPES,
-        )
+            origins=origins,
+        ),
     ]
     websub = HubRoutes(services.websub, limits)
     known_errors = (

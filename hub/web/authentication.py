@@ -21,8 +21,10 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenService
+from hub.web.cross_origin import is_admitted
+from hub.web.problem_types import ProblemType
 from hub.web.problems import Problem, answer_error, problem_response
-from hub.web.rate_limits import RateLimits
+from hub.web.rate_limits import LimitHeaders, RateLimits, with_headers
 from storage.errors import StorageError
 from storage.records import AccountId, TokenScope
 
@@ -106,6 +108,7 @@ def require(principal: Principal, scope: TokenScope) -> None:
         HTTPStatus.FORBIDDEN,
         f"requires the `{scope}` scope",
         headers={"WWW-Authenticate": challenge},
+        type=ProblemType.INSUFFICIENT_SCOPE,
     )
 
 
@@ -135,7 +138,10 @@ class RequireScope:
         limits: RateLimits,
         routes: Sequence[BaseRoute],
         scopes: ScopeOfRoute,
+        origins: tuple[str, ...] = (),
     ) -> None:
+        """``origins``: those whose pages may ask, too."""
+        self._origins = origins
         self._app = app
         self._authenticator = authenticator
         self._limits = limits
@@ -148,30 +154,31 @@ class RequireScope:
             return
         request = Request(scope)
         try:
-            await self._admit(request)
+            headers = await self._admit(request)
         except Problem as problem:
             await problem_response(problem)(scope, receive, send)
         except StorageError as error:
             answer = await answer_error(request, error)
             await answer(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, with_headers(send, headers))
 
-    async def _admit(self, request: Request) -> None:
-        if is_of_another_site(request):
+    async def _admit(self, request: Request) -> LimitHeaders:
+        if is_of_another_site(request) and not is_admitted(request, self._origins):
             raise Problem(
                 HTTPStatus.FORBIDDEN, "requests made by another site are refused"
             )
         route = self._route(request)
         if route is not None and self._scope_of(request, route) is None:
-            self._limits.check_address(request)
-            return
+            return self._limits.check_address(request)
         principal = await self._identify(request)
+        headers: LimitHeaders = ()
         if principal.token is not None:
-            self._limits.check_token(principal.token)
+            headers = self._limits.check_token(principal.token)
         if route is not None and (needed := self._scope_of(request, route)):
             require(principal, needed)
         request.scope[_PRINCIPAL] = principal
+        return headers
 
     def _route(self, request: Request) -> Route | None:
         """The one that will answer; None if that is only to be told what is wrong."""

@@ -21,7 +21,7 @@ from hub.runtime.clock import Clock
 from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem, problem_response
-from hub.web.rate_limits import RateLimits
+from hub.web.rate_limits import LimitHeaders, RateLimits, with_headers
 from hub.web.streams.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
 
@@ -151,21 +151,26 @@ class LimitRequests:
         self._covers = covers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: LimitHeaders = ()
         try:
             if scope["type"] != "lifespan" and self._covers(scope["path"]):
-                await self._count(HTTPConnection(scope))
+                headers = await self._count(HTTPConnection(scope))
         except Problem as problem:
             await problem_response(problem)(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            if scope.get("path") == STREAM_PATH:  # each event would pass by them
+                headers = ()
+            await self._app(scope, receive, with_headers(send, headers))
 
-    async def _count(self, connection: HTTPConnection) -> None:
+    async def _count(self, connection: HTTPConnection) -> LimitHeaders:
+        """Headers for the answer; a stream, which is one that goes on, has none."""
         principal = await self._principal(connection)
         requests = _worth(connection)
         if principal is None:
-            self._limits.check_address(connection, requests)
-        elif principal.token is not None:
-            self._limits.check_token(principal.token, requests)
+            return self._limits.check_address(connection, requests)
+        if principal.token is not None:
+            return self._limits.check_token(principal.token, requests)
+        return ()
 
     async def _principal(self, connection: HTTPConnection) -> Principal | None:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from hub.hub_address import (
     IDENTITY_PATH,
@@ -18,6 +18,7 @@ from hub.services import OperationsService
 from hub.services.hub_operations import MetricsService
 from hub.web.json_output import JsonObject, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
+from hub.web.problem_types import EXPLANATIONS, PROBLEMS_PATH, ProblemType
 from hub.web.problems import Problem
 from protocols.prometheus import CONTENT_TYPE, render
 from protocols.protocol_errors import InvalidValue
@@ -96,6 +97,22 @@ class MonitoringRoutes(Routes):
             render(await self._metrics.families()),
             headers={"Content-Type": CONTENT_TYPE},
         )
+
+    @Operation(
+        method="GET",
+        path=f"{PROBLEMS_PATH}/{{name}}",
+        id="explain_problem",
+        summary="What a type of problem means, and what to do",
+        answers={200: {TEXT: str}},
+        problems=(404, 429),
+    )
+    async def explain(self, request: Request) -> Response:
+        try:
+            found = ProblemType(request.path_params["name"])
+        except ValueError:
+            reason = "there is no such type of problem"
+            raise Problem(HTTPStatus.NOT_FOUND, reason) from None
+        return PlainTextResponse(f"{found}\n\n{EXPLANATIONS[found]}\n")
 
     @Operation(
         method="GET",

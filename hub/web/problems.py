@@ -24,6 +24,7 @@ from hub.services.service_errors import (
     TooManyWaiting,
 )
 from hub.web.json_output import JsonObject
+from hub.web.problem_types import ProblemType, type_of_status
 from protocols.protocol_errors import InvalidValue
 from storage.errors import DestinationTaken, NotFound, StorageError
 
@@ -43,7 +44,10 @@ class Problem(Exception):
         *,
         field: str = "",
         headers: dict[str, str] | None = None,
+        type: ProblemType | None = None,
     ) -> None:
+        """Without a ``type`` it has that of its status."""
+        self.type = type or type_of_status(status)
         self.status = status
         self.detail = detail
         self.field = field
@@ -54,6 +58,7 @@ class Problem(Exception):
 class ProblemJson(JsonObject):
     """An error (RFC 9457); ``field`` names what is at fault, where something is."""
 
+    type: str
     status: int
     title: str
     detail: str
@@ -62,6 +67,7 @@ class ProblemJson(JsonObject):
 
 def problem_response(problem: Problem) -> Response:
     document = ProblemJson(
+        type=problem.type.url,
         status=problem.status.value,
         title=problem.status.phrase,
         detail=problem.detail,
@@ -75,6 +81,14 @@ def problem_response(problem: Problem) -> Response:
     )
 
 
+_TYPES: dict[type[Exception], ProblemType] = {
+    AddressRefused: ProblemType.ADDRESS_REFUSED,
+    HubClosed: ProblemType.HUB_CLOSED,
+    NotAllowed: ProblemType.NOT_ALLOWED,
+    NotConfirmed: ProblemType.NOT_CONFIRMED,
+    NotSigned: ProblemType.NOT_SIGNED,
+    TooManyWaiting: ProblemType.TOO_MANY_WAITING,
+}
 _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
     ((HubClosed, NotSigned), HTTPStatus.FORBIDDEN),
     (
@@ -98,7 +112,13 @@ def as_problem(error: Exception) -> Problem:
     for kinds, status in _STATUSES:
         if isinstance(error, kinds):
             field, headers = getattr(error, "field", ""), _headers_of(status)
-            return Problem(status, str(error), field=field, headers=headers)
+            return Problem(
+                status,
+                str(error),
+                field=field,
+                headers=headers,
+                type=_TYPES.get(type(error)),
+            )
     return Problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the hub; its log says more"
     )

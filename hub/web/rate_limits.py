@@ -15,6 +15,7 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 
 import structlog
 from starlette.requests import HTTPConnection
+from starlette.types import Message, Send
 
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.clock import Clock, SystemClock
@@ -26,6 +27,23 @@ MOST_KNOWN = 20_000
 _OF_PROXIES = frozenset((b"x-forwarded-for", b"forwarded"))
 
 log = structlog.get_logger()
+
+
+LimitHeaders = tuple[tuple[bytes, bytes], ...]
+"""Of an answer; () where there is no limit."""
+
+
+def with_headers(send: Send, headers: LimitHeaders) -> Send:
+    """Have an answer that is sent carry them, too."""
+    if not headers:
+        return send
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *headers]}
+        await send(message)
+
+    return send_with_headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +85,10 @@ class RateLimits:
         self._buckets: TokenBuckets[str] = TokenBuckets(capacity)
         self._has_warned = bool(self._limits.trusted_proxies)
 
-    def check_token(self, token_id: int, requests: int = 1) -> None:
+    def check_token(self, token_id: int, requests: int = 1) -> LimitHeaders:
         """Count a request with that token, as so many. Raises `Problem` 429."""
-        self._count("token", f"token {token_id}", self._limits.of_token, requests)
+        key = f"token {token_id}"
+        return self._count("token", key, self._limits.of_token, requests)
 
     def client(self, connection: HTTPConnection) -> str:
         """Who asks, as their requests are counted."""
@@ -89,10 +108,12 @@ class RateLimits:
                 " until then all who come by it count as one",
             )
 
-    def check_address(self, connection: HTTPConnection, requests: int = 1) -> None:
+    def check_address(
+        self, connection: HTTPConnection, requests: int = 1
+    ) -> LimitHeaders:
         """Count a request without a token, as so many. Raises `Problem` 429."""
         address = self.client(connection)
-        self._count("address", address, self._limits.of_address, requests)
+        return self._count("address", address, self._limits.of_address, requests)
 
     def count_address(self, connection: HTTPConnection) -> RequestAllowance | None:
         """Count a request without a token, and tell what is left; None: no limit."""
@@ -110,16 +131,39 @@ class RateLimits:
             wait=wait,
         )
 
-    def _count(self, limit: str, key: str, rate: Rate | None, requests: int) -> None:
+    def _count(
+        self, limit: str, key: str, rate: Rate | None, requests: int
+    ) -> LimitHeaders:
         if rate is None:
-            return
-        if wait := self._take(limit, key, rate, requests):
+            return ()
+        wait = self._take(limit, key, rate, requests)
+        headers = self._headers(limit, key, rate)
+        if wait:
             seconds = math.ceil(wait)
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"too many requests with this {limit}; try again in {seconds} s",
-                headers={"Retry-After": str(seconds)},
+                headers={
+                    **{name.decode(): value.decode() for name, value in headers},
+                    "Retry-After": str(seconds),
+                },
             )
+        return headers
+
+    def _headers(self, limit: str, key: str, rate: Rate) -> LimitHeaders:
+        """draft-ietf-httpapi-ratelimit-headers-10: of a policy, named by what is
+        counted, "q" requests in "w" seconds; of these "r" are left, and all are there
+        again in "t" seconds."""
+        now = self._clock.monotonic()
+        left = self._buckets.of(key, rate, now).left(now)
+        full = math.ceil((rate.burst - left) / rate.per_second)
+        window = math.ceil(rate.burst / rate.per_second)
+        policy = f'"{limit}";q={int(rate.burst)};w={window}'
+        state = f'"{limit}";r={max(0, int(left))};t={full}'
+        return (
+            (b"ratelimit-policy", policy.encode()),
+            (b"ratelimit", state.encode()),
+        )
 
     def _take(self, limit: str, key: str, rate: Rate, requests: int = 1) -> float:
         """0.0: it is allowed; else the seconds until it will be."""

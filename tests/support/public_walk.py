@@ -29,7 +29,7 @@ WALKED_ELSEWHERE = {
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
     "/upstream/{token}",  # what other hubs are told, and nobody else
 }
-ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/identity")
+ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/identity", "/problems/{name}")
 """These tell of the process, and are not published."""
 ASKED = (
     "limit=50",

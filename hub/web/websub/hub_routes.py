@@ -15,7 +15,7 @@ from hub.services.open_hub_requests import Pinged
 from hub.services.service_errors import ServiceError, TooManyWaiting
 from hub.web.json_output import JsonObject, json_response, named_schema
 from hub.web.operation import HTML, JSON, TEXT, Operation, Parameter, Routes
-from hub.web.problems import Problem, as_problem
+from hub.web.problems import Problem, as_problem, problem_response
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import combined_field, read_bytes
 from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
@@ -104,11 +104,17 @@ class HubRoutes(Routes):
         plain_problems=(400, 403, 408, 413, 415, 503),
     )
     async def answer(self, request: Request) -> Response:
-        """WebSub 5.1.2: an error's response "SHOULD" be described as plain text."""
+        """WebSub 5.1.2: an error's response "SHOULD" be described as plain text.
+
+        Who accepts JSON gets a problem, whose ``field`` names what is at fault.
+        """
         try:
             return await self._answer(request)
         except (InvalidValue, Problem, ServiceError, StorageError) as error:
-            return _plain_error(error)
+            problem = _problem_of(error)
+            if "json" in combined_field(request.headers, "accept").lower():
+                return problem_response(problem)
+            return _plain_error(problem)
 
     async def _answer(self, request: Request) -> Response:
         body = await read_bytes(request)
@@ -183,11 +189,24 @@ def _check_type(request: Request, body: bytes) -> None:
         )
 
 
-def _plain_error(error: Exception) -> Response:
+def _problem_of(error: Exception) -> Problem:
+    """An invalid value is a bad request here, as clients of WebSub know it."""
     problem = as_problem(error)
-    is_invalid = isinstance(error, InvalidValue)
-    status = HTTPStatus.BAD_REQUEST if is_invalid else problem.status
-    headers = {**(problem.headers or {}), "X-Content-Type-Options": "nosniff"}
+    headers = dict(problem.headers or {})
     if isinstance(error, TooManyWaiting):
         headers["Retry-After"] = RETRY_SECONDS
-    return PlainTextResponse(f"{problem.detail}\n", status_code=status, headers=headers)
+    is_invalid = isinstance(error, InvalidValue)
+    return Problem(
+        HTTPStatus.BAD_REQUEST if is_invalid else problem.status,
+        problem.detail,
+        field=problem.field,
+        headers=headers,
+        type=problem.type,
+    )
+
+
+def _plain_error(problem: Problem) -> Response:
+    headers = {**(problem.headers or {}), "X-Content-Type-Options": "nosniff"}
+    return PlainTextResponse(
+        f"{problem.detail}\n", status_code=problem.status, headers=headers
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+from hub.web.problem_types import EXPLANATIONS, ProblemType
 from protocols.model import Entry, Status
 from storage.records import (
     FetchCommit,
@@ -133,3 +134,33 @@ async def test_who_is_still_caught_up_shows(
 ) -> None:
     hub.metrics.live_resuming.value += 3
     assert (await scrape(anybody))["fanfare_live_resuming"] == 3
+
+
+@pytest.mark.parametrize("type", [*ProblemType])
+async def test_every_type_of_problem_is_explained_at_its_url(
+    anybody: httpx2.AsyncClient, type: ProblemType
+) -> None:
+    answer = await anybody.get(type.url)
+    assert (answer.status_code, EXPLANATIONS[type] in answer.text) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "type"),
+    [
+        ("/api/feeds", ProblemType.UNAUTHORIZED),
+        ("/problems/odd", ProblemType.NOT_FOUND),
+        ("/identity?challenge=short", ProblemType.NOT_FOUND),
+    ],
+)
+async def test_a_problem_names_its_type(
+    anybody: httpx2.AsyncClient, path: str, type: ProblemType
+) -> None:
+    assert (await anybody.get(path)).json()["type"] == f"/problems/{type}"
+
+
+async def test_a_url_that_the_guard_refuses_is_a_type_of_its_own(
+    client: httpx2.AsyncClient,
+) -> None:
+    body = {"url": "http://10.0.0.1/feed"}
+    answer = await client.post("/api/feeds", json=body)
+    assert answer.json()["type"] == ProblemType.ADDRESS_REFUSED.url

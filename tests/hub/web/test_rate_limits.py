@@ -57,6 +57,30 @@ async def test_an_address_without_a_token_is_told_when_to_try_again(
     assert (await anybody.get(path)).status_code == usual
 
 
+@pytest.mark.parametrize("path", ["/nothing", "/api/openapi.json"])
+async def test_an_answer_says_how_much_is_left(
+    anybody: httpx2.AsyncClient, hub: Hub, path: str
+) -> None:
+    states = []
+    for _ in range(3):
+        answer = await anybody.get(path)
+        assert answer.headers["ratelimit-policy"] == '"address";q=2;w=10'
+        states.append(answer.headers["ratelimit"])
+    assert states == ['"address";r=1;t=5', '"address";r=0;t=10', '"address";r=0;t=10']
+
+
+async def test_to_a_token_it_says_what_is_left_to_that(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    token = {"Authorization": f"Bearer {await new_token(hub)}"}
+    for path in ("/api/subscriptions", "/nothing"):
+        answer = await anybody.get(path, headers=token)
+        assert answer.headers["ratelimit-policy"] == '"token";q=2;w=10'
+    assert answer.headers["ratelimit"] == '"token";r=0;t=10'
+    answer = await anybody.get("/api/feeds", headers=ADMIN)
+    assert "ratelimit" not in answer.headers
+
+
 async def test_the_description_of_the_api_is_counted_too(
     anybody: httpx2.AsyncClient,
 ) -> None:

@@ -229,6 +229,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/findings?kind=odd", None, 422),
     ("GET", "/api/hubs?limit=x", None, 422),
     ("GET", "/identity?challenge=0123456789abcdef", None, 404),
+    ("GET", "/problems/odd", None, 404),
     ("GET", "/upstream/unknown?hub.mode=subscribe", None, 404),
     ("POST", "/upstream/unknown", {}, 410),
     ("POST", "/api/feeds/9/fetch", None, 404),

@@ -219,3 +219,30 @@ async def add_subscription(hub: Hub, asked: Verification) -> None:
         lease_end=now + timedelta(days=10),
     )
     await hub.storage.subscriptions.add(new, now)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("hub.topic", "example"),
+        ("hub.callback", "ftp://you.example/"),
+        ("hub.mode", "forget"),
+        ("hub.lease_seconds", "long"),
+    ],
+)
+async def test_who_accepts_json_is_told_which_parameter_is_at_fault(
+    anybody: httpx2.AsyncClient, parameter: str, value: str
+) -> None:
+    answer = await post(
+        anybody, {**REQUEST, parameter: value}, Accept="application/json"
+    )
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (problem["field"], problem["type"]) == (parameter, "/problems/invalid-value")
+    assert problem["status"] == answer.status_code
+    plain = await post(anybody, {**REQUEST, parameter: value})
+    assert (plain.status_code, plain.text.strip()) == (
+        answer.status_code,
+        problem["detail"],
+    )
+    assert plain.text.startswith(f"{parameter}: ")
