@@ -459,6 +459,7 @@ async def build_hub(
         storage,
         clock,
         settings.retention,
+        settings.byte_limits,
         lambda: live.registry.feeds,
         Maintenance(storage, clock, _word_list(settings)).round,
     )

@@ -7,6 +7,7 @@ poller and the dispatcher, never jobs.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from hub.core.disk_limits import ByteLimits, retention_within
 from hub.runtime.clock import Clock
 from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.contract import Storage
@@ -33,6 +35,8 @@ FREED_PAGES = 100
 """Given back in one transaction: some milliseconds."""
 MOST_FREED = 50 * FREED_PAGES
 """Given back in one round, 20 MB as a rule, that the disk is not kept busy with it."""
+ROUND = sys.maxsize
+"""`Job.least` of what does a whole round at once."""
 TRIMMED_RECORDS = 250
 """Of the log in one transaction, whose entries go with them."""
 ATTEMPTS_KEPT = timedelta(days=7)
@@ -59,6 +63,7 @@ class Housekeeping:
         storage: Storage,
         clock: Clock,
         retention: Retention,
+        byte_limits: ByteLimits,
         listened: Callable[[], Sequence[FeedId]] = tuple,
         maintain: Callable[[], Awaitable[int]] | None = None,
     ) -> None:
@@ -69,14 +74,21 @@ class Housekeeping:
         self._storage = storage
         self._clock = clock
         self._retention = retention
+        self._byte_limits = byte_limits
         self._listened = listened
         self._maintain = maintain
 
     @property
     def jobs(self) -> tuple[Job, ...]:
         return (
-            Job("log_trimmed", "trimming the log", 300, self._trim_log, least=1),
-            Job("pages_given_back", "giving free pages back", 10, self._give_back),
+            Job("log_trimmed", "trimming the log", 300, self._trim_log, least=ROUND),
+            Job(
+                "pages_given_back",
+                "giving free pages back",
+                10,
+                self._give_back,
+                least=ROUND,
+            ),
             Job("attempts_trimmed", "trimming attempts", 3_600, self._trim_attempts),
             Job(
                 "removals_finished",
@@ -144,8 +156,14 @@ class Housekeeping:
         return done
 
     async def _trim_log(self) -> int:
-        now = self._clock.now()
-        return await self._storage.log.trim(self._retention, now, TRIMMED_RECORDS)
+        """All that is too old, and by now too many. How large the database is then is
+        seen in the next round: by then the index of words has shrunk as well."""
+        trimmed, now = 0, self._clock.now()
+        database = await self._storage.status()
+        retention = retention_within(self._byte_limits, self._retention, database)
+        while page := await self._storage.log.trim(retention, now, TRIMMED_RECORDS):
+            trimmed += page
+        return trimmed
 
     async def _give_back(self) -> int:
         """Of what was trimmed, little by little; nothing is logged of it."""

@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
+from hub.core.disk_limits import ByteLimits
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.sites.site_bounds import SiteBounds
 from hub.runtime.setting_readers import (
@@ -373,6 +374,12 @@ class Settings:
         whole(100, 1_000_000_000),
         "records kept, more only while a late subscriber needs them",
     )
+    log_retention_bytes: int = setting(
+        8 * 1024**3,
+        whole(16 * 1024**2, 2**50),
+        "bytes that the database may take before the oldest records go, unless a late"
+        " subscriber still needs them; those of the last day stay",
+    )
     log_limit_seconds: float = setting(
         60 * DAY,
         seconds(60, 3_650 * DAY),
@@ -382,6 +389,13 @@ class Settings:
         2_000_000,
         whole(100, 1_000_000_000),
         "records kept whoever needs more",
+    )
+
+    log_limit_bytes: int = setting(
+        16 * 1024**3,
+        whole(16 * 1024**2, 2**50),
+        "bytes that it may take before they go whoever still needs them; those of the"
+        " last day stay",
     )
 
     # Backups by the clock.
@@ -561,6 +575,10 @@ class Settings:
         )
 
     @property
+    def byte_limits(self) -> ByteLimits:
+        return ByteLimits(soft=self.log_retention_bytes, hard=self.log_limit_bytes)
+
+    @property
     def retention(self) -> Retention:
         return Retention(
             soft_age=self.log_retention_seconds,
@@ -670,6 +688,7 @@ def _check_together(settings: Settings) -> None:
         ("min_period", "max_period"),
         ("log_retention_seconds", "log_limit_seconds"),
         ("log_retention_count", "log_limit_count"),
+        ("log_retention_bytes", "log_limit_bytes"),
     )
     for low, high in ordered:
         highest = getattr(settings, high)

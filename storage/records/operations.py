@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from storage.records.identities import Position
+from storage.records.identities import BEFORE_ALL, Position
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Told how many bytes of how many are done, by whatever thread does the work. What it
@@ -30,14 +30,21 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the log is kept. Soft limits stop at what a retry or an
-    unfinished fan-out still needs; hard limits do not stop at retries, whose records
-    then go to a dead letter with the reason ``trimmed``."""
+    """How much of the log is kept. Soft limits stop at what a retrying subscription or
+    an unfinished fan-out still needs; hard limits do not stop at retries, whose records
+    then go to a dead letter with the reason ``trimmed``.
+
+    Records up to ``soft_end`` and ``hard_end`` are too many as well, but those younger
+    than ``spared_age``.
+    """
 
     soft_age: float  # seconds
     soft_count: int
     hard_age: float
     hard_count: int
+    soft_end: Position = BEFORE_ALL
+    hard_end: Position = BEFORE_ALL
+    spared_age: float = 0.0  # seconds
 
 
 class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,4 +55,6 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     epoch: str
     head: Position
     size_bytes: int
+    free_bytes: int = 0  # of these, in pages that nothing takes
+    tail: Position = BEFORE_ALL  # up to which the log was trimmed
     wal_bytes: int = 0  # of a write-ahead log beside it, not yet in the file itself

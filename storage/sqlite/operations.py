@@ -94,10 +94,11 @@ class SqliteStorage:
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(
-            "SELECT v.user_version, s.page_size * c.page_count"
-            " FROM pragma_user_version v, pragma_page_size s, pragma_page_count c"
+            "SELECT v.user_version, s.page_size * c.page_count,"
+            " s.page_size * f.freelist_count, m.tail FROM pragma_user_version v,"
+            " pragma_page_size s, pragma_page_count c, pragma_freelist_count f, meta m"
         )
-        version, size_bytes = row or (0, 0)
+        version, size_bytes, free_bytes, tail = row or (0, 0, 0, 0)
         return DatabaseStatus(
             engine="sqlite",
             location=str(self._path),
@@ -106,6 +107,8 @@ class SqliteStorage:
             epoch=self._epoch,
             head=self._head.position,
             size_bytes=size_bytes,
+            free_bytes=free_bytes,
+            tail=Position(tail),
             wal_bytes=_size(self._path.with_name(self._path.name + "-wal")),
         )
 

@@ -26,13 +26,19 @@ TRIMMED = "trimmed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimLimits:
-    """Records older than the times (milliseconds) or beyond the counts may go."""
+    """Records older than the times (milliseconds) or beyond the counts may go.
+
+    And those up to the ends, unless they are of ``spared_from`` or later.
+    """
 
     now: int
     soft_before: float
     soft_count: int
     hard_before: float
     hard_count: int
+    soft_end: int
+    hard_end: int
+    spared_from: float
 
 
 def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
@@ -43,6 +49,9 @@ def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
         soft_count=retention.soft_count,
         hard_before=at - retention.hard_age * 1000,
         hard_count=retention.hard_count,
+        soft_end=retention.soft_end,
+        hard_end=retention.hard_end,
+        spared_from=at - retention.spared_age * 1000,
     )
 
 
@@ -54,11 +63,18 @@ def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> 
         _before_many_entries(tail, limit, connection),
         _before_undelivered(head, connection),
     )
-    soft = _last_beyond(
-        limits.soft_before, head - limits.soft_count, tail, last, connection
+    spared = _before_spared(limits.spared_from, tail, last, connection)
+    soft = max(
+        _last_beyond(
+            limits.soft_before, head - limits.soft_count, tail, last, connection
+        ),
+        min(limits.soft_end, spared),
     )
-    hard = _last_beyond(
-        limits.hard_before, head - limits.hard_count, tail, last, connection
+    hard = max(
+        _last_beyond(
+            limits.hard_before, head - limits.hard_count, tail, last, connection
+        ),
+        min(limits.hard_end, spared),
     )
     end = max(hard, min(soft, _before_retries(soft, connection)))
     if end <= tail:
@@ -102,6 +118,18 @@ def _last_beyond(
         (tail, last, before, position),
     ).fetchall()
     return last if kept is None else int(kept) - 1
+
+
+def _before_spared(
+    spared_from: float, tail: int, last: int, connection: sqlite3.Connection
+) -> int:
+    """The end of the oldest records that are old enough to go for their size."""
+    ((spared,),) = connection.execute(
+        "SELECT min(position) FROM records WHERE position > ? AND position <= ?"
+        " AND at >= ?",
+        (tail, last, spared_from),
+    ).fetchall()
+    return last if spared is None else int(spared) - 1
 
 
 def _before_retries(end: int, connection: sqlite3.Connection) -> int:

@@ -427,6 +427,30 @@ async def test_records_beyond_the_age_are_trimmed(scene: Scene) -> None:
     assert left.position == 3
 
 
+@pytest.mark.parametrize(
+    ("ends", "trimmed"),
+    [((2, 0), 2), ((0, 2), 2), ((9, 0), 3), ((1, 9), 3), ((0, 0), 0)],
+)
+async def test_records_up_to_an_end_are_trimmed_unless_they_are_young(
+    scene: Scene, ends: tuple[int, int], trimmed: int
+) -> None:
+    feed = await scene.add_feed()
+    for seconds in (0, 10, 20, 30, 40):
+        await scene.publish(feed, when=at(seconds))
+    await scene.deliver()
+    retention = Retention(
+        soft_age=inf,
+        soft_count=99,
+        hard_age=inf,
+        hard_count=99,
+        soft_end=Position(ends[0]),
+        hard_end=Position(ends[1]),
+        spared_age=10,
+    )
+
+    assert await scene.storage.log.trim(retention, at(40), 9) == trimmed
+
+
 async def test_nothing_is_trimmed_that_is_still_to_be_split(scene: Scene) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed)

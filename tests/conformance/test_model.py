@@ -199,13 +199,20 @@ class Comparison(RuleBasedStateMachine):
             )
             self._do(lambda storage: storage.log.commit(baseline))
 
-    @rule(count=st.sampled_from([0, 2, 5]), hard=st.sampled_from([0, 4, 50]))
-    def trim(self, count: int, hard: int) -> None:
+    @rule(
+        count=st.sampled_from([0, 2, 5]),
+        hard=st.sampled_from([0, 4, 50]),
+        ends=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    )
+    def trim(self, count: int, hard: int, ends: tuple[int, int]) -> None:
         retention = Retention(
             soft_age=float("inf"),
             soft_count=count,
             hard_age=float("inf"),
             hard_count=max(hard, count),
+            soft_end=Position(max(ends)),
+            hard_end=Position(min(ends)),
+            spared_age=5,
         )
         self._do(lambda storage: storage.log.trim(retention, self._now, 3))
 

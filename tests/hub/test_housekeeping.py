@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from hub.core.disk_limits import ByteLimits
 from hub.housekeeping import (
     FREED_PAGES,
     MOST_FREED,
@@ -19,10 +21,19 @@ from hub.housekeeping import (
 )
 from storage.contract import Storage
 from storage.errors import WriteFailed
-from storage.records import FEED_REMOVED, FeedId, FeedState, Retention, StoredFeed
+from storage.records import (
+    FEED_REMOVED,
+    DatabaseStatus,
+    FeedId,
+    FeedState,
+    Position,
+    Retention,
+    StoredFeed,
+)
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed
 
+LIMITS = ByteLimits(soft=1_000, hard=2_000)
 RETENTION = Retention(soft_age=60, soft_count=10, hard_age=120, hard_count=20)
 
 
@@ -52,8 +63,18 @@ class Calls:
         self.asked["give_back"] = (limit,)
         return self.freed.pop(0) if self.freed else 0
 
-    async def status(self) -> SimpleNamespace:
-        return SimpleNamespace(wal_bytes=self.wal_bytes)
+    async def status(self) -> DatabaseStatus:
+        return DatabaseStatus(
+            engine="",
+            location="",
+            version=1,
+            latest=1,
+            epoch="",
+            tail=Position(10),
+            head=Position(20),
+            size_bytes=1_250,
+            wal_bytes=self.wal_bytes,
+        )
 
     async def _removed(self, *, state: FeedState, **_: object) -> list[StoredFeed]:
         assert state is FeedState.REMOVED
@@ -71,7 +92,9 @@ class Calls:
 
 
 def housekeeping(storage: Calls, clock: ManualClock) -> Housekeeping:
-    return Housekeeping(cast("Storage", storage), clock, RETENTION, lambda: [FeedId(3)])
+    return Housekeeping(
+        cast("Storage", storage), clock, RETENTION, LIMITS, lambda: [FeedId(3)]
+    )
 
 
 async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
@@ -80,7 +103,8 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     for job in keeper.jobs:
         assert await keeper.do(job) == 0
     now = clock.now()
-    assert storage.asked["trim"] == (RETENTION, now, TRIMMED_RECORDS)
+    retention = replace(RETENTION, soft_end=12, hard_end=10, spared_age=86_400)
+    assert storage.asked["trim"] == (retention, now, TRIMMED_RECORDS)
     assert storage.asked["give_back"] == (FREED_PAGES,)
     assert storage.asked["expire"] == (now, PAGE)
     assert storage.asked["forget_secrets"] == (now, PAGE)
@@ -137,7 +161,7 @@ async def test_maintenance_is_a_job_where_there_is_any() -> None:
 
     clock = ManualClock()
     storage = cast("Storage", Calls())
-    keeper = Housekeeping(storage, clock, RETENTION, maintain=maintain)
+    keeper = Housekeeping(storage, clock, RETENTION, LIMITS, maintain=maintain)
     assert await keeper.do(keeper.jobs[-1]) == 3
 
 
@@ -189,7 +213,7 @@ async def test_the_jobs_run_by_the_clock_until_cancelled_in_silence(
             return (Job("log_trimmed", "trimming the log", 0.05, page),)
 
     running = asyncio.create_task(
-        Hasty(cast("Storage", Calls()), ManualClock(), RETENTION).run()
+        Hasty(cast("Storage", Calls()), ManualClock(), RETENTION, LIMITS).run()
     )
     async with asyncio.timeout(60):
         await ran.wait()

@@ -260,6 +260,9 @@ class MemoryLog:
         now = milliseconds(now)
         soft = self._last_beyond(retention.soft_age, retention.soft_count, now, last)
         hard = self._last_beyond(retention.hard_age, retention.hard_count, now, last)
+        spared = self._before_spared(retention.spared_age, now, last)
+        soft = max(soft, min(retention.soft_end, spared))
+        hard = max(hard, min(retention.hard_end, spared))
         end = max(hard, min(soft, self._before_retries(soft)))
         if end <= state.tail:
             return 0
@@ -275,6 +278,17 @@ class MemoryLog:
             and position > self._state.head - count
         ]
         return min(kept) - 1 if kept else last
+
+    def _before_spared(self, age: float, now: datetime, last: int) -> int:
+        return next(
+            (
+                position - 1
+                for position, record in sorted(self._state.records.items())
+                if self._state.tail < position <= last
+                and record.at >= now - timedelta(seconds=age)
+            ),
+            last,
+        )
 
     def _before_retries(self, end: int) -> int:
         needed = [

@@ -51,6 +51,7 @@ class MemoryStorage:
             epoch=self._state.epoch,
             head=Position(self._state.head),
             size_bytes=0,
+            tail=Position(self._state.tail),
         )
 
     async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:

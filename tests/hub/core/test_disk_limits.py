@@ -1,0 +1,34 @@
+"""As large a share of the log goes as the database is too large."""
+
+from __future__ import annotations
+
+import pytest
+
+from hub.core.disk_limits import ByteLimits, retention_within
+from storage.records import DatabaseStatus, Position, Retention
+
+RETENTION = Retention(soft_age=60, soft_count=10, hard_age=120, hard_count=20)
+LIMITS = ByteLimits(soft=100, hard=200)
+
+
+@pytest.mark.parametrize(
+    ("used", "ends"),
+    [(0, (50, 50)), (100, (50, 50)), (125, (70, 50)), (400, (125, 100))],
+)
+def test_the_end_of_what_goes_is_counted_from_the_log_s_beginning(
+    used: int, ends: tuple[int, int]
+) -> None:
+    database = DatabaseStatus(
+        engine="",
+        location="",
+        version=1,
+        latest=1,
+        epoch="",
+        tail=Position(50),
+        head=Position(150),
+        size_bytes=used + 7,
+        free_bytes=7,
+    )
+    found = retention_within(LIMITS, RETENTION, database)
+    assert (found.soft_end, found.hard_end) == ends
+    assert found.soft_count == RETENTION.soft_count
