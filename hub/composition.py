@@ -89,6 +89,7 @@ from hub.services import (
 )
 from hub.services.backup_directory import BackupDirectory
 from hub.services.database_jobs import DatabaseJobs
+from hub.services.hub_conditions import HubConditions
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
@@ -373,6 +374,13 @@ async def build_hub(
         tells_unlisted=settings.tells_unlisted,
     )
     database_jobs = DatabaseJobs(storage, clock, metrics, _backup_directory(settings))
+    conditions = HubConditions(
+        storage,
+        clock,
+        settings.database_path.parent,
+        (lambda: clock_watch.warning, database_jobs.warning),
+        lambda: poller.under_way,
+    )
     services = Services(
         storage=storage,
         clock=clock,
@@ -428,12 +436,7 @@ async def build_hub(
         analytics=analytics,
         tokens=TokenService(storage.tokens, clock, live_watch.wake),
         operations=OperationsService(
-            storage,
-            clock,
-            settings.database_path.parent,
-            (lambda: clock_watch.warning, database_jobs.warning),
-            lambda: poller.under_way,
-            metrics,
+            storage, clock, conditions, lambda: poller.under_way, metrics
         ),
         database_jobs=database_jobs,
         metrics=MetricsService(storage, metrics, clock, lambda: poller.under_way),
@@ -481,6 +484,7 @@ async def build_hub(
         "database jobs": database_jobs.run,
         "housekeeping": housekeeping.run,
         "event log": events.run,
+        "conditions": conditions.run,
     }
     if settings.takes_pushes:
         background["received pushes"] = received_pushes.run

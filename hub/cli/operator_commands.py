@@ -17,6 +17,7 @@ from hub.cli.wording import (
     next_try,
     print_facts,
     print_table,
+    printable,
     say_json,
 )
 from hub.core.durations import duration
@@ -53,10 +54,14 @@ def health(hub: Hub, as_json: bool) -> None:
                 ("database", f"{database['location']}, {database['size_bytes']} bytes"),
             ]
         )
-    for warning in found["warnings"]:
-        say(f"warning: {warning}", err=True)
+    for each in found["conditions"]:
+        mark = "not ready" if each["trouble"] else "warning"
+        say(f"{mark}: {printable(each['what'])}", err=True)
+        say(f"  since {moment(each['since'])}", err=True)
+        if each["advice"]:
+            say(f"  what to do: {printable(each['advice'])}", err=True)
     if not found["ready"]:
-        raise Failure("not ready: " + "; ".join(found["troubles"]))
+        raise Failure("the hub is not ready")
 
 
 def _due(at: str | None) -> str:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 import hub
 from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from hub.services.hub_conditions import HubCondition, HubConditions
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
 from storage.contract import Storage
-from storage.errors import StorageError
 from storage.records import Backlog, DatabaseStatus, FeedId, PushCount
-
-CHECK_SECONDS = 5.0
-"""A trial write is made no more often than this, however often readiness is asked."""
-CHECK_DEADLINE = 5.0
-LEAST_FREE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +33,7 @@ class HubFreshness:
 class Health:
     version: str
     uptime: float  # seconds
-    troubles: tuple[str, ...]
-    warnings: tuple[str, ...]
+    conditions: tuple[HubCondition, ...]
     backlog: Backlog
     database: DatabaseStatus
     freshness: HubFreshness
@@ -52,50 +44,36 @@ class OperationsService:
         self,
         storage: Storage,
         clock: Clock,
-        directory: Path,
-        warned: Sequence[Callable[[], str]] = (),
+        conditions: HubConditions,
         under_way: Callable[[], Collection[FeedId]] = tuple,
         metrics: Metrics | None = None,
     ) -> None:
-        """``directory``: the one the database lies in. ``warned``: each says what is to
-        be known of something; "" when there is nothing. ``under_way``: the feeds that
-        are being visited."""
+        """``under_way``: the feeds that are being visited."""
         self._storage = storage
         self._clock = clock
-        self._directory = directory
-        self._warned = warned
+        self._conditions = conditions
         self._under_way = under_way
         self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
-        self._checked: float | None = None
-        self._write_error = ""
-        self._stopping = False
 
     def stop(self) -> None:
         """The hub is about to end: no longer ready."""
-        self._stopping = True
+        self._conditions.stop()
+
+    async def conditions(self) -> tuple[HubCondition, ...]:
+        """What is wrong, troubles first; without any of these the hub is ready."""
+        return await self._conditions.look()
 
     async def troubles(self) -> tuple[str, ...]:
         """Why the hub is not ready, in words; empty when it is."""
-        await self._try_write()
-        free = shutil.disk_usage(self._directory).free
-        found = (
-            "shutting down" if self._stopping else "",
-            self._storage.write_error() or self._write_error,
-            f"the disk has only {free} bytes left" if free < LEAST_FREE_BYTES else "",
-        )
-        return tuple(filter(None, found))
-
-    def warnings(self) -> tuple[str, ...]:
-        """What an operator should look at, though the hub works."""
-        return tuple(filter(None, (warning() for warning in self._warned)))
+        found = await self.conditions()
+        return tuple(each.what for each in found if each.is_trouble)
 
     async def health(self) -> Health:
         return Health(
             version=hub.__version__,
             uptime=self._clock.monotonic() - self._started,
-            troubles=await self.troubles(),
-            warnings=self.warnings(),
+            conditions=await self.conditions(),
             backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
             freshness=await self._freshness(),
@@ -110,21 +88,6 @@ class OperationsService:
             live_lag=_age(oldest, self._clock),
             split_rate=self._metrics.split_rate.per_second(self._clock.monotonic()),
         )
-
-    async def _try_write(self) -> None:
-        now = self._clock.monotonic()
-        if self._checked is not None and now - self._checked < CHECK_SECONDS:
-            return
-        self._checked = now
-        try:
-            async with asyncio.timeout(CHECK_DEADLINE):
-                await self._storage.check()
-        except StorageError as error:
-            self._write_error = str(error)
-        except TimeoutError:
-            self._write_error = f"a write took longer than {CHECK_DEADLINE:g} s"
-        else:
-            self._write_error = ""
 
 
 FRESH_SECONDS = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Self
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -15,8 +16,9 @@ from hub.hub_address import (
     prove_identity,
 )
 from hub.services import OperationsService
+from hub.services.hub_conditions import HubCondition
 from hub.services.hub_operations import MetricsService
-from hub.web.json_output import JsonObject, json_response
+from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problem_types import EXPLANATIONS, PROBLEMS_PATH, ProblemType
 from hub.web.problems import Problem
@@ -28,12 +30,32 @@ class AliveJson(JsonObject):
     alive: bool
 
 
+class HubConditionJson(JsonObject):
+    """What is wrong, since when, and what to do about it, as far as that is known.
+
+    A ``trouble`` keeps the hub from working, anything else is a warning.
+    """
+
+    what: str
+    since: Time
+    advice: str
+    trouble: bool
+
+    @classmethod
+    def of_condition(cls, condition: HubCondition) -> Self:
+        return cls.of(condition, trouble=condition.is_trouble)
+
+
 class ReadinessJson(JsonObject):
-    """Whether the hub can work, and why not; ``warnings`` do not stop it."""
+    """Whether the hub can work, and why not; ``warnings`` do not stop it.
+
+    ``conditions`` says of both since when, and what to do.
+    """
 
     ready: bool
     troubles: Sequence[str]
     warnings: Sequence[str]
+    conditions: Sequence[HubConditionJson]
 
 
 class IdentityJson(JsonObject):
@@ -76,12 +98,16 @@ class MonitoringRoutes(Routes):
         problems=(),
     )
     async def ready(self, request: Request) -> Response:
-        troubles = await self._operations.troubles()
-        status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
-        warnings = self._operations.warnings()
+        found = await self._operations.conditions()
+        troubles = [each.what for each in found if each.is_trouble]
         return json_response(
-            ReadinessJson(ready=not troubles, troubles=troubles, warnings=warnings),
-            status,
+            ReadinessJson(
+                ready=not troubles,
+                troubles=troubles,
+                warnings=[each.what for each in found if not each.is_trouble],
+                conditions=[HubConditionJson.of_condition(each) for each in found],
+            ),
+            HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK,
         )
 
     @Operation(

@@ -183,7 +183,7 @@ async def test_a_whole_hub_starts_serves_and_ends(tmp_path: Path) -> None:
         greeting = await said.get()
         [url] = re.findall(r"http://localhost:\d+", greeting)
         answer = await client.get(f"{url}/readyz")
-        assert answer.json() == {"ready": True, "troubles": [], "warnings": []}
+        assert answer.json()["ready"]
         assert (await client.get(f"{url}/api/feeds")).status_code == 401
         address = read_address(tmp_path / "hub.db.hub")
         assert address is not None

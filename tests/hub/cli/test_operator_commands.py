@@ -29,6 +29,7 @@ def health(**changes: object) -> dict[str, Any]:
         "ready": True,
         "troubles": [],
         "warnings": [],
+        "conditions": [],
         "version": "1",
         "uptime": 90.0,
         "backlog": {**backlog, "oldest_due": None},
@@ -49,26 +50,35 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert "12.5 deliveries a second, in the last minute" in result.stdout
 
 
+def condition(what: str, *, trouble: bool, advice: str = "") -> dict[str, Any]:
+    since = "2026-01-01T12:00:00Z"
+    return {"what": what, "since": since, "advice": advice, "trouble": trouble}
+
+
 def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    api.answers["GET /api/health"] = (
-        200,
-        health(ready=False, troubles=["the disk is full"]),
-    )
+    found = condition("the disk is full", trouble=True, advice="free some space")
+    api.answers["GET /api/health"] = (200, health(ready=False, conditions=[found]))
     result = fanfare("health", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["ready"] is False
-    assert result.stderr == "fanfare: not ready: the disk is full\n"
+    first, since, advice, last = result.stderr.splitlines()
+    assert first == "not ready: the disk is full"
+    assert since.startswith("  since 2026-01-01 12:00:00Z (")
+    assert advice == "  what to do: free some space"
+    assert last == "fanfare: the hub is not ready"
 
 
 def test_what_an_operator_should_look_at_is_told_of_a_hub_that_works(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    api.answers["GET /api/health"] = (200, health(warnings=["the clock went back"]))
+    found = condition("the clock went back", trouble=False)
+    api.answers["GET /api/health"] = (200, health(conditions=[found]))
     result = fanfare("health")
     assert result.exit_code == 0
-    assert result.stderr == "warning: the clock went back\n"
+    assert result.stderr.startswith("warning: the clock went back\n  since 2026-01-01")
+    assert "what to do" not in result.stderr
 
 
 def test_the_version_is_printed_without_a_hub(alone: Fanfare) -> None:

@@ -72,14 +72,14 @@ async def running(store: DueRetries) -> AsyncIterator[HeldCatchUps]:
     """At work with two places."""
     clock, catch_ups = ManualClock(), HeldCatchUps()
     deliveries = cast("DeliveryStore", store)
-    async with DrainingTaskGroup() as crew:
+    async with DrainingTaskGroup() as tasks:
         retries = RetryingSubscriptions(
             deliveries,
             clock,
             cast("CatchUps", catch_ups),
             Acknowledgements(deliveries, clock),
             WorkLeases(clock, Random(1)),
-            crew=crew,
+            tasks=tasks,
             limit=2,
         )
         task = asyncio.create_task(retries.run())
@@ -88,7 +88,7 @@ async def running(store: DueRetries) -> AsyncIterator[HeldCatchUps]:
         finally:
             task.cancel()
             await asyncio.wait({task})
-            await crew.drain(0.0)
+            await tasks.drain(0.0)
 
 
 async def test_only_so_many_are_in_hand_and_an_end_makes_room() -> None:

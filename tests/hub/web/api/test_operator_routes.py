@@ -1,12 +1,7 @@
 from __future__ import annotations
 
-from typing import cast
-
 import httpx2
 
-from hub.services.hub_operations import CHECK_SECONDS, OperationsService
-from storage.contract import Storage
-from storage.errors import WriteFailed
 from tests.support.services import Hub
 from tests.support.waiting import eventually, in_background
 
@@ -18,7 +13,8 @@ async def test_a_living_process_says_so(anybody: httpx2.AsyncClient) -> None:
 
 async def test_a_hub_that_can_write_is_ready(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/readyz")
-    assert answer.json() == {"ready": True, "troubles": [], "warnings": []}
+    ready = {"ready": True, "troubles": [], "warnings": [], "conditions": []}
+    assert answer.json() == ready
 
 
 async def test_a_hub_that_stops_is_not_ready(
@@ -31,6 +27,14 @@ async def test_a_hub_that_stops_is_not_ready(
         "ready": False,
         "troubles": ["shutting down"],
         "warnings": [],
+        "conditions": [
+            {
+                "what": "shutting down",
+                "since": "2026-01-01T00:00:00Z",
+                "advice": "",
+                "trouble": True,
+            }
+        ],
     }
 
 
@@ -49,29 +53,6 @@ async def test_health_has_backlog_and_database(client: httpx2.AsyncClient) -> No
     assert health["ready"]
     assert health["backlog"]["feeds"] == 1
     assert health["database"]["engine"] == "sqlite"
-
-
-async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
-    hub: Hub,
-) -> None:
-    failures: list[Exception | None] = [WriteFailed("no luck"), TimeoutError(), None]
-
-    class Unlucky:
-        def write_error(self) -> str:
-            return ""
-
-        async def check(self) -> None:
-            failure = failures.pop(0)
-            if failure is not None:
-                raise failure
-
-    operations = OperationsService(cast("Storage", Unlucky()), hub.clock, hub.directory)
-    assert await operations.troubles() == ("no luck",)
-    assert await operations.troubles() == ("no luck",)  # not tried again so soon
-    hub.clock.advance(CHECK_SECONDS)
-    assert await operations.troubles() == ("a write took longer than 5 s",)
-    hub.clock.advance(CHECK_SECONDS)
-    assert await operations.troubles() == ()
 
 
 async def test_a_clock_that_went_back_is_named_though_the_hub_is_ready(

@@ -1,0 +1,243 @@
+"""What is wrong with the hub, since when, and what to do about it.
+
+A trouble keeps it from working: it is not ready. A warning does not, but somebody
+should look at it. `HubConditions.run` looks from time to time, so that it is known
+since when something holds; each is logged when it begins and when it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from hub.core.durations import duration
+from hub.runtime.clock import Clock
+from storage.contract import Storage
+from storage.errors import StorageError
+from storage.records import FeedHealth, FeedId, SubscriptionHealth
+
+CHECK_SECONDS: Final = 5.0
+"""A trial write is made no more often than this, however often readiness is asked."""
+CHECK_DEADLINE: Final = 5.0
+LOOK_SECONDS: Final = 5.0
+COUNT_SECONDS: Final = 60.0
+"""Between two looks into the database at what waits and what fails."""
+LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
+LATE_POLL: Final = timedelta(minutes=30)
+LATE_DELIVERY: Final = timedelta(minutes=2)
+LEAST_FAILING: Final = 10
+"""Feeds or callbacks; of fewer, half may fail without any common cause."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubCondition:
+    """``what`` is wrong and what to do, a sentence each; ``advice`` "": nothing."""
+
+    what: str
+    since: datetime
+    advice: str
+    is_trouble: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """``key``: by which it is known again, though its words change."""
+
+    key: str
+    what: str
+    advice: str = ""
+    is_trouble: bool = False
+    since: datetime | None = None  # None: since it was noticed
+
+
+class HubConditions:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        directory: Path,
+        warned: Sequence[Callable[[], str]] = (),
+        under_way: Callable[[], Collection[FeedId]] = tuple,
+    ) -> None:
+        """``directory``: the one the database lies in. ``warned``: each says what is to
+        be known of something; "" when there is nothing. ``under_way``: the feeds that
+        are being visited."""
+        self._storage = storage
+        self._clock = clock
+        self._directory = directory
+        self._warned = warned
+        self._under_way = under_way
+        self._checked: float | None = None
+        self._write_error = ""
+        self._counted: tuple[_Finding, ...] = ()
+        self._free = LEAST_FREE_BYTES  # bytes of the disk, when last looked at
+        self._stopping = False
+        self._known: dict[str, HubCondition] = {}
+
+    def stop(self) -> None:
+        """The hub is about to end: no longer ready."""
+        self._stopping = True
+
+    async def run(self) -> None:
+        """Look from time to time, until cancelled."""
+        counts_from = self._clock.monotonic() + COUNT_SECONDS
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if self._clock.monotonic() >= counts_from:
+                await self.count()
+                counts_from = self._clock.monotonic() + COUNT_SECONDS
+            self._note()
+
+    async def look(self) -> tuple[HubCondition, ...]:
+        """What holds now, troubles first. It makes a trial write, if the last one was
+        some time ago."""
+        await self._try_write()
+        self._free = shutil.disk_usage(self._directory).free
+        return self._note()
+
+    async def count(self) -> None:
+        """Look into the database at what waits and what fails, and at the disk."""
+        usage = await asyncio.to_thread(shutil.disk_usage, self._directory)
+        self._free = usage.free
+        try:
+            backlog = await self._storage.backlog(self._under_way())
+            feeds = await self._storage.feed_selections.counts()
+            failing = await self._storage.subscription_selections.counts()
+        except StorageError:
+            return  # which is found by itself
+        by_health = {
+            health: sum(each.total for each in feeds if each.health is health)
+            for health in FeedHealth
+        }
+        self._counted = (
+            *self._late("polls", backlog.oldest_due, LATE_POLL, *_LATE_POLLS),
+            *self._late(
+                "deliveries",
+                backlog.oldest_undelivered,
+                LATE_DELIVERY,
+                *_LATE_DELIVERIES,
+            ),
+            *_many_failing(
+                "feeds",
+                by_health[FeedHealth.FAILING],
+                backlog.feeds,
+                "the network or the name servers of this machine may be down;"
+                " `fanfare feeds list --failing` says what they answer",
+            ),
+            *_many_failing(
+                "subscriptions",
+                failing.get(SubscriptionHealth.FAILING, 0),
+                backlog.subscriptions,
+                "the network of this machine may be down;"
+                " `fanfare deliveries list --failed` says where requests fail",
+            ),
+        )
+
+    def _late(
+        self,
+        key: str,
+        oldest: datetime | None,
+        allowed: timedelta,
+        what: str,
+        advice: str,
+    ) -> Iterator[_Finding]:
+        if oldest is not None and (late := self._clock.now() - oldest) > allowed:
+            text = what.format(duration(round(late.total_seconds())))
+            yield _Finding(key=key, what=text, advice=advice, since=oldest)
+
+    def _note(self) -> tuple[HubCondition, ...]:
+        """What holds, and since when; what begins and what is over is logged."""
+        now, before = self._clock.now(), self._known
+        self._known = {
+            each.key: HubCondition(
+                what=each.what,
+                since=before[each.key].since
+                if each.key in before
+                else each.since or now,
+                advice=each.advice,
+                is_trouble=each.is_trouble,
+            )
+            for each in self._findings()
+        }
+        for key, found in self._known.items():
+            if key not in before and key != _STOPPING:
+                tell = log.error if found.is_trouble else log.warning
+                tell(_sentence(found), kind="condition")
+        for key, over in before.items():
+            if key not in self._known:
+                log.info(f"no longer: {over.what}", kind="condition")
+        return tuple(self._known.values())
+
+    def _findings(self) -> Iterator[_Finding]:
+        """Troubles first."""
+        if self._stopping:
+            yield _Finding(key=_STOPPING, what="shutting down", is_trouble=True)
+        if error := self._storage.write_error() or self._write_error:
+            yield _Finding(
+                key="write", what=error, advice=_WRITE_ADVICE, is_trouble=True
+            )
+        if self._free < LEAST_FREE_BYTES:
+            yield _Finding(
+                key="disk",
+                what=f"the disk has only {self._free} bytes left",
+                advice="free space on the disk of the database: the hub needs"
+                f" {LEAST_FREE_BYTES // 2**20} MiB",
+                is_trouble=True,
+            )
+        for number, warning in enumerate(self._warned):
+            if text := warning():
+                yield _Finding(key=f"warned {number}", what=text)
+        yield from self._counted
+
+    async def _try_write(self) -> None:
+        now = self._clock.monotonic()
+        if self._checked is not None and now - self._checked < CHECK_SECONDS:
+            return
+        self._checked = now
+        try:
+            async with asyncio.timeout(CHECK_DEADLINE):
+                await self._storage.check()
+        except StorageError as error:
+            self._write_error = str(error)
+        except TimeoutError:
+            self._write_error = f"a write took longer than {CHECK_DEADLINE:g} s"
+        else:
+            self._write_error = ""
+
+
+_STOPPING: Final = "stopping"
+_WRITE_ADVICE: Final = (
+    "make sure that the disk of the database has space and may be written to;"
+    " the hub then goes on by itself"
+)
+_LATE_POLLS: Final = (
+    "polling is behind: a feed has been due for {}",
+    "raise FANFARE_POLL_CONCURRENCY, or give the hub more processor time",
+)
+_LATE_DELIVERIES: Final = (
+    "deliveries are behind: news of {} ago is still being sent for the first time",
+    "raise FANFARE_DELIVERY_CONCURRENCY; `fanfare deliveries list` names callbacks"
+    " that hold it up",
+)
+
+
+def _many_failing(
+    what: str, failing: int, total: int, advice: str
+) -> Iterator[_Finding]:
+    """Where more than half fail, there may be one cause."""
+    if failing >= LEAST_FAILING and failing > total / 2:
+        text = f"{failing:,} of {total:,} {what} are failing"
+        yield _Finding(key=what, what=text, advice=advice)
+
+
+def _sentence(condition: HubCondition) -> str:
+    return "; ".join(filter(None, (condition.what, condition.advice)))

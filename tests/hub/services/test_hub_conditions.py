@@ -1,0 +1,190 @@
+"""What is wrong with the hub, since when, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from hub.services import hub_conditions
+from hub.services.hub_conditions import CHECK_SECONDS, HubConditions
+from storage.contract import Storage
+from storage.errors import StorageError, WriteFailed
+from storage.records import (
+    Backlog,
+    FeedCount,
+    FeedHealth,
+    FeedId,
+    SubscriptionHealth,
+)
+from tests.support.clock import ManualClock
+
+NOTHING = Backlog(
+    feeds=20,
+    subscriptions=200,
+    fanouts=0,
+    chunks=0,
+    retrying=0,
+    dead_letters=0,
+    track_queries=0,
+    oldest_due=None,
+)
+
+
+@dataclass
+class CountedFeeds:
+    failing: int = 0
+
+    async def counts(self) -> list[FeedCount]:
+        return [FeedCount(FeedHealth.FAILING, "", self.failing)]
+
+
+@dataclass
+class CountedSubscriptions:
+    failing: int = 0
+
+    async def counts(self) -> dict[SubscriptionHealth, int]:
+        return {SubscriptionHealth.FAILING: self.failing}
+
+
+@dataclass
+class FakeStorage:
+    """``failures``: of trial writes, in turn."""
+
+    failures: list[Exception | None] = field(default_factory=list)
+    error: str = ""
+    counted: Backlog | StorageError = NOTHING
+    feed_selections: CountedFeeds = field(default_factory=CountedFeeds)
+    subscription_selections: CountedSubscriptions = field(
+        default_factory=CountedSubscriptions
+    )
+
+    def write_error(self) -> str:
+        return self.error
+
+    async def check(self) -> None:
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+
+    async def backlog(self, under_way: tuple[FeedId, ...]) -> Backlog:
+        if isinstance(self.counted, StorageError):
+            raise self.counted
+        return self.counted
+
+
+class Scene:
+    def __init__(self, folder: Path) -> None:
+        self.storage = FakeStorage()
+        self.clock = ManualClock()
+        self.warning = ""
+        self.conditions = HubConditions(
+            cast("Storage", self.storage),
+            self.clock,
+            folder,
+            (lambda: self.warning,),
+        )
+
+    async def found(self) -> list[tuple[str, datetime, bool]]:
+        looked = await self.conditions.look()
+        return [(each.what, each.since, each.is_trouble) for each in looked]
+
+    async def counted(self) -> list[str]:
+        await self.conditions.count()
+        return [each.what for each in await self.conditions.look()]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
+    scene: Scene,
+) -> None:
+    scene.storage.failures = [WriteFailed("no luck"), TimeoutError(), None]
+    began = scene.clock.now()
+    assert await scene.found() == [("no luck", began, True)]
+    assert await scene.found() == [("no luck", began, True)]  # not tried so soon
+    scene.clock.advance(CHECK_SECONDS)
+    late = "a write took longer than 5 s"
+    assert await scene.found() == [(late, began, True)]
+    scene.clock.advance(CHECK_SECONDS)
+    assert await scene.found() == []
+
+
+async def test_it_is_known_since_when_something_holds_and_what_to_do(
+    scene: Scene,
+) -> None:
+    began = scene.clock.now()
+    scene.storage.error = "the database takes no writes: disk full"
+    await scene.conditions.look()
+    scene.clock.advance(600)
+    (found,) = await scene.conditions.look()
+    assert found.since == began
+    assert "has space and may be written to" in found.advice
+
+
+async def test_what_begins_and_what_is_over_is_logged_once(scene: Scene) -> None:
+    with capture_logs() as lines:
+        for scene.warning in ("the clock is off", "the clock is still off", ""):
+            await scene.conditions.look()
+            await scene.conditions.look()
+        scene.storage.error = "disk full"
+        await scene.conditions.look()
+    assert [(line["log_level"], line["event"]) for line in lines] == [
+        ("warning", "the clock is off"),
+        ("info", "no longer: the clock is still off"),
+        ("error", f"disk full; {hub_conditions._WRITE_ADVICE}"),
+    ]
+
+
+async def test_a_hub_that_stops_is_not_ready(scene: Scene) -> None:
+    scene.conditions.stop()
+    (found,) = await scene.conditions.look()
+    assert (found.what, found.is_trouble) == ("shutting down", True)
+
+
+async def test_polls_that_are_late_are_named_since_they_were_due(scene: Scene) -> None:
+    due = scene.clock.now() - timedelta(minutes=45)
+    scene.storage.counted = replace(NOTHING, oldest_due=due)
+    await scene.conditions.count()
+    (found,) = await scene.conditions.look()
+    assert found.what == "polling is behind: a feed has been due for 45 min"
+    assert (found.since, found.is_trouble) == (due, False)
+    assert "FANFARE_POLL_CONCURRENCY" in found.advice
+
+
+async def test_first_deliveries_that_are_late_are_named(scene: Scene) -> None:
+    old = scene.clock.now() - timedelta(minutes=5)
+    scene.storage.counted = replace(NOTHING, oldest_undelivered=old)
+    (what,) = await scene.counted()
+    assert what.startswith("deliveries are behind: news of 5 min ago")
+
+
+async def test_most_feeds_or_callbacks_failing_at_once_are_named(scene: Scene) -> None:
+    scene.storage.feed_selections.failing = 10  # of 20: half
+    scene.storage.subscription_selections.failing = 101
+    assert await scene.counted() == ["101 of 200 subscriptions are failing"]
+    scene.storage.feed_selections.failing = 11
+    assert "11 of 20 feeds are failing" in await scene.counted()
+
+
+async def test_few_that_fail_are_nobodys_common_cause(scene: Scene) -> None:
+    scene.storage.counted = replace(NOTHING, feeds=9)
+    scene.storage.feed_selections.failing = 9
+    assert await scene.counted() == []
+
+
+async def test_a_database_that_cannot_be_asked_leaves_what_was_counted(
+    scene: Scene,
+) -> None:
+    scene.storage.subscription_selections.failing = 150
+    assert len(await scene.counted()) == 1
+    scene.storage.counted = StorageError("cannot be read")
+    assert len(await scene.counted()) == 1
