@@ -1,4 +1,4 @@
-"""Where the deltas of a section are cut, and which pages its collections hold."""
+"""Which collections of a section are due, and which pages they hold."""
 
 from __future__ import annotations
 
