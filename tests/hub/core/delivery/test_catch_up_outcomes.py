@@ -55,6 +55,7 @@ def test_it_starts_where_the_row_says() -> None:
         is_exhausted=True,
         tried_to=Position(11),
         scheduled=START,
+        failing_since=START,
     )
 
 
