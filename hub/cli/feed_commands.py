@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TextIO
 
 import click
@@ -16,6 +17,14 @@ from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
 from hub.cli.progress import waiting
 from hub.cli.secret_options import header_options, secret_option
+from hub.cli.selection_options import (
+    category_option,
+    feed_selection,
+    health_cells,
+    limit_option,
+    selection,
+    sort_option,
+)
 from hub.cli.wording import (
     SPAN,
     Failure,
@@ -57,7 +66,7 @@ kind_option = click.option(
     type=click.File(encoding="utf-8-sig"),
     help='Also the URLs in a file, one a line; "-": standard input.',
 )
-@click.option("--section", "--category", default="", help="A label to group feeds by.")
+@category_option
 @click.option("--private", is_flag=True, help="Never shown to the public.")
 @header_options
 @secret_option("basic", "user:password to send.")
@@ -73,7 +82,7 @@ def add(
     hub: Hub,
     urls: tuple[str, ...],
     file: TextIO | None,
-    section: str,
+    category: str | None,
     private: bool,
     headers: dict[str, str],
     basic: str,
@@ -100,7 +109,7 @@ def add(
     if not named and not listed:
         raise click.UsageError("name at least one URL, or a --file")
     terms: Document = {
-        "section": section,
+        "category": category or "",
         "private": private,
         "headers": headers,
         "basic": basic,
@@ -195,10 +204,10 @@ def _judge(outcomes: Sequence[Document]) -> None:
 
 def _settings(feed: Document) -> str:
     """The values that a known feed has for what the options of ``add`` set."""
-    section = printable(feed["section"])
+    category = printable(feed["category"])
     return ", ".join(
         (
-            f"section {section}" if section else "no section",
+            f"category {category}" if category else "no category",
             "private" if feed["private"] else "public",
             "with credentials" if feed["has_credentials"] else "no credentials",
         )
@@ -206,42 +215,61 @@ def _settings(feed: Document) -> str:
 
 
 @feeds.command(name="list")
+@feed_selection
+@sort_option("id", "url", "since")
+@limit_option
 @json_option("One JSON array.")
-@click.option(
-    "--state",
-    type=click.Choice(["active", "paused", "gone", "dead", "removed"]),
-    default=None,
-)
 @click.option("--urls", is_flag=True, help="The URLs alone, one a line.")
 @speaks_to_hub
-def list_feeds(hub: Hub, as_json: bool, state: str | None, urls: bool) -> None:
-    """List the feeds."""
+def list_feeds(
+    hub: Hub,
+    /,
+    limit: int | None,
+    sort: str | None,
+    as_json: bool,
+    urls: bool,
+    **given: object,
+) -> None:
+    """List the feeds: how each is, and since when.
+
+    A feed is ok, failing (its last poll failed), slow (its server took 3 s or longer),
+    pushed (its hub tells of what is new, so that it is polled rarely), paused, or gone
+    (given up: no longer polled).
+    """
     if as_json and urls:
         raise click.UsageError("--urls goes without --json")
-    found = list(hub.each("/api/feeds", "feeds", state=state))
+    wanted = selection(**given)
+    every = hub.each("/api/feeds", "feeds", sort=sort, **wanted)
+    found = list(islice(every, limit))
     if as_json:
         say_json(found)
-        return
-    if urls:
+    elif urls:
         for feed in found:
             say(feed["url"])
-        return
+    elif found:
+        _print_feeds(found)
+    elif wanted:
+        say("no such feeds")
+    else:
+        say("no feeds yet; add one with `fanfare feeds add URL`")
+
+
+def _print_feeds(feeds: Sequence[Document]) -> None:
     rows = [
         (
             feed["id"],
-            feed["state"],
+            *health_cells(feed),
             "-" if feed["code"] is None else feed["code"],
             feed["entries"],
             duration(feed["period"]),
-            feed["error"][:40] or feed["title"][:40],
+            feed["category"][:20],
+            feed["health"]["reason"][:40] or feed["title"][:40],
             feed["url"],
         )
-        for feed in found
+        for feed in feeds
     ]
-    if not rows:
-        say("no feeds yet; add one with `fanfare feeds add URL`")
-        return
-    print_table(("ID", "STATE", "HTTP", "ENTRIES", "PERIOD", "TITLE", "URL"), rows)
+    headings = ("ID", "STATE", "SINCE", "HTTP", "ENTRIES", "PERIOD", "CATEGORY")
+    print_table((*headings, "TITLE", "URL"), rows)
 
 
 @feeds.command()
@@ -252,7 +280,7 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None, urls: bool) -> None:
 @click.option(
     "--new-url", help="Where it is from now on; its entries and subscribers stay."
 )
-@click.option("--section", "--category", help='A label to group feeds by; "" for none.')
+@category_option
 @click.option(
     "--period",
     type=SPAN,
@@ -275,7 +303,7 @@ def edit(
     feed: str,
     private: bool | None,
     new_url: str | None,
-    section: str | None,
+    category: str | None,
     period: float | None,
     headers: dict[str, str],
     basic: str | None,
@@ -295,7 +323,7 @@ def edit(
         "url": with_scheme(new_url) if new_url else new_url,
         "own_period": period,
         "private": private,
-        "section": section,
+        "category": category,
         "basic": "" if no_credentials else basic,
         "headers": headers or None,
         "publish_secret": publish_secret,
@@ -303,7 +331,7 @@ def edit(
     }
     body = {name: value for name, value in wanted.items() if value is not None}
     if not body:
-        raise click.UsageError("say what is to change, as by --private or --section")
+        raise click.UsageError("say what is to change, as by --private or --category")
     found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
     if as_json:
         say_json(found)

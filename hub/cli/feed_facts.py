@@ -9,6 +9,7 @@ import click
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.wording import (
+    health_of,
     json_option,
     moment,
     plural,
@@ -29,8 +30,9 @@ def explain_feed(feed: Document, *, verbose: bool) -> None:
             ("url", feed["url"]),
             ("title", feed["title"]),
             ("format", feed["format"]),
-            ("state", feed["state"] + (", private" if feed["private"] else "")),
-            ("section", feed["section"]),
+            ("state", health_of(feed)),
+            ("access", "private" if feed["private"] else "public"),
+            ("category", feed["category"]),
             ("subscribers", feed["subscribers"]),
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
             *_maintenance(feed),

@@ -55,8 +55,13 @@ class Hub:
     token: str
 
     def get(self, path: str, **query: object) -> Document:
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._request("GET", f"{path}?{urlencode(given)}" if given else path)
+        given = {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in query.items()
+            if value is not None
+        }
+        asked = urlencode(given, doseq=True)
+        return self._request("GET", f"{path}?{asked}" if asked else path)
 
     def read(self, path: str) -> bytes:
         """A document that is not JSON."""
@@ -76,13 +81,16 @@ class Hub:
 
     def each(self, path: str, name: str, **query: object) -> Iterator[Document]:
         """All items of a paged list."""
-        after = 0
+        place: Document = {}
         while True:
-            page = self.get(path, after=after, limit=PAGE, **query)
+            page = self.get(path, limit=PAGE, **place, **query)
             yield from page[name]
-            if page["next"] is None:
+            if page.get("cursor") is not None:
+                place = {"cursor": page["cursor"]}
+            elif page["next"] is not None:
+                place = {"after": page["next"]}
+            else:
                 return
-            after = page["next"]
 
     def _request(
         self, method: str, path: str, body: Mapping[str, object] | None = None

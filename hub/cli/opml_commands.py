@@ -82,15 +82,21 @@ _FATES = {
 
 @opml.command(name="import")
 @click.argument("source", metavar="FILE|URL|-")
-@click.option("--section", default="", help="For feeds that are in no folder.")
+@click.option(
+    "--category",
+    "--section",
+    "category",
+    default="",
+    help="For feeds that are in no folder.",
+)
 @click.option("--private", is_flag=True, help="Never shown to the public.")
 @click.option("--dry-run", is_flag=True, help="Say what would be added; add nothing.")
 @json_option("One JSON object: what became of each, and of each list.")
 @speaks_to_hub
 def import_list(
-    hub: Hub, source: str, section: str, private: bool, dry_run: bool, as_json: bool
+    hub: Hub, source: str, category: str, private: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Add all feeds of a list and of those it includes; folders become sections.
+    """Add all feeds of a list and of those it includes; folders become categories.
 
     Prints a line for each, and on standard error how far it has come. Feeds that are
     there already stay as they are, so that a repeat goes on with the others.
@@ -100,7 +106,7 @@ def import_list(
         _print_unread_lists(listing)
         raise Failure("there are no feeds in it")
 
-    feeds = [_as_asked(each, section) for each in listing["feeds"]]
+    feeds = [_as_asked(each, category) for each in listing["feeds"]]
     terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
     fates: Counter[ImportFate] = Counter()
     outcomes: list[Document] = []
@@ -209,10 +215,10 @@ def _extend(listing: Document, more: Document) -> None:
     listing["notes"] += more["notes"]
 
 
-def _as_asked(feed: Document, section: str) -> Document:
+def _as_asked(feed: Document, category: str) -> Document:
     """The feeds of a list of bare URLs, with each URL in the place of the name."""
     title = "" if feed["title"] == feed["url"] else feed["title"]
-    return {**feed, "title": title, "section": feed["section"] or section}
+    return {**feed, "title": title, "section": feed["section"] or category}
 
 
 def _as_reported(feed: Document, imported: Document) -> Document:

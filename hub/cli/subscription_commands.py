@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from itertools import islice
@@ -19,9 +19,17 @@ from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.progress import Progress
 from hub.cli.secret_options import secret_option
+from hub.cli.selection_options import (
+    health_cells,
+    limit_option,
+    selection,
+    sort_option,
+    subscription_selection,
+)
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
+    health_of,
     json_option,
     moment,
     next_try,
@@ -100,39 +108,48 @@ def add(
 
 
 @subscriptions.command(name="list")
-@click.option("--topic", help="Only those to this topic.")
-@click.option("--callback", help="Only those of this callback.")
+@subscription_selection
 @click.option("--account", help="Only those of this account.")
+@sort_option("id", "since")
+@limit_option
 @json_option("One JSON array.")
 @speaks_to_hub
 def list_subscriptions(
-    hub: Hub,
-    topic: str | None,
-    callback: str | None,
-    account: str | None,
-    as_json: bool,
+    hub: Hub, /, limit: int | None, sort: str | None, as_json: bool, **given: object
 ) -> None:
-    """List the subscriptions."""
-    found = list(
-        hub.each(
-            "/api/subscriptions",
-            "subscriptions",
-            topic=topic,
-            callback=callback,
-            account=account,
-        )
-    )
+    """List the subscriptions: how each is, and since when.
+
+    A subscription is ok, failing (its callback has not answered with a 2xx, and is
+    retried or was given up), slow (it is behind and is sent what it lacks), paused,
+    or, once it has ended, gone (its callback answered 410) or ended.
+    """
+    wanted = selection(**given)
+    every = hub.each("/api/subscriptions", "subscriptions", sort=sort, **wanted)
+    found = list(islice(every, limit))
     if as_json:
         say_json(found)
-        return
-    if not found:
+    elif found:
+        _print_subscriptions(found)
+    elif wanted:
+        say("no such subscriptions")
+    else:
         say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
-        return
+
+
+def _print_subscriptions(subscriptions: Sequence[Document]) -> None:
     rows = [
-        (each["id"], each["state"], each["format"], each["callback"], each["topic"])
-        for each in found
+        (
+            each["id"],
+            *health_cells(each),
+            each["format"],
+            each["health"]["reason"][:40],
+            each["callback"],
+            each["topic"],
+        )
+        for each in subscriptions
     ]
-    print_table(("ID", "STATE", "FORMAT", "CALLBACK", "TOPIC"), rows)
+    headings = ("ID", "STATE", "SINCE", "FORMAT", "WHY", "CALLBACK", "TOPIC")
+    print_table(headings, rows)
 
 
 @subscriptions.command()
@@ -150,7 +167,7 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
             ("subscription", found["id"]),
             ("callback", found["callback"]),
             ("topic", found["topic"]),
-            ("state", found["state"]),
+            ("state", health_of(found)),
             ("ended", found["ended_reason"]),
             ("format", found["format"]),
             ("updates", found["updates"]),

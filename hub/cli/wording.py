@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any, Final, TypeVar
 
@@ -80,6 +80,25 @@ class SpanType(click.ParamType[float]):
 SPAN: Final = SpanType()
 _UNITS: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGO: Final = re.compile(r"([0-9]{1,9}) ?(s|min|m|h|d|w)")
+
+
+def moment_age(value: str) -> str:
+    """How long ago a time was: ``5 min``."""
+    away = SystemClock().now() - datetime.fromisoformat(value)
+    return duration(max(0.0, away.total_seconds()))
+
+
+def age(value: str) -> str:
+    """How long ago a time was: ``5 min``."""
+    away = SystemClock().now() - datetime.fromisoformat(value)
+    return duration(max(0.0, away.total_seconds()))
+
+
+def health_of(found: Mapping[str, Any]) -> str:
+    """How a feed or a subscription is: ``failing since …: answered 500``."""
+    health = found["health"]
+    reason = f": {health['reason']}" if health["reason"] else ""
+    return f"{health['state']} since {moment(health['since'])}{reason}"
 
 
 def next_try(at: str, is_under_way: bool) -> str:

@@ -59,6 +59,7 @@ from storage.records import (
     RetryingSubscription,
     StoredFeed,
     Subscription,
+    SubscriptionCondition,
     SubscriptionId,
     SubscriptionState,
     Updates,
@@ -153,6 +154,7 @@ class SubscriptionReport:
     """A subscription, its last attempts newest first, and what it waits for."""
 
     subscription: Subscription
+    condition: SubscriptionCondition
     attempts: tuple[Attempt, ...]
     retrying: RetryingSubscription | None
 
@@ -278,8 +280,10 @@ class SubscriptionService:
         """Raises `NotFound`, also for one of another account than the given one."""
         found = await self._existing(subscription_id, account)
         deliveries = self._storage.deliveries
+        [condition] = await self._storage.subscription_selections.conditions([found.id])
         return SubscriptionReport(
             subscription=found,
+            condition=condition,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
             retrying=await deliveries.retrying_subscription(found.id),
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 import hub
 from hub.core.status.freshness import DelaySummary
@@ -14,7 +16,15 @@ from hub.runtime.metrics import Metrics
 from hub.services.hub_conditions import HubCondition, HubConditions
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
 from storage.contract import Storage
-from storage.records import Backlog, DatabaseStatus, FeedId, PushCount
+from storage.records import (
+    LISTED_HEALTH,
+    Backlog,
+    DatabaseStatus,
+    FeedHealth,
+    FeedId,
+    PushCount,
+    SubscriptionHealth,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +100,12 @@ class OperationsService:
         )
 
 
+_Health = TypeVar("_Health", FeedHealth, SubscriptionHealth)
+_UNWELL = (
+    SubscriptionHealth.SLOW,
+    SubscriptionHealth.FAILING,
+    SubscriptionHealth.PAUSED,
+)
 FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
 
@@ -98,6 +114,8 @@ FRESH_SECONDS = 1.0
 class _Waiting:
     backlog: Backlog
     oldest_unstreamed: datetime | None
+    feeds: Mapping[FeedHealth, int]
+    subscriptions: Mapping[SubscriptionHealth, int]  # those that are well not counted
 
 
 class MetricsService:
@@ -163,15 +181,37 @@ class MetricsService:
             if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
                 backlog = await self._storage.backlog(self._under_way())
                 oldest = await _oldest_unstreamed(self._storage, self._metrics)
-                self._waiting = now, _Waiting(backlog, oldest)
+                waiting = _Waiting(
+                    backlog,
+                    oldest,
+                    await self._feeds_by_health(),
+                    await self._storage.subscription_selections.counts(),
+                )
+                self._waiting = now, waiting
             return self._waiting[1]
+
+    async def _feeds_by_health(self) -> Mapping[FeedHealth, int]:
+        totals: Counter[FeedHealth] = Counter()
+        for each in await self._storage.feed_selections.counts():
+            totals[each.health] += each.total
+        return totals
 
     def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
         backlog = waiting.backlog
         return [
             _gauge("fanfare_feeds", "Feeds, removed ones not counted.", backlog.feeds),
+            _by_state(
+                "fanfare_feed_states",
+                "Feeds by how they are.",
+                {each: waiting.feeds.get(each, 0) for each in LISTED_HEALTH},
+            ),
             _gauge(
                 "fanfare_subscriptions", "Active subscriptions.", backlog.subscriptions
+            ),
+            _by_state(
+                "fanfare_subscription_states",
+                "Active subscriptions by how they are.",
+                _subscriptions_by_health(waiting),
             ),
             _gauge("fanfare_track_queries", "Track queries.", backlog.track_queries),
             MetricFamily(
@@ -224,6 +264,20 @@ def _age(moment: datetime | None, clock: Clock) -> float:
     if moment is None:
         return 0.0
     return max(0.0, (clock.now() - moment).total_seconds())
+
+
+def _subscriptions_by_health(waiting: _Waiting) -> Mapping[SubscriptionHealth, int]:
+    unwell = {each: waiting.subscriptions.get(each, 0) for each in _UNWELL}
+    well = max(0, waiting.backlog.subscriptions - sum(unwell.values()))
+    return {SubscriptionHealth.OK: well, **unwell}
+
+
+def _by_state(name: str, help: str, counts: Mapping[_Health, int]) -> MetricFamily:
+    samples = tuple(
+        MetricSample(value=count, labels={"state": state.value})
+        for state, count in counts.items()
+    )
+    return MetricFamily(name=name, kind=MetricKind.GAUGE, help=help, samples=samples)
 
 
 def _gauge(name: str, help: str, value: float, **labels: str) -> MetricFamily:

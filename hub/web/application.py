@@ -116,7 +116,11 @@ def create_application(
     authenticator = Authenticator(services.tokens, token)
     api = [
         *FeedRoutes(
-            services.feeds, services.feed_reports, services.lists, services.storage
+            services.feeds,
+            services.feed_reports,
+            services.lists,
+            services.storage,
+            services.clock,
         ).routes(),
         *SubscriptionRoutes(
             services.subscriptions,
@@ -124,6 +128,7 @@ def create_application(
             services.trials,
             services.tokens,
             services.storage,
+            services.clock,
         ).routes(),
         *DeliveryRoutes(
             services.storage.deliveries,

@@ -15,7 +15,7 @@ SLOW_AFTER: Final = timedelta(seconds=3)
 """Of an answer: as long as a visit keeps its slot (`hub.ingest.visit_slots`)."""
 
 STOP_REASONS: Final = {
-    FeedState.GONE: "it answered 410 Gone, again",
+    FeedState.GONE: "it answered 410 Gone twice in a row",
     FeedState.DEAD: "it answered nothing but 404 for days",
 }
 

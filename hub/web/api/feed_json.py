@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.poll_period import Term
+from hub.core.status.feed_health import health_of
 from hub.services.feed_reports import (
     ExplainedFeed,
     FeedFindings,
@@ -15,6 +16,7 @@ from hub.services.feed_reports import (
 )
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
+from hub.web.api.selection_input import cursor_of, id_of
 from hub.web.json_output import (
     DelayJson,
     FeedFreshnessJson,
@@ -27,6 +29,8 @@ from protocols.model import Hints
 from protocols.opml import ListedFeed, OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
+    FeedHealth,
+    FeedPage,
     FeedState,
     PollOutcome,
     PollReason,
@@ -40,14 +44,24 @@ from storage.records import (
 DocumentFormat = Annotated[str, named_schema("DocumentFormat")]
 
 
+class FeedHealthReportJson(JsonObject):
+    """How a feed is, since when, and why it is not well."""
+
+    state: FeedHealth
+    since: Time
+    reason: str
+
+
 class FeedJson(JsonObject):
     """A feed, and how its last fetch went."""
 
     id: int
     url: str
     state: FeedState
+    health: FeedHealthReportJson
     private: bool
-    section: str
+    category: str
+    section: Annotated[str, former_name("category")]
     title: str
     format: DocumentFormat
     next_fetch: Time
@@ -73,7 +87,15 @@ class FeedJson(JsonObject):
     @classmethod
     def of_feed(cls, feed: StoredFeed, *records: object, **more: Any) -> Self:
         polling = feed.polling
-        return cls.of(feed, polling, *records, entries=polling.entry_count, **more)
+        return cls.of(
+            feed,
+            polling,
+            *records,
+            health=FeedHealthReportJson.of(health_of(feed)),
+            category=feed.section,
+            entries=polling.entry_count,
+            **more,
+        )
 
 
 class PlannedFeedJson(FeedJson):
@@ -102,10 +124,25 @@ class FetchedFeedJson(PlannedFeedJson):
 
 
 class FeedsJson(JsonObject):
-    """A page of feeds; ``next`` is the ``after`` of the following one."""
+    """A page of feeds; ``cursor`` is that of the following one, null after the last.
+
+    ``next``: the ``after`` of that page, in a list by id. ``total``: of all that are
+    found; null if they are too many to be counted.
+    """
 
     feeds: list[FeedJson]
+    cursor: str | None
     next: int | None
+    total: int | None
+
+    @classmethod
+    def of_page(cls, page: FeedPage) -> Self:
+        return cls(
+            feeds=[FeedJson.of_feed(feed) for feed in page.feeds],
+            cursor=cursor_of(page.next),
+            next=id_of(page.next),
+            total=page.total,
+        )
 
 
 class FeedLinkJson(JsonObject):

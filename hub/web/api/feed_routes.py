@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from http import HTTPStatus
+from typing import Annotated
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.findings import FindingKind
+from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
@@ -37,7 +39,8 @@ from hub.web.api.feed_json import (
     SubscriptionsEndedJson,
     WalkedListsJson,
 )
-from hub.web.json_output import json_response, next_after
+from hub.web.api.selection_input import FEED_LIST, query_feeds, query_order
+from hub.web.json_output import former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
     DEFAULT_PAGE,
@@ -45,6 +48,7 @@ from hub.web.request_input import (
     RequestBody,
     path_id,
     query_choice,
+    query_limit,
     query_number,
     query_page,
     read_body,
@@ -53,7 +57,7 @@ from protocols.opml import DEEPEST, MOST_LISTS
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
-from storage.records import Credentials, FeedId, FeedState, TokenScope
+from storage.records import Credentials, FeedId, FeedPage, FeedSort, TokenScope
 
 LISTED_AT_ONCE = 5_000
 """Feeds of lists in one answer."""
@@ -72,7 +76,8 @@ MOST_AT_ONCE = 500
 class FeedTerms(RequestBody, kw_only=True):
     """On what terms feeds are added; ``basic`` is ``user:password``."""
 
-    section: str = ""
+    category: str = ""
+    section: Annotated[str, former_name("category")] = ""
     private: bool = False
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
@@ -91,10 +96,11 @@ class FeedToAdd(FeedTerms, kw_only=True):
 
 
 class FeedOfMany(RequestBody):
-    """One of many; a ``section`` of its own goes before that of all."""
+    """One of many; a ``category`` of its own goes before that of all."""
 
     url: str
-    section: str = ""
+    category: str = ""
+    section: Annotated[str, former_name("category")] = ""
     title: str = ""
     description: str = ""
 
@@ -116,7 +122,8 @@ class FeedToEdit(RequestBody):
     url: str | None = None
     own_period: float | None = None
     private: bool | None = None
-    section: str | None = None
+    category: str | None = None
+    section: Annotated[str | None, former_name("category")] = None
     headers: dict[str, str] | None = None
     basic: str | None = None
     publish_secret: str | None = None
@@ -159,8 +166,10 @@ class FeedRoutes(Routes):
         reports: FeedReportService,
         lists: FeedListService,
         storage: Storage,
+        clock: Clock,
     ) -> None:
         self._storage = storage
+        self._clock = clock
         self._feeds = feeds
         self._reports = reports
         self._lists = lists
@@ -173,8 +182,7 @@ class FeedRoutes(Routes):
         summary="The feeds, a page of them",
         answers={200: FeedsJson},
         query=(
-            *PAGE,
-            Parameter(name="state", help="only these", choices=tuple(FeedState)),
+            *FEED_LIST,
             Parameter(name="url", help="only the one behind this topic"),
         ),
         problems=(422,),
@@ -183,19 +191,15 @@ class FeedRoutes(Routes):
         url = request.query_params.get("url")
         if url is not None:
             feed = await self._feeds.find(url)
-            found = [] if feed is None else [FeedJson.of_feed(feed)]
-            return json_response(FeedsJson(feeds=found, next=None))
-        after, limit = query_page(request)
-        state = query_choice(request, "state", FeedState)
-        feeds = await self._storage.feeds.page(
-            after=FeedId(after), limit=limit, state=state
+            found = () if feed is None else (feed,)
+            page = FeedPage(feeds=found, next=None, total=len(found))
+            return json_response(FeedsJson.of_page(page))
+        wanted = query_feeds(request).filter(self._clock.now())
+        sort, after = query_order(request, FeedSort.ID)
+        page = await self._storage.feed_selections.page(
+            wanted, sort, after=after, limit=query_limit(request)
         )
-        return json_response(
-            FeedsJson(
-                feeds=[FeedJson.of_feed(feed) for feed in feeds],
-                next=next_after([feed.id for feed in feeds], limit),
-            )
-        )
+        return json_response(FeedsJson.of_page(page))
 
     @ApiOperation(
         method="POST",
@@ -205,7 +209,7 @@ class FeedRoutes(Routes):
         summary="Add a feed, and say what its first fetch found",
         answers={201: AddedFeedJson, 200: AddedFeedJson, 300: FeedChoicesJson},
         query=(_wait("seconds to wait for the first fetch", int(LONGEST_WAIT)),),
-        body=FeedToAdd(url="https://example.org/feed.xml", section="news"),
+        body=FeedToAdd(url="https://example.org/feed.xml", category="news"),
         problems=(409,),
     )
     async def add(self, request: Request) -> Response:
@@ -237,7 +241,7 @@ class FeedRoutes(Routes):
         answers={200: ImportedFeedsJson},
         query=(_wait("seconds to wait for each first fetch", 0),),
         body=FeedsToAdd(
-            feeds=[FeedOfMany(url="https://example.org/feed.xml")], section="news"
+            feeds=[FeedOfMany(url="https://example.org/feed.xml")], category="news"
         ),
     )
     async def add_all(self, request: Request) -> Response:
@@ -399,7 +403,7 @@ class FeedRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="Change what a feed is, and say what follows from it",
         answers={200: EditedFeedJson},
-        body=FeedToEdit(private=True, section="news"),
+        body=FeedToEdit(private=True, category="news"),
         problems=(404, 409),
     )
     async def edit(self, request: Request) -> Response:
@@ -414,7 +418,7 @@ class FeedRoutes(Routes):
                 url=body.url,
                 own_period=body.own_period,
                 private=body.private,
-                section=body.section,
+                section=body.section if body.category is None else body.category,
                 credentials=credentials,
                 publish_secret=body.publish_secret,
                 subscription_callback=body.subscription_callback,
@@ -496,7 +500,7 @@ def _request(feed: FeedToAdd | FeedOfMany, terms: FeedTerms, wait: float) -> Add
     return AddFeed(
         url=feed.url,
         private=terms.private,
-        section=feed.section or terms.section,
+        section=feed.category or feed.section or terms.category or terms.section,
         title=feed.title,
         description=feed.description,
         credentials=_credentials(terms.basic, terms.headers),

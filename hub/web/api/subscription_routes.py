@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import (
     SubscriptionReport,
     SubscriptionRequest,
@@ -19,6 +20,13 @@ from hub.services.token_authentication import TokenService
 from hub.web.api.attempt_json import AttemptJson, TrialDeliveryJson
 from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from hub.web.api.feed_json import PlannedFeedJson
+from hub.web.api.selection_input import (
+    SUBSCRIPTION_LIST,
+    cursor_of,
+    id_of,
+    query_order,
+    query_subscriptions,
+)
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.json_output import (
     JsonObject,
@@ -26,14 +34,13 @@ from hub.web.json_output import (
     former_name,
     json_response,
     named_schema,
-    next_after,
 )
-from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.operation import ApiOperation, Parameter, Routes
 from hub.web.request_input import (
     RequestBody,
     path_id,
     query_flag,
-    query_page,
+    query_limit,
     read_body,
 )
 from storage.contract import Storage
@@ -41,7 +48,11 @@ from storage.records import (
     AccountId,
     Format,
     Subscription,
+    SubscriptionCondition,
+    SubscriptionHealth,
     SubscriptionId,
+    SubscriptionPage,
+    SubscriptionSort,
     SubscriptionState,
     TokenScope,
     Updates,
@@ -101,7 +112,25 @@ class SubscribedJson(SubscriptionJson):
     feed_status: PlannedFeedJson
 
 
-class SubscriptionReportJson(SubscriptionJson):
+class SubscriptionHealthReportJson(JsonObject):
+    """How a subscription is, since when, and why it is not well."""
+
+    state: SubscriptionHealth
+    since: Time
+    reason: str
+
+    @classmethod
+    def of_condition(cls, condition: SubscriptionCondition) -> Self:
+        return cls.of(condition, state=condition.health)
+
+
+class ListedSubscriptionJson(SubscriptionJson):
+    """A subscription, and how it is."""
+
+    health: SubscriptionHealthReportJson
+
+
+class SubscriptionReportJson(ListedSubscriptionJson):
     """A subscription with its last attempts."""
 
     retrying: RetryingSubscriptionJson | None
@@ -114,6 +143,7 @@ class SubscriptionReportJson(SubscriptionJson):
         retrying = found and RetryingSubscriptionJson.of_retrying(found)
         return cls.of_subscription(
             report.subscription,
+            health=SubscriptionHealthReportJson.of_condition(report.condition),
             retrying=retrying,
             straggler=retrying,
             attempts=[AttemptJson.of_attempt(each) for each in report.attempts],
@@ -121,10 +151,30 @@ class SubscriptionReportJson(SubscriptionJson):
 
 
 class SubscriptionsJson(JsonObject):
-    """A page of subscriptions; ``next`` is the ``after`` of the following one."""
+    """A page of subscriptions, as `FeedsJson` has one of feeds.
 
-    subscriptions: list[SubscriptionJson]
+    With ``search`` a page may be short, or empty, and not the last one.
+    """
+
+    subscriptions: list[ListedSubscriptionJson]
+    cursor: str | None
     next: int | None
+    total: int | None
+
+    @classmethod
+    def of_page(cls, page: SubscriptionPage) -> Self:
+        return cls(
+            subscriptions=[
+                ListedSubscriptionJson.of_subscription(
+                    each.subscription,
+                    health=SubscriptionHealthReportJson.of_condition(each.condition),
+                )
+                for each in page.subscriptions
+            ],
+            cursor=cursor_of(page.next),
+            next=id_of(page.next),
+            total=page.total,
+        )
 
 
 class SubscriptionRoutes(Routes):
@@ -137,9 +187,11 @@ class SubscriptionRoutes(Routes):
         trials: CallbackTrialService,
         tokens: TokenService,
         storage: Storage,
+        clock: Clock,
     ) -> None:
         self._storage = storage
         self._reports = reports
+        self._clock = clock
         self._subscriptions = subscriptions
         self._trials = trials
         self._tokens = tokens
@@ -151,31 +203,17 @@ class SubscriptionRoutes(Routes):
         scope=TokenScope.LIST,
         summary="The account's subscriptions, a page of them",
         answers={200: SubscriptionsJson},
-        query=(
-            *PAGE,
-            Parameter(name="topic", help="only those to this topic"),
-            Parameter(name="callback", help="only those of this callback"),
-            Parameter(name="account", help="only those of this account, by its name"),
-        ),
+        query=SUBSCRIPTION_LIST,
         problems=(422,),
     )
     async def page(self, request: Request) -> Response:
-        after, limit = query_page(request)
-        found = await self._storage.subscriptions.page(
-            after=SubscriptionId(after),
-            limit=limit,
-            account=await self._listed_account(request),
-            topic=request.query_params.get("topic"),
-            callback=request.query_params.get("callback"),
+        account = await self._listed_account(request)
+        wanted = query_subscriptions(request).filter(self._clock.now(), account)
+        sort, after = query_order(request, SubscriptionSort.ID)
+        page = await self._storage.subscription_selections.page(
+            wanted, sort, after=after, limit=query_limit(request)
         )
-        return json_response(
-            SubscriptionsJson(
-                subscriptions=[
-                    SubscriptionJson.of_subscription(each) for each in found
-                ],
-                next=next_after([each.id for each in found], limit),
-            )
-        )
+        return json_response(SubscriptionsJson.of_page(page))
 
     @ApiOperation(
         method="POST",

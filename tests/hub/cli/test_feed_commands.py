@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from click.testing import Result
@@ -30,12 +32,12 @@ def test_adding_a_feed_says_what_was_found(fanfare: Fanfare, api: FakeApi) -> No
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (feed_document(added=False), "no section, public, no credentials"),
+        (feed_document(added=False), "no category, public, no credentials"),
         (
             feed_document(
-                added=False, section="news", private=True, has_credentials=True
+                added=False, category="news", private=True, has_credentials=True
             ),
-            "section news, private, with credentials",
+            "category news, private, with credentials",
         ),
     ],
 )
@@ -52,7 +54,7 @@ def test_adding_a_known_feed_says_so_and_what_it_has_now(
 def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers[ADD] = (201, feed_document())
     fanfare(
-        *("feeds", "add", URL, "--section", "news", "--private"),
+        *("feeds", "add", URL, "--category", "news", "--private"),
         *("--header", "X-Key: 1: 2", "--basic", "me:secret"),
         *("--subscription-callback", "https://you.example/may"),
     )
@@ -61,7 +63,7 @@ def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
             ADD,
             {
                 "url": URL,
-                "section": "news",
+                "category": "news",
                 "private": True,
                 "headers": {"X-Key": "1: 2"},
                 "basic": "me:secret",
@@ -80,8 +82,8 @@ EDIT = "PATCH /api/feeds/7"
     [
         (("--private",), {"private": True}),
         (("--public",), {"private": False}),
-        (("--section", ""), {"section": ""}),
-        (("--category", "sport"), {"section": "sport"}),
+        (("--section", ""), {"category": ""}),
+        (("--category", "sport"), {"category": "sport"}),
         (("--new-url", "example.net/rss"), {"url": "https://example.net/rss"}),
         (("--period", "90"), {"own_period": 90}),
         (("--period", "15m"), {"own_period": 900}),
@@ -101,7 +103,7 @@ def test_edit_sends_what_is_to_change_and_says_what_follows(
     fanfare: Fanfare, api: FakeApi, options: tuple[str, ...], sent: dict[str, object]
 ) -> None:
     follows = ["it is shown to nobody", "2 subscriptions of others ended"]
-    edited = feed_document(private=True, section="news")
+    edited = feed_document(private=True, category="news")
     api.answers[EDIT] = (200, {**edited, "follows": follows, "subscriptions_ended": 2})
 
     result = fanfare("feeds", "edit", "7", *options)
@@ -110,7 +112,7 @@ def test_edit_sends_what_is_to_change_and_says_what_follows(
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         f"edited  {URL}  (feed 7)",
-        "  section news, private, no credentials",
+        "  category news, private, no credentials",
         *(f"  {each}" for each in follows),
     ]
 
@@ -233,7 +235,7 @@ def test_urls_come_from_a_file_one_a_line(
         "https://a.example/",
         "https://b.example/",
     ]
-    assert (body["section"], body["discover"]) == ("S", True)
+    assert (body["category"], body["discover"]) == ("S", True)
 
 
 def test_of_a_file_of_urls_each_has_its_outcome(
@@ -307,12 +309,53 @@ def test_wrong_usage_of_add_is_refused(
 
 
 def test_the_list_is_a_table_over_all_pages(fanfare: Fanfare, api: FakeApi) -> None:
-    api.answers["GET /api/feeds"] = (200, {"feeds": [feed_document()], "next": None})
+    failing = {"state": "failing", "since": "2026-01-01T12:00:00Z", "reason": "a 500"}
+    feed = feed_document(health=failing, category="news")
+    api.answers["GET /api/feeds"] = (200, {"feeds": [feed], "next": None})
     result = fanfare("feeds", "list", "--state", "active")
     heading, row = result.stdout.splitlines()
-    assert heading.split()[:4] == ["ID", "STATE", "HTTP", "ENTRIES"]
-    assert row.split() == ["7", "active", "200", "3", "15", "min", "Example", URL]
-    assert api.requests[0][0] == "GET /api/feeds?after=0&limit=500&state=active"
+    assert heading.split()[:4] == ["ID", "STATE", "SINCE", "HTTP"]
+    cells = re.split("  +", row)
+    assert cells[:2] == ["7", "failing"]
+    assert cells[3:] == ["200", "3", "15 min", "news", "a 500", URL]
+    assert api.requests[0][0] == "GET /api/feeds?limit=500&state=active"
+
+
+def test_a_list_asks_for_what_is_given_and_ends_at_its_limit(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    listed = [feed_document(id=number) for number in (7, 8, 9)]
+    page = {"feeds": listed, "cursor": "a place", "next": None}
+    api.answers["GET /api/feeds"] = (200, page)
+    result = fanfare(
+        *("feeds", "list", "--failing", "--state", "gone", "--state", "slow"),
+        *("--section", "", "--search", "a b", "--since", "7d", "--within", "2w"),
+        *("--sort", "-since", "--limit", "4", "--json"),
+    )
+    assert [each["id"] for each in json.loads(result.stdout)] == [7, 8, 9, 7]
+    asked = [
+        parse_qsl(target.partition("?")[2], keep_blank_values=True)
+        for target, _ in api.requests
+    ]
+    assert sorted(asked[0]) == [
+        ("category", ""),
+        ("failing", "true"),
+        ("limit", "500"),
+        ("search", "a b"),
+        ("since", "7d"),
+        ("sort", "-since"),
+        ("state", "gone"),
+        ("state", "slow"),
+        ("within", "2w"),
+    ]
+    assert ("cursor", "a place") in asked[1]
+
+
+def test_a_list_without_any_says_whether_there_are_others(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
+    assert fanfare("feeds", "list", "--failing").stdout == "no such feeds\n"
 
 
 def test_the_list_goes_on_where_a_page_ended(fanfare: Fanfare, api: FakeApi) -> None:
@@ -570,7 +613,7 @@ def test_show_tells_errors_redirects_and_limits(fanfare: Fanfare, api: FakeApi) 
     )
     lines = fanfare("feeds", "show", "7").stdout
     for part in (
-        "active, private",
+        "private",
         "never fetched",
         "timed out (3 times in a row)",
         "https://example.org/new.xml",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,10 +48,13 @@ def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
 
 
 def test_the_list_is_a_table_or_json(fanfare: Fanfare, api: FakeApi) -> None:
-    page = {"subscriptions": [subscription_document()], "next": None}
+    failing = {"state": "failing", "since": "2026-01-01T12:00:00Z", "reason": "a 500"}
+    page = {"subscriptions": [subscription_document(health=failing)], "next": None}
     api.answers["GET /api/subscriptions"] = (200, page)
     _, row = fanfare("subs", "list", "--topic", URL).stdout.splitlines()
-    assert row.split() == ["4", "active", "json", HOOK, URL]
+    cells = re.split("  +", row)
+    assert cells[:2] == ["4", "failing"]
+    assert cells[3:] == ["json", "a 500", HOOK, URL]
     assert json.loads(fanfare("subs", "list", "--json").stdout)[0]["id"] == 4
 
 

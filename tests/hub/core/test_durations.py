@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from hub.core.durations import duration
+from hub.core.durations import duration, read_moment
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,29 @@ from hub.core.durations import duration
 )
 def test_durations_are_in_their_largest_unit(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("90s", NOW - timedelta(seconds=90)),
+        (" 15 min ", NOW - timedelta(minutes=15)),
+        ("1.5h", NOW - timedelta(hours=1.5)),
+        ("7d", NOW - timedelta(days=7)),
+        ("2w", NOW - timedelta(weeks=2)),
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T10:00+02:00", datetime(2026, 3, 1, 8, tzinfo=UTC)),
+        ("999999w", None),
+        ("0001-01-01T00:00+14:00", None),
+        ("7", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_a_moment_is_read_as_a_time_or_as_long_ago(
+    text: str, moment: datetime | None
+) -> None:
+    assert read_moment(text, NOW) == moment

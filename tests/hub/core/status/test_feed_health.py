@@ -76,7 +76,7 @@ def test_slow_is_who_loses_the_slot_of_a_visit() -> None:
         (FeedState.ACTIVE, FAILING, "answered 500"),
         (FeedState.ACTIVE, SLOW, "its server took 3 s or longer"),
         (FeedState.PAUSED, FAILING, ""),
-        (FeedState.GONE, FAILING, "it answered 410 Gone, again"),
+        (FeedState.GONE, FAILING, "it answered 410 Gone twice in a row"),
         (FeedState.DEAD, FAILING, "it answered nothing but 404 for days"),
     ],
 )

@@ -79,7 +79,7 @@ async def test_a_bad_value_is_refused_by_its_field(
     assert answer.status_code == 422
     assert answer.json()["field"] == field
     page = (await client.get("/api/subscriptions")).json()
-    assert page == {"subscriptions": [], "next": None}
+    assert page["subscriptions"] == []
 
 
 async def test_the_list_can_be_of_one_topic_or_callback(

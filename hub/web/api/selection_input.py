@@ -1,0 +1,275 @@
+"""Which feeds and subscriptions are meant: read from a query, or from a body."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from hub.core.durations import read_moment
+from hub.web.operation import PAGE, Parameter
+from hub.web.request_input import (
+    LARGEST_ID,
+    RequestBody,
+    query_choice,
+    query_flag,
+    query_number,
+)
+from protocols.protocol_errors import InvalidValue
+from storage.records import (
+    AccountId,
+    FeedFilter,
+    FeedHealth,
+    FeedSort,
+    ListPlace,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionSort,
+)
+
+LEAST_TEXT: Final = 3
+"""Characters that are searched for: of fewer no index knows."""
+LONGEST_TEXT: Final = 500
+AGE: Final = "an age such as 7d or 12h, or a time such as 2026-11-21T10:00Z"
+
+Health = TypeVar("Health", FeedHealth, SubscriptionHealth)
+Sort = TypeVar("Sort", FeedSort, SubscriptionSort)
+
+_STATES_OF_FEEDS: Final[Mapping[str, tuple[FeedHealth, ...]]] = {
+    **{each.value: (each,) for each in FeedHealth},
+    "active": (FeedHealth.OK, FeedHealth.PUSHED, FeedHealth.SLOW, FeedHealth.FAILING),
+    "dead": (FeedHealth.GONE,),
+}
+_STATES_OF_SUBSCRIPTIONS: Final[Mapping[str, tuple[SubscriptionHealth, ...]]] = {
+    each.value: (each,) for each in SubscriptionHealth
+}
+
+# --- what is asked for ---
+
+
+class FeedSelection(RequestBody):
+    """Which feeds: all that is given must hold.
+
+    ``since``: in their state since then, or longer; ``within``: no longer than that.
+    Either is an age or a time.
+    """
+
+    state: tuple[str, ...] = ()
+    failing: bool = False
+    category: str | None = None
+    search: str = ""
+    since: str = ""
+    within: str = ""
+
+    def filter(self, now: datetime) -> FeedFilter:
+        """Raises `InvalidValue`."""
+        named = [*self.state, *(["failing"] if self.failing else [])]
+        return FeedFilter(
+            health=_health(named, _STATES_OF_FEEDS),
+            category=self.category,
+            text=_checked_text(self.search),
+            since=_moment("since", self.since, now),
+            after=_moment("within", self.within, now),
+        )
+
+
+class SubscriptionSelection(RequestBody):
+    """Which subscriptions; as `FeedSelection`."""
+
+    state: tuple[str, ...] = ()
+    failing: bool = False
+    topic: str | None = None
+    callback: str | None = None
+    search: str = ""
+    since: str = ""
+    within: str = ""
+
+    def filter(self, now: datetime, account: AccountId | None) -> SubscriptionFilter:
+        """Raises `InvalidValue`."""
+        named = [*self.state, *(["failing"] if self.failing else [])]
+        return SubscriptionFilter(
+            health=_health(named, _STATES_OF_SUBSCRIPTIONS),
+            account=account,
+            topic=self.topic,
+            callback=self.callback,
+            text=_checked_text(self.search),
+            since=_moment("since", self.since, now),
+            after=_moment("within", self.within, now),
+        )
+
+
+def _health(
+    named: Sequence[str], known: Mapping[str, tuple[Health, ...]]
+) -> tuple[Health, ...]:
+    for each in named:
+        if each not in known:
+            raise InvalidValue("state", f"one of {', '.join(known)}", each)
+    return tuple(dict.fromkeys(one for each in named for one in known[each]))
+
+
+def _checked_text(text: str) -> str:
+    if text and not LEAST_TEXT <= len(text) <= LONGEST_TEXT:
+        raise InvalidValue("search", f"{LEAST_TEXT} to {LONGEST_TEXT} characters")
+    return text
+
+
+def _moment(field: str, text: str, now: datetime) -> datetime | None:
+    if not text:
+        return None
+    at = read_moment(text, now)
+    if at is None:
+        raise InvalidValue(field, AGE, text)
+    return at
+
+
+# --- queries ---
+
+
+def _states(names: Iterable[str]) -> Parameter:
+    return Parameter(
+        name="state",
+        help="only those in one of these states; by default all but those that have"
+        " ended",
+        choices=tuple(names),
+        is_repeated=True,
+    )
+
+
+_COMMON: Final = (
+    Parameter(
+        name="failing", help="only those that fail", kind="boolean", default=False
+    ),
+    Parameter(
+        name="search",
+        help="only those with this part of an address or title",
+        longest=LONGEST_TEXT,
+    ),
+    Parameter(
+        name="since", help=f"only those in their state since then, or longer: {AGE}"
+    ),
+    Parameter(name="within", help="only those in their state no longer than that"),
+)
+_CURSOR: Final = Parameter(
+    name="cursor",
+    help="the page behind the one whose `cursor` this was; in the same order",
+)
+
+
+def _sorts(sorts: type[StrEnum]) -> Parameter:
+    return Parameter(
+        name="sort",
+        help="the order; `since`: the longest in their state first; with a minus:"
+        " falling",
+        choices=tuple(sorts),
+    )
+
+
+FEED_LIST: Final = (
+    *PAGE,
+    _CURSOR,
+    _states(_STATES_OF_FEEDS),
+    *_COMMON,
+    Parameter(name="category", help='only those of this category; "": of none'),
+    Parameter(name="section", help="former name of `category`", is_deprecated=True),
+    _sorts(FeedSort),
+)
+SUBSCRIPTION_LIST: Final = (
+    *PAGE,
+    _CURSOR,
+    _states(_STATES_OF_SUBSCRIPTIONS),
+    *_COMMON,
+    Parameter(name="topic", help="only those to this topic"),
+    Parameter(name="callback", help="only those of this callback"),
+    Parameter(name="account", help="only those of this account, by its name"),
+    _sorts(SubscriptionSort),
+)
+"""The parameters of lists."""
+
+
+def query_feeds(request: Request) -> FeedSelection:
+    query = request.query_params
+    return FeedSelection(
+        state=tuple(query.getlist("state")),
+        failing=query_flag(request, "failing", False),
+        category=query.get("category", query.get("section")),
+        search=query.get("search", ""),
+        since=query.get("since", ""),
+        within=query.get("within", ""),
+    )
+
+
+def query_subscriptions(request: Request) -> SubscriptionSelection:
+    query = request.query_params
+    return SubscriptionSelection(
+        state=tuple(query.getlist("state")),
+        failing=query_flag(request, "failing", False),
+        topic=query.get("topic"),
+        callback=query.get("callback"),
+        search=query.get("search", ""),
+        since=query.get("since", ""),
+        within=query.get("within", ""),
+    )
+
+
+# --- places ---
+
+
+def query_order(request: Request, first: Sort) -> tuple[Sort, ListPlace | None]:
+    """The order of a list, ``first`` unless it is named, and where its page begins.
+
+    Raises `InvalidValue`.
+    """
+    sort = query_choice(request, "sort", type(first)) or first
+    cursor = request.query_params.get("cursor")
+    if cursor is not None:
+        return sort, _read_cursor(cursor, sort)
+    after = query_number(request, "after", 0, LARGEST_ID)
+    if after and sort.rising != "id":
+        raise InvalidValue("after", "no id but a cursor, in this order")
+    return sort, ListPlace(after) if after else None
+
+
+def cursor_of(place: ListPlace | None) -> str | None:
+    """A place as clients are given it."""
+    if place is None:
+        return None
+    packed = msgspec.json.encode((place.id, place.key))
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def id_of(place: ListPlace | None) -> int | None:
+    """The ``after`` of the following page of a list by id."""
+    return place.id if place is not None and place.key is None else None
+
+
+_BAD_CURSOR: Final = InvalidValue(
+    "cursor", "the cursor of another page of this list, in the same order"
+)
+
+
+def _read_cursor(cursor: str, sort: FeedSort | SubscriptionSort) -> ListPlace:
+    try:
+        packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        id, key = msgspec.json.decode(packed, type=tuple[int, str | None])
+        place = ListPlace(id, _read_key(key, sort.rising.value))
+    except (ValueError, msgspec.MsgspecError):
+        raise _BAD_CURSOR from None
+    if not 0 <= id <= LARGEST_ID:
+        raise _BAD_CURSOR
+    return place
+
+
+def _read_key(key: str | None, sort: str) -> str | datetime | None:
+    """Raises ValueError if the order has other keys."""
+    match sort, key:
+        case ("id", None) | ("url", str()):
+            return key
+        case "since", str(time):
+            return datetime.fromisoformat(time).astimezone(UTC)
+        case _:
+            raise ValueError(key)
