@@ -50,7 +50,7 @@ def health(hub: Hub, as_json: bool) -> None:
                 ("dead letters", backlog["dead_letters"]),
                 *delay_facts(found["freshness"]),
                 ("live streams", f"{duration(live_lag)} behind"),
-                ("splitting", f"{split:g} deliveries a second, in the last minute"),
+                ("splitting", f"{split:.3g} deliveries a second, in the last minute"),
                 ("database", f"{database['location']}, {database['size_bytes']} bytes"),
             ]
         )

@@ -78,7 +78,7 @@ class FreshnessJson(FeedFreshnessJson):
             publication_to_commit=DelayJson.of(freshness.to_commit),
             commit_to_delivery=DelayJson.of(freshness.to_delivery),
             live_lag=round(freshness.live_lag, 3),
-            split_per_second=round(freshness.split_rate, 1),
+            split_per_second=round(freshness.split_rate, 3),
         )
 
 
