@@ -23,9 +23,10 @@ import pytest
 
 from protocols.websub.signatures import sign
 from tests.support.command import Outcome, environment, knowing
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.receiver import Receiver, Script
+from tests.support.receiver import Receiver
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -201,7 +202,9 @@ async def test_the_lines_on_feeds(reader: Reader) -> None:
 async def test_the_lines_on_subscriptions(reader: Reader) -> None:
     """Up to the deliveries that are late there is nothing to try again."""
     an_hour = {"Retry-After": "3600"}  # else it might be tried before the command is
-    reader.callback.script("/hook", Script(status=503, headers=an_hour), Script())
+    reader.callback.serve(
+        "/hook", ServerAnswer(status=503, headers=an_hour), ServerAnswer()
+    )
     before, retry, after = re.split(
         r"(^fanfare deliveries retry.*\n)", example("Subscriptions"), flags=re.M
     )

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from tests.support.receiver import Script
+from tests.support.http_server import ServerAnswer
 
 _MEGABYTE = 1 << 20
+_PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+_NO_CONTENT = b"HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\nand yet"
 
-HOSTILE: dict[str, tuple[Script, ...]] = {
-    "hanging": (Script(hang=True),),
-    "dripping": (Script(drip=1.0),),
-    "endless": (Script(headers={"Content-Length": "9999999999"}, body=b"x" * 65_536),),
-    "large": (Script(body=b"x" * 4 * _MEGABYTE),),
-    "huge-header": (Script(headers={"X-Huge": "x" * _MEGABYTE}),),
-    "many-headers": (Script(headers={f"X-{number}": "" for number in range(10_000)}),),
-    "resetting": (Script(reset=True),),
-    "failing": (Script(status=500),),
-    "gateway": (Script(status=502), Script(status=504), Script(status=503)),
-    "moved": (Script(status=301, headers={"Location": "http://127.0.0.1:1/"}),),
-    "moved-to-itself": (Script(status=308, headers={"Location": "/moved-to-itself"}),),
-    "wait-seconds": (Script(status=429, headers={"Retry-After": "2"}),),
-    "wait-years": (Script(status=503, headers={"Retry-After": "1000000000"}),),
-    "wait-negative": (Script(status=429, headers={"Retry-After": "-1"}),),
-    "wait-garbage": (Script(status=503, headers={"Retry-After": "soon, \x01"}),),
-    "wait-past": (
-        Script(status=429, headers={"Retry-After": "Mon, 01 Jan 1990 00:00:00 GMT"}),
+HOSTILE: dict[str, tuple[ServerAnswer, ...]] = {
+    "hanging": (ServerAnswer(silent=True),),
+    "dripping": (ServerAnswer(raw=_PLAIN, drip=1.0, piece=1),),
+    "endless": (
+        ServerAnswer(headers={"Content-Length": "9999999999"}, body=b"x" * 65_536),
     ),
-    "no-content": (Script(status=204, body=b"and yet"),),
-    "odd-status": (Script(status=999),),
-    "slow": (Script(delay=5.0),),
-    "gzip": (Script(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b" * 512),),
+    "large": (ServerAnswer(body=b"x" * 4 * _MEGABYTE),),
+    "huge-header": (ServerAnswer(headers={"X-Huge": "x" * _MEGABYTE}),),
+    "many-headers": (
+        ServerAnswer(headers={f"X-{number}": "" for number in range(10_000)}),
+    ),
+    "resetting": (ServerAnswer(raw=b"", resets=True),),
+    "failing": (ServerAnswer(status=500),),
+    "gateway": (
+        ServerAnswer(status=502),
+        ServerAnswer(status=504),
+        ServerAnswer(status=503),
+    ),
+    "moved": (ServerAnswer(status=301, headers={"Location": "http://127.0.0.1:1/"}),),
+    "moved-to-itself": (
+        ServerAnswer(status=308, headers={"Location": "/moved-to-itself"}),
+    ),
+    "wait-seconds": (ServerAnswer(status=429, headers={"Retry-After": "2"}),),
+    "wait-years": (ServerAnswer(status=503, headers={"Retry-After": "1000000000"}),),
+    "wait-negative": (ServerAnswer(status=429, headers={"Retry-After": "-1"}),),
+    "wait-garbage": (ServerAnswer(status=503, headers={"Retry-After": "soon, \x01"}),),
+    "wait-past": (
+        ServerAnswer(
+            status=429, headers={"Retry-After": "Mon, 01 Jan 1990 00:00:00 GMT"}
+        ),
+    ),
+    "no-content": (ServerAnswer(raw=_NO_CONTENT),),
+    "odd-status": (ServerAnswer(status=999),),
+    "slow": (ServerAnswer(delay=5.0),),
+    "gzip": (
+        ServerAnswer(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b" * 512),
+    ),
 }
 """By the name of the callback's path: how it answers; the last answer stays."""
 

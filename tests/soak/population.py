@@ -110,7 +110,7 @@ class Population:
     async def let_in_hostile(self, api: HubApi) -> None:
         for number, (_id, feed) in enumerate(self.feeds):
             for name in list(HOSTILE)[number::FEEDS]:
-                self._receiver.script(f"/{name}", *HOSTILE[name])
+                self._receiver.serve(f"/{name}", *HOSTILE[name])
                 member = self.members.add(self._receiver.url(f"/{name}"))
                 topic = self._publisher.url(feed)
                 with member.becoming(Membership.IN):

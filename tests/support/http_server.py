@@ -9,16 +9,19 @@ all; `None` drops the connection without a word.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 _MAX_HEAD = 1 << 20
+_ALGORITHMS = ("sha1", "sha256", "sha384", "sha512")
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no seconds
 
 
@@ -32,6 +35,7 @@ class ServerRequest:
     body: bytes
     head: bytes = b""
     connection: int = 0  # the connections of a server are numbered from 1
+    at: float = 0.0  # monotonic seconds, when it was there as a whole
 
     @property
     def path(self) -> str:
@@ -41,8 +45,19 @@ class ServerRequest:
     def query(self) -> dict[str, str]:
         return {
             name: values[-1]
-            for name, values in parse_qs(urlsplit(self.target).query).items()
+            for name, values in parse_qs(
+                urlsplit(self.target).query, keep_blank_values=True
+            ).items()
         }
+
+    def is_signed_with(self, secret: str, algorithm: str = "") -> bool:
+        """Whether ``X-Hub-Signature`` is the HMAC of the body under that secret, by
+        that algorithm if one is named."""
+        used, _, digest = self.headers.get("x-hub-signature", "").partition("=")
+        if used not in _ALGORITHMS or algorithm not in ("", used):
+            return False
+        expected = hmac.new(secret.encode(), self.body, used).hexdigest()
+        return hmac.compare_digest(expected, digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +101,10 @@ class WebServer:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        ended: Callable[[ServerRequest], None] = lambda request: None,
     ) -> None:
+        """``ended``: called when a request is answered, or its connection is gone."""
+        self._ended = ended
         self.connections = 0
         self.disconnected = asyncio.Event()  # some peer has closed its connection
         self.host = host
@@ -98,7 +116,12 @@ class WebServer:
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
-            self._converse, self.host, self.port, ssl=self._tls, limit=_MAX_HEAD
+            self._converse,
+            self.host,
+            self.port,
+            ssl=self._tls,
+            limit=_MAX_HEAD,
+            backlog=4_096,
         )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -146,6 +169,17 @@ class WebServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
     ) -> bool:
         request = await _read_request(reader, number)
+        try:
+            return await self._reply(request, reader, writer)
+        finally:
+            self._ended(request)
+
+    async def _reply(
+        self,
+        request: ServerRequest,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bool:
         answer = await self._handler(request)
         if answer is None:
             return False
@@ -199,7 +233,9 @@ class Origin(Served):
         self.requests: list[ServerRequest] = []
         self._arrival = asyncio.Event()
         self._scripts: dict[str, list[Script]] = {}
-        self._server = WebServer(self._answer, tls, host=host, port=port)
+        self._server = WebServer(
+            self._answer, tls, host=host, port=port, ended=self._ended
+        )
 
     @property
     def connections(self) -> int:
@@ -223,19 +259,32 @@ class Origin(Served):
 
     async def wait_for_requests(self, count: int = 1, seconds: float = 60.0) -> None:
         """Until so many have come; raises TimeoutError when they do not."""
+        await self.until(lambda: len(self.requests) >= count, seconds=seconds)
+
+    async def until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
+        """Wait for a condition on what has come, or raise `TimeoutError`."""
         async with asyncio.timeout(seconds):
-            while len(self.requests) < count:
+            while not holds():
                 self._arrival.clear()
                 await self._arrival.wait()
 
     async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        self.requests.append(request)
+        self._take(request)
         self._arrival.set()
         scripts = self._scripts.get(request.path)
         if scripts is None:
-            return ServerAnswer(status=404)
+            return self._unscripted(request)
         script = scripts.pop(0) if len(scripts) > 1 else scripts[0]
         return script if isinstance(script, ServerAnswer) else script(request)
+
+    def _take(self, request: ServerRequest) -> None:
+        self.requests.append(request)
+
+    def _ended(self, request: ServerRequest) -> None:
+        """It was answered, or its connection is gone."""
+
+    def _unscripted(self, request: ServerRequest) -> ServerAnswer:
+        return ServerAnswer(status=404)
 
 
 def redirect(target: str, status: int = 301) -> ServerAnswer:
@@ -255,6 +304,7 @@ async def _read_request(reader: asyncio.StreamReader, number: int) -> ServerRequ
         body=await reader.readexactly(int(headers.get("content-length", "0"))),
         head=head,
         connection=number,
+        at=monotonic(),
     )
 
 

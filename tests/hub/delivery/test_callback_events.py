@@ -14,7 +14,7 @@ from hub.runtime.event_log import EventLog
 from storage.records import NewDeadLetter, Position
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
-from tests.support.receiver import Script
+from tests.support.http_server import ServerAnswer
 from tests.support.subscriptions import START, a_subscription
 from tests.support.waiting import eventually
 
@@ -34,8 +34,8 @@ async def test_a_callback_that_fails_and_recovers_is_two_lines(
 ) -> None:
     feed = await scene.add_feed()
     late = await scene.subscribe(feed, "/secret/hook")
-    fails, works = Script(status=500), Script()
-    scene.receiver.script("/secret/hook", fails, fails, fails, works)
+    fails, works = ServerAnswer(status=500), ServerAnswer()
+    scene.receiver.serve("/secret/hook", fails, fails, fails, works)
     with capture_logs() as lines:
         await scene.publish(feed, "News")
         async with scene.dispatching():
@@ -68,7 +68,7 @@ async def _is_recovered(scene: DeliveryScene) -> bool:
 async def test_a_callback_that_is_gone_is_one_line(scene: DeliveryScene) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed, "/hook")
-    scene.receiver.script("/hook", Script(status=410))
+    scene.receiver.serve("/hook", ServerAnswer(status=410))
     with capture_logs() as lines:
         await scene.publish(feed, "News")
         async with scene.dispatching():

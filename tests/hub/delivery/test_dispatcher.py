@@ -12,11 +12,11 @@ from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry
 from storage.records import Format, RecordKind, Updates
 from tests.support.delivery_scene import HUB_URL, DeliveryScene, delivery_scene
-from tests.support.receiver import Received, Script
+from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.waiting import eventually
 
 
-def titles(request: Received) -> list[str]:
+def titles(request: ServerRequest) -> list[str]:
     return [item["title"] for item in orjson.loads(request.body)["items"]]
 
 
@@ -65,7 +65,7 @@ async def test_order_is_kept_under_many_quick_records_without_duplicates(
         feed = await scene.add_feed()
         for number in range(10):
             await scene.subscribe(feed, f"/{number}")
-            scene.receiver.script(f"/{number}", Script(delay=0.003 * number))
+            scene.receiver.serve(f"/{number}", ServerAnswer(delay=0.003 * number))
         for number in range(15):
             await scene.publish(feed, f"Entry {number}")
         await scene.receiver.until(

@@ -14,7 +14,8 @@ from hub.limits.callback_origin_limiter import HIGHEST_LIMIT
 from storage.errors import NotFound
 from storage.records import SubscriptionId
 from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene
-from tests.support.receiver import Receiver, Script
+from tests.support.http_server import ServerAnswer
+from tests.support.receiver import Receiver
 from tests.support.waiting import eventually
 
 
@@ -27,7 +28,7 @@ async def test_an_origin_gets_few_requests_at_once_and_more_as_it_does_well(
             feed = await scene.add_feed()
             for number in range(300):
                 await scene.subscribe(feed, f"/{number}")
-                scene.receiver.script(f"/{number}", Script(delay=0.02))
+                scene.receiver.serve(f"/{number}", ServerAnswer(delay=0.02))
             await scene.publish(feed)
             await scene.receiver.until(lambda: len(scene.receiver.requests) >= 9)
             assert scene.receiver.most_open_in_all <= 9
@@ -45,7 +46,7 @@ async def test_what_an_origin_has_no_place_for_within_a_second_is_caught_up(
             feed = await scene.add_feed()
             for number in range(40):
                 await scene.subscribe(feed, f"/{number}")
-                scene.receiver.script(f"/{number}", Script(delay=0.6))
+                scene.receiver.serve(f"/{number}", ServerAnswer(delay=0.6))
             await scene.publish(feed)
             await scene.publish(feed)
             await eventually(scene.is_settled, 30)
@@ -66,7 +67,7 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
             feed = await scene.add_feed()
             for number in range(30):
                 await scene.subscribe(feed, f"/{number}")
-                scene.receiver.script(f"/{number}", Script(status=503))
+                scene.receiver.serve(f"/{number}", ServerAnswer(status=503))
             await scene.subscribe(feed, "/well", receiver=another)
             await scene.publish(feed)
 
@@ -94,7 +95,7 @@ async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
             feed = await scene.add_feed()
             for path in paths:
                 await scene.subscribe(feed, path)
-                receiver.script(path, Script(status=503))
+                receiver.serve(path, ServerAnswer(status=503))
             await scene.publish(feed, "First")
             await scene.publish(feed, "Second")
             await receiver.until(lambda: len(receiver.requests) == len(paths))
@@ -104,7 +105,7 @@ async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
             assert receiver.most_open_in_all == 1
 
             for path in paths:
-                receiver.script(path, Script())
+                receiver.serve(path, ServerAnswer())
             tried = len(receiver.requests)
             while not await scene.is_settled():
                 await _retry_all(scene)

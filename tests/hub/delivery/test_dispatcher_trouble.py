@@ -29,7 +29,7 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
-from tests.support.receiver import Script
+from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
 
 
@@ -67,7 +67,7 @@ async def test_hanging_callbacks_hold_up_nobody_else(tmp_path: Path) -> None:
         for number in range(100):
             await scene.subscribe(feed, f"/{number}")
             if number % 20 == 0:
-                scene.receiver.script(f"/{number}", Script(hang=True))
+                scene.receiver.serve(f"/{number}", ServerAnswer(silent=True))
         healthy = [f"/{number}" for number in range(100) if number % 20]
         for count in range(1, 4):
             started = time.monotonic()
@@ -90,7 +90,7 @@ async def test_what_waits_in_a_chunk_is_not_sent_once_its_subscription_has_ended
         await scene.subscribe(feed, "/first")
         ended = await scene.subscribe(feed, "/ended")
         await scene.subscribe(feed, "/last")
-        scene.receiver.script("/first", Script(hang=True))
+        scene.receiver.serve("/first", ServerAnswer(silent=True))
         async with scene.dispatching():
             await scene.publish(feed)
             await scene.receiver.until_count("/first", 1)  # and the others wait
@@ -113,7 +113,7 @@ async def test_a_slow_callback_that_answers_gets_everything_in_order(
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         await scene.subscribe(feed, "/slow")
-        scene.receiver.script("/slow", Script(delay=1.3), Script())
+        scene.receiver.serve("/slow", ServerAnswer(delay=1.3), ServerAnswer())
         for number in range(3):
             await scene.publish(feed, f"Entry {number}")
         await scene.receiver.until_count("/slow", 3)
@@ -131,7 +131,7 @@ async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
         subscriptions = []
         for path in ("/1", "/2"):
             subscriptions.append(await scene.subscribe(feed, path))
-            scene.receiver.script(path, Script(hang=True))
+            scene.receiver.serve(path, ServerAnswer(silent=True))
         await scene.publish(feed)
         store = scene.storage.deliveries
 
@@ -152,8 +152,8 @@ async def test_a_batch_is_the_same_notification_over_retries(tmp_path: Path) -> 
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a", batch=True)
-        refused, taken = Script(status=500), Script()
-        scene.receiver.script("/a", refused, taken, refused, taken)
+        refused, taken = ServerAnswer(status=500), ServerAnswer()
+        scene.receiver.serve("/a", refused, taken, refused, taken)
         await scene.publish(feed, "1")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "2")
@@ -182,8 +182,8 @@ async def test_a_batch_is_the_same_notification_after_a_crash(tmp_path: Path) ->
     async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a", batch=True)
-        scripts = Script(status=500), Script(), Script(hang=True)
-        scene.receiver.script("/a", *scripts)
+        scripts = ServerAnswer(status=500), ServerAnswer(), ServerAnswer(silent=True)
+        scene.receiver.serve("/a", *scripts)
         async with scene.dispatching():
             await scene.publish(feed, "1")
             await until_waiting(scene, subscription)
@@ -191,7 +191,7 @@ async def test_a_batch_is_the_same_notification_after_a_crash(tmp_path: Path) ->
             await scene.publish(feed, "3")
             await scene.storage.deliveries.retry_now(subscription.id, clock.now())
             await scene.receiver.until_count("/a", 3)  # 2 and 3, and is cut off
-        scene.receiver.script("/a", Script())
+        scene.receiver.serve("/a", ServerAnswer())
         await scene.publish(feed, "4")
         async with scene.dispatching():
             await settled(scene)
@@ -207,7 +207,7 @@ async def test_a_failed_delivery_is_tried_again_and_the_rest_follows_in_order(
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "Second")
@@ -225,7 +225,7 @@ async def test_a_restart_keeps_the_retries(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path, clock=clock) as scene:
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         async with scene.dispatching():
             await scene.publish(feed, "First")
             await until_waiting(scene, subscription)
@@ -240,7 +240,9 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=503, headers={"Retry-After": "90"}))
+        scene.receiver.serve(
+            "/a", ServerAnswer(status=503, headers={"Retry-After": "90"})
+        )
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
@@ -256,7 +258,7 @@ async def test_a_redirect_is_a_failure_and_not_followed(
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
         elsewhere = {"Location": scene.receiver.url("/elsewhere")}
-        scene.receiver.script("/a", Script(status=status, headers=elsewhere))
+        scene.receiver.serve("/a", ServerAnswer(status=status, headers=elsewhere))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         assert [each.path for each in scene.receiver.requests] == ["/a"]
@@ -266,7 +268,7 @@ async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(reset=True))
+        scene.receiver.serve("/a", ServerAnswer(raw=b"", resets=True))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
@@ -279,7 +281,7 @@ async def test_410_ends_the_subscription(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=410))
+        scene.receiver.serve("/a", ServerAnswer(status=410))
         await scene.publish(feed)
         await scene.receiver.until_count("/a", 1)
         await settled(scene)
@@ -315,7 +317,7 @@ async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe
         store = scene.storage.deliveries
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500))
+        scene.receiver.serve("/a", ServerAnswer(status=500))
         first = await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         second = await scene.publish(feed, "Second")
@@ -330,7 +332,7 @@ async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe
         ranges = await store.dead_letters(after=0, limit=10)
         assert ranges[-1].last == third
 
-        scene.receiver.script("/a", Script())
+        scene.receiver.serve("/a", ServerAnswer())
         await scene.publish(feed, "Fourth")
         await scene.receiver.until_count("/a", 13)
         await settled(scene)
@@ -348,7 +350,7 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         store = scene.storage.deliveries
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500))
+        scene.receiver.serve("/a", ServerAnswer(status=500))
         await scene.publish(feed, "First")
         for number in range(1, 6):
             await scene.receiver.until_count("/a", number)
@@ -371,7 +373,7 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         assert await store.retrying_subscription(subscription.id) == retrying
 
         clock.advance(10.0)
-        scene.receiver.script("/a", Script())
+        scene.receiver.serve("/a", ServerAnswer())
         await scene.publish(feed, "Fourth")
         await settled(scene)
         assert titles(scene, "/a")[-4:] == ["First", "Second", "Third", "Fourth"]
@@ -383,12 +385,12 @@ async def test_retrying_a_dead_letter_sends_exactly_that_range(tmp_path: Path) -
         store = scene.storage.deliveries
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500))
+        scene.receiver.serve("/a", ServerAnswer(status=500))
         await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "Second")
         await exhaust(scene, clock, subscription)
-        scene.receiver.script("/a", Script())
+        scene.receiver.serve("/a", ServerAnswer())
         await scene.publish(feed, "Third")
         await scene.receiver.until_count("/a", 12)
         await settled(scene)
@@ -407,7 +409,7 @@ async def test_batch_subscribers_catch_up_in_one_request_after_the_repeated_one(
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a", batch=True)
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed, "1")
         await until_waiting(scene, subscription)
         for number in range(2, 6):
@@ -423,7 +425,7 @@ async def test_an_as_is_retry_gets_only_the_latest(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a", format=Format.AS_IS)
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         for number in range(1, 4):
             entry = Entry(key=f"{number}", id=f"{number}")
             document = ("text/xml", b"<%d/>" % number)
@@ -440,7 +442,7 @@ async def test_an_ended_subscription_gets_nothing_more(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         await scene.storage.subscriptions.end(
@@ -458,7 +460,7 @@ async def fall_behind(
     """A subscription with so many records to catch up, each answered after a delay."""
     feed = await scene.add_feed()
     subscription = await scene.subscribe(feed, "/a")
-    scene.receiver.script("/a", Script(status=500), Script(delay=delay))
+    scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer(delay=delay))
     await scene.publish(feed)
     await until_waiting(scene, subscription)
     for _ in range(records - 1):
@@ -476,7 +478,7 @@ async def test_days_to_catch_up_do_not_hold_up_one_with_a_single_record(
         async with scene.dispatching():
             other = await scene.add_feed(2)
             late = await scene.subscribe(other, "/late")
-            scene.receiver.script("/late", Script(status=500), Script())
+            scene.receiver.serve("/late", ServerAnswer(status=500), ServerAnswer())
             await fall_behind(scene, clock, records=80, delay=0.03)
             await scene.receiver.until_count("/a", 3)  # it has the only place
             await scene.publish(other)
@@ -530,7 +532,7 @@ async def test_a_document_that_is_not_kept_is_given_up_and_not_skipped(
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500), Script())
+        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
         position = await scene.publish(feed)
         await until_waiting(scene, subscription)
         await scene.subscribe(feed, "/a", format=Format.AS_IS)
@@ -548,7 +550,9 @@ async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_bla
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(status=500), Script(status=500), Script())
+        scene.receiver.serve(
+            "/a", ServerAnswer(status=500), ServerAnswer(status=500), ServerAnswer()
+        )
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         await scene.subscribe(feed, "/a", format=Format.AS_IS)
@@ -591,7 +595,7 @@ async def test_stopping_lets_requests_end_and_keeps_what_came_of_them(
     async with delivery_scene(tmp_path) as scene:
         feed = await scene.add_feed()
         await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(delay=0.5))
+        scene.receiver.serve("/a", ServerAnswer(delay=0.5))
         async with scene.dispatching():
             await scene.publish(feed)
             await scene.receiver.until_count("/a", 1)
@@ -607,7 +611,7 @@ async def test_stopping_waits_no_longer_than_the_grace(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path, limits=limits) as scene:
         feed = await scene.add_feed()
         await scene.subscribe(feed, "/a")
-        scene.receiver.script("/a", Script(hang=True), Script())
+        scene.receiver.serve("/a", ServerAnswer(silent=True), ServerAnswer())
         async with scene.dispatching():
             await scene.publish(feed, "First")
             await scene.receiver.until_count("/a", 1)

@@ -35,10 +35,12 @@ from tests.support.delivery_scene import (
     delivery_scene,
 )
 from tests.support.failures import failed
-from tests.support.receiver import Script
+from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
 
-SORRY = Script(status=503, headers={"X-Why": "load"}, body="kéine Zeit ".encode() * 200)
+SORRY = ServerAnswer(
+    status=503, headers={"X-Why": "load"}, body="kéine Zeit ".encode() * 200
+)
 
 
 NOTHING = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
@@ -48,7 +50,7 @@ NOTHING = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
 async def scene(tmp_path: Path) -> AsyncIterator[DeliveryScene]:
     async with delivery_scene(tmp_path) as scene:
         scene.network = CappedNetwork(scene.network)
-        scene.receiver.script("/hook", SORRY)
+        scene.receiver.serve("/hook", SORRY)
         yield scene
 
 
