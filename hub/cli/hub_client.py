@@ -85,12 +85,14 @@ class Hub:
         while True:
             page = self.get(path, limit=PAGE, **place, **query)
             yield from page[name]
+            following: Document = {}
             if page.get("cursor") is not None:
-                place = {"cursor": page["cursor"]}
+                following = {"cursor": page["cursor"]}
             elif page["next"] is not None:
-                place = {"after": page["next"]}
-            else:
+                following = {"after": page["next"]}
+            if following in ({}, place):  # the last page, or one that never ends
                 return
+            place = following
 
     def _request(
         self, method: str, path: str, body: Mapping[str, object] | None = None

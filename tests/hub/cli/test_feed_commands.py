@@ -327,6 +327,9 @@ def test_a_list_asks_for_what_is_given_and_ends_at_its_limit(
     listed = [feed_document(id=number) for number in (7, 8, 9)]
     page = {"feeds": listed, "cursor": "a place", "next": None}
     api.answers["GET /api/feeds"] = (200, page)
+    same = fanfare("feeds", "list", "--json").stdout  # whose second page is the first
+    assert len(json.loads(same)) == 6
+    api.requests.clear()
     result = fanfare(
         *("feeds", "list", "--failing", "--state", "gone", "--state", "slow"),
         *("--section", "", "--search", "a b", "--since", "7d", "--within", "2w"),
