@@ -106,6 +106,8 @@ _UNWELL = (
     SubscriptionHealth.FAILING,
     SubscriptionHealth.PAUSED,
 )
+USAGE_SECONDS = 60.0
+"""For so long it counts how much of the disk was for what."""
 FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
 
@@ -132,6 +134,7 @@ class MetricsService:
         self._clock = clock
         self._under_way = under_way
         self._asked = asyncio.Lock()
+        self._usage: tuple[float, Mapping[str, int]] | None = None
         self._waiting: tuple[float, _Waiting] | None = None
 
     async def families(self) -> list[MetricFamily]:
@@ -144,6 +147,15 @@ class MetricsService:
             *self._families_of(waiting),
             await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", database.head),
+            MetricFamily(
+                name="fanfare_disk_bytes",
+                kind=MetricKind.GAUGE,
+                help="About how much of the database is for what.",
+                samples=tuple(
+                    MetricSample(value=size, labels={"purpose": purpose})
+                    for purpose, size in (await self._read_usage()).items()
+                ),
+            ),
             MetricFamily(
                 name="fanfare_database_bytes",
                 kind=MetricKind.GAUGE,
@@ -174,6 +186,12 @@ class MetricsService:
                 for what in PushCount
             ),
         )
+
+    async def _read_usage(self) -> Mapping[str, int]:
+        now = self._clock.monotonic()
+        if self._usage is None or now - self._usage[0] >= USAGE_SECONDS:
+            self._usage = now, await self._storage.usage()
+        return self._usage[1]
 
     async def _read_waiting(self) -> _Waiting:
         async with self._asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -80,6 +80,12 @@ class Storage(Protocol):
 
     async def check(self) -> None:
         """A tiny durable write; raises what a real one would."""
+        ...
+
+    async def usage(self) -> Mapping[str, int]:
+        """Bytes by purpose, about: ``entries`` with the log, ``search``, ``seen``,
+        ``deliveries``, ``other``, and ``free``. What it costs does not depend on how
+        much there is."""
         ...
 
     async def give_back(self, limit: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +21,12 @@ from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milli
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
-from storage.sqlite.disk_usage import give_back_pages
+from storage.sqlite.disk_usage import (
+    INDEX_STRUCTURE,
+    estimate_tables,
+    give_back_pages,
+    index_bytes,
+)
 from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
@@ -145,6 +151,18 @@ class SqliteStorage:
 
     async def check(self) -> None:
         await self._writer.submit(_touch, is_single=True)
+
+    async def usage(self) -> Mapping[str, int]:
+        found = Counter[str]()
+        for purpose, size in await self._readers.all(estimate_tables()):
+            found[purpose] += int(size)
+        row = await self._readers.first(INDEX_STRUCTURE)
+        found["search"] += index_bytes(row[0]) if row else 0
+        status = await self.status()
+        used = status.size_bytes - status.free_bytes
+        found["other"] = max(0, used - found.total())
+        found["free"] = status.free_bytes
+        return found
 
     async def give_back(self, limit: int) -> int:
         return await self._writer.submit(partial(give_back_pages, limit))

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hub.search.index_follower import SearchIndex
 from storage.sqlite import SqliteStorage, find_damage, open_database
-from storage.sqlite.disk_usage import LEAST_FREE_PAGES
+from storage.sqlite.disk_usage import LEAST_FREE_PAGES, index_bytes
+from tests.support.storage_scene import Scene
 
 PAGES = 3_000
 
@@ -52,6 +54,34 @@ async def test_free_pages_are_given_back_but_for_some_that_are_used_next(
     assert await storage.find_damage() == ()
     await storage.close()
     assert (tmp_path / "hub.db").stat().st_size == after
+
+
+async def test_how_much_is_for_what_is_estimated_from_a_few_rows(
+    storage: SqliteStorage, tmp_path: Path
+) -> None:
+    scene = Scene(storage)
+    feed = await scene.add_feed()
+    for number in range(40):
+        await scene.publish(feed, *(f"{number}/{each}" * 50 for each in range(25)))
+    await SearchIndex(storage).catch_up()
+
+    usage = await storage.usage()
+
+    with closing(sqlite3.connect(tmp_path / "hub.db")) as connection:
+        ((entries, searched),) = connection.execute(
+            "SELECT (SELECT sum(length(key) + length(body)) FROM entries),"
+            " (SELECT sum(length(text)) FROM searched)"
+        ).fetchall()
+    assert 0.8 < usage["entries"] / (entries + 1_000 * 60) < 1.25
+    assert usage["search"] > searched
+    status = await storage.status()
+    assert sum(usage.values()) == pytest.approx(status.size_bytes, rel=0.3)
+
+
+def test_the_size_of_an_index_of_words_is_read_from_its_record() -> None:
+    segments = bytes([2, 3, 9, 0, 1, 1, 1, 5, 0, 2, 2, 1, 0x81, 0x00, 3, 7, 8])
+    assert index_bytes(bytes(4) + segments) == (5 + 128 + 2) * 4_096
+    assert index_bytes(bytes(4) + b"\x02") == 0
 
 
 async def test_a_file_of_an_older_version_keeps_its_free_pages(tmp_path: Path) -> None:

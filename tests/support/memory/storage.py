@@ -89,6 +89,9 @@ class MemoryStorage:
     ) -> None:
         raise NotImplementedError("the model has no file to copy")
 
+    async def usage(self) -> dict[str, int]:
+        return {}
+
     async def give_back(self, limit: int) -> int:
         return 0
 
