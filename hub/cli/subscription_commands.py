@@ -250,6 +250,50 @@ def send_test(
 
 @subscriptions.command()
 @click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@secret_option("secret", 'Signs every delivery; "" for none.', default=None)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
+    help="What is delivered.",
+)
+@click.option(
+    "--updates/--no-updates", default=None, help="Every update, and deletions, or not."
+)
+@click.option(
+    "--batch/--no-batch", default=None, help="Several records may share a request."
+)
+@json_option()
+@speaks_to_hub
+def edit(
+    hub: Hub,
+    subscription: int,
+    secret: str | None,
+    format_: str | None,
+    updates: bool | None,
+    batch: bool | None,
+    as_json: bool,
+) -> None:
+    """Change how a callback is told; its place in the log stays."""
+    wanted: Document = {
+        "secret": secret,
+        "format": format_,
+        "updates": None if updates is None else "all" if updates else "fresh",
+        "batch": batch,
+    }
+    body = {name: value for name, value in wanted.items() if value is not None}
+    if not body:
+        raise click.UsageError("say what is to change, as by --format or --secret-file")
+    found = hub.patch(f"/api/subscriptions/{subscription}", body)
+    if as_json:
+        say_json(found)
+        return
+    say(f"edited  {printable(found['callback'])}  (subscription {found['id']})")
+    say(f"  {found['format']}, {found['updates']} updates, {_signing(found)}")
+
+
+@subscriptions.command()
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
 @json_option()
 @speaks_to_hub
 def remove(hub: Hub, subscription: int, as_json: bool) -> None:

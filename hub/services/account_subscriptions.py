@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from hub.delivery.digests import DAY
 from hub.publishing.local_topics import LocalTopics
@@ -28,6 +28,7 @@ from hub.services.open_hub_requests import (
     SHOWN_ATTEMPTS,
 )
 from hub.services.service_errors import (
+    Conflict,
     NotAllowed,
     NotConfirmed,
     ServiceError,
@@ -235,6 +236,43 @@ class SubscriptionService:
             subscription=subscription, feed=feed, is_new=known is None
         )
 
+    async def edit(
+        self, subscription: Subscription, change: SubscriptionChange
+    ) -> Subscription:
+        """Change how a callback is told; its place in the log stays.
+
+        Another secret than before takes its place, and the former one signs as well
+        for a while. Raises `Conflict` and `InvalidValue`.
+        """
+        if subscription.state is not SubscriptionState.ACTIVE:
+            raise Conflict(f"subscription {subscription.id} has ended; subscribe again")
+        request = SubscriptionRequest(
+            topic=subscription.topic,
+            callback=subscription.callback,
+            account=subscription.account,
+            secret=_given(change.secret, subscription.secret),
+            algorithm=_given(change.algorithm, subscription.algorithm),
+            format=_given(change.format, subscription.format),
+            updates=_given(change.updates, subscription.updates),
+            batch=_given(change.batch, subscription.batch),
+        )
+        _check_signing(request, "")
+        now = self._clock.now()
+        new = NewSubscription(
+            account=subscription.account,
+            topic=subscription.topic,
+            feed_id=subscription.feed_id,
+            callback=subscription.callback,
+            secret=request.secret,
+            algorithm=request.algorithm,
+            format=self._format(request, self._tracks.read(request.topic)),
+            updates=request.updates,
+            batch=request.batch,
+            lease_end=subscription.lease_end,
+            former_until=now + self._secret_overlap,
+        )
+        return await self._storage.subscriptions.add(new, now)
+
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
         """Refuse what is wrong with the request itself. Raises `InvalidValue`."""
         callback = read_callback(request.callback, f"{prefix}callback")
@@ -337,6 +375,24 @@ class SubscriptionService:
         if known.state.is_stopped:
             return await self._feeds.resume(known.id)
         return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionChange:
+    """How a callback is told from now on. None: as before; "": without a secret."""
+
+    secret: str | None = None
+    algorithm: str | None = None
+    format: Format | None = None
+    updates: Updates | None = None
+    batch: bool | None = None
+
+
+_Value = TypeVar("_Value")
+
+
+def _given(value: _Value | None, before: _Value) -> _Value:
+    return before if value is None else value
 
 
 def _check_signing(request: SubscriptionRequest, prefix: str) -> None:

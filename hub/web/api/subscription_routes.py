@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import (
+    SubscriptionChange,
     SubscriptionReport,
     SubscriptionRequest,
     SubscriptionService,
@@ -73,6 +74,19 @@ class SubscriptionToAdd(RequestBody):
     format: Format = Format.JSON
     updates: Updates = Updates.FRESH
     batch: bool = False
+
+
+class SubscriptionToEdit(RequestBody):
+    """The body of ``PATCH /api/subscriptions/{id}``: what is not named stays as it is.
+
+    ``secret`` "": it has none any more.
+    """
+
+    secret: str | None = None
+    algorithm: str | None = None
+    format: Format | None = None
+    updates: Updates | None = None
+    batch: bool | None = None
 
 
 class SubscriptionJson(JsonObject):
@@ -262,6 +276,31 @@ class SubscriptionRoutes(Routes):
             _subscription_id(request), account=own_account(request)
         )
         return json_response(SubscriptionReportJson.of_report(report))
+
+    @ApiOperation(
+        method="PATCH",
+        path="/subscriptions/{id}",
+        id="edit_subscription",
+        scope=TokenScope.SUBSCRIBE,
+        summary="Change how a callback is told; its place in the log stays",
+        answers={200: SubscriptionJson},
+        body=SubscriptionToEdit(format=Format.ATOM),
+        problems=(404, 409),
+    )
+    async def edit(self, request: Request) -> Response:
+        body = await read_body(request, SubscriptionToEdit)
+        report = await self._subscriptions.get(
+            _subscription_id(request), account=own_account(request)
+        )
+        change = SubscriptionChange(
+            secret=body.secret,
+            algorithm=body.algorithm,
+            format=body.format,
+            updates=body.updates,
+            batch=body.batch,
+        )
+        edited = await self._subscriptions.edit(report.subscription, change)
+        return json_response(SubscriptionJson.of_subscription(edited))
 
     @ApiOperation(
         method="POST",

@@ -361,3 +361,14 @@ def test_an_unknown_account_is_told_before_anything_is_made(
     assert result.exit_code == 1
     assert "account: expected an account" in result.stderr
     assert bodies(api) == []
+
+
+def test_edit_sends_what_is_to_change(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["PATCH /api/subscriptions/4"] = (200, subscription_document())
+    options = ("--format", "atom", "--no-updates", "--batch", "--secret", "")
+    result = fanfare("subs", "edit", "4", *options)
+    assert result.exit_code == 0
+    assert "edited  https://you.example/hook  (subscription 4)" in result.stdout
+    sent = {"secret": "", "format": "atom", "updates": "fresh", "batch": True}
+    assert api.requests == [("PATCH /api/subscriptions/4", sent)]
+    assert fanfare("subs", "edit", "4").exit_code == 2

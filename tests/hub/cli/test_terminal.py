@@ -72,6 +72,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "scp build": ((), ("--json",)),
     "subs add": (("https://you.example/", "https://example.org/"),),
+    "subs edit": (("1", "--batch"),),
     "subs import": (("{folder}/subs.json",), ("{folder}/subs.json", "--json")),
     "subs list": ((), ("--json",)),
     "subs remove": (("1",),),

@@ -183,6 +183,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/subscriptions", {**SUBSCRIPTION, "secret": "s"}),
     ("GET", "/api/subscriptions", None),
     ("GET", "/api/subscriptions/1", None),
+    ("PATCH", "/api/subscriptions/1", {"format": "atom", "secret": "s"}),
     ("POST", "/api/subscriptions/1/test", None),
     ("POST", "/api/deliveries/test", {**SUBSCRIPTION}),
     ("DELETE", "/api/subscriptions/1", None),

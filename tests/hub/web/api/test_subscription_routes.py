@@ -311,3 +311,37 @@ async def test_who_may_not_subscribe_with_credentials_adds_no_feed(hub: Hub) -> 
             SubscriptionRequest(callback=HOOK, topic=topic, account=AccountId(7))
         )
     assert await hub.storage.feeds.find(URL) is None
+
+
+async def test_an_edit_changes_what_is_named_and_keeps_the_place(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    asked = {**ASKED, "secret": "one", "updates": "all"}
+    made = (await client.post("/api/subscriptions", json=asked)).json()
+    path = f"/api/subscriptions/{made['id']}"
+    edited = (await client.patch(path, json={"format": "atom", "batch": True})).json()
+    changed = {name for name in edited if edited[name] != made[name]}
+    assert changed == {"format", "batch"}
+    edited = (await client.patch(path, json={"secret": "two"})).json()
+    assert (edited["format"], edited["updates"]) == ("atom", "all")
+    assert edited["former_secret_until"] is not None
+    assert not (await client.patch(path, json={"secret": ""})).json()["has_secret"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"algorithm": "md5"}, "algorithm"), ({"secret": "s" * 200}, "secret")],
+)
+async def test_an_edit_that_cannot_be_is_refused(
+    client: httpx2.AsyncClient, body: dict[str, str], field: str
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    answer = await client.patch(f"/api/subscriptions/{made['id']}", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_one_that_has_ended_is_not_edited(client: httpx2.AsyncClient) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    path = f"/api/subscriptions/{made['id']}"
+    await client.delete(path)
+    assert (await client.patch(path, json={"batch": True})).status_code in (404, 409)
