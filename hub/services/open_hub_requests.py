@@ -55,7 +55,7 @@ NOT_LISTED = (
 )
 
 
-NEEDS_ACCOUNT = "tracking needs a token, and nobody shows one here"
+NEEDS_ACCOUNT = "tracking requires a token, which this route does not take"
 _NEVER_PINGED = (FeedState.REMOVED, FeedState.PAUSED, FeedState.TRACK)
 
 

@@ -143,4 +143,4 @@ async def test_tracking_needs_a_token(tmp_path: Path, path: str) -> None:
         )
         async with asked as answer:
             assert 400 <= answer.status < 500
-            assert "tracking needs a token" in await answer.text()
+            assert "tracking requires a token" in await answer.text()

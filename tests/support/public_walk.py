@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx2
 from starlette.routing import Mount, Route
 
+from hub.web.problem_types import ProblemType
 from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
@@ -28,8 +29,9 @@ WALKED_ELSEWHERE = {
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
     "/upstream/{token}",  # what other hubs are told, and nobody else
+    "/identity",  # of a hub with a file for commands; tested with it
 }
-ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/identity", "/problems/{name}")
+ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/problems/{name}")
 """These tell of the process, and are not published."""
 ASKED = (
     "limit=50",
@@ -81,7 +83,8 @@ def public_paths(routes: list[Route], asked: tuple[str, ...] = ASKED) -> set[str
         for number in numbers
     }
     queries = {f"/openfeeder?{query}" for query in asked}
-    return {path for path in found if "{" not in path} | {"/api/openapi.json"} | queries
+    named = {"/api/openapi.json"} | {f"/problems/{each}" for each in ProblemType}
+    return {path for path in found if "{" not in path} | named | queries
 
 
 async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[Answer]:

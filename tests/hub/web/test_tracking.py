@@ -134,7 +134,7 @@ async def test_the_open_hub_refuses_queries_since_nobody_shows_a_token(
 
     assert answer.status_code == 400
     assert "hub.topic" in answer.text
-    assert "tracking needs a token" in answer.text
+    assert "tracking requires a token" in answer.text
 
 
 async def test_a_query_that_is_removed_by_hand_is_tracked_no_more(

@@ -36,7 +36,7 @@ async def feed(hub: Hub) -> StoredFeed:
 async def test_a_subscription_gets_its_newest_entry_signed_and_marked_as_a_test(
     client: httpx2.AsyncClient, hub: Hub, feed: StoredFeed
 ) -> None:
-    hub.network.scripts = [answered(204, headers={"X-Powered-By": "You"})]
+    hub.network.answer_with(answered(204, headers={"X-Powered-By": "You"}))
     trial = (await client.post(OF_SUBSCRIPTION)).json()
 
     (sent,) = hub.network.requests
@@ -56,7 +56,7 @@ async def test_a_subscription_gets_its_newest_entry_signed_and_marked_as_a_test(
 async def test_it_changes_nothing_of_the_subscription(
     client: httpx2.AsyncClient, hub: Hub, feed: StoredFeed
 ) -> None:
-    hub.network.scripts = [answered(410)]
+    hub.network.answer_with(answered(410))
     before = (await client.get("/api/subscriptions/1")).json()
     trial = (await client.post(OF_SUBSCRIPTION)).json()
     assert (trial["delivered"], trial["error"]) == (False, "answered 410")
@@ -66,7 +66,7 @@ async def test_it_changes_nothing_of_the_subscription(
 async def test_where_it_failed_is_said(
     client: httpx2.AsyncClient, hub: Hub, feed: StoredFeed
 ) -> None:
-    hub.network.scripts = [TimedOut("no answer in time")]
+    hub.network.answer_with(TimedOut("no answer in time"))
     trial = (await client.post(OF_SUBSCRIPTION)).json()
     assert (trial["status"], trial["error"]) == (0, "no answer in time")
     assert (trial["failed_at"], trial["answer"]) == ("queued", None)
@@ -76,7 +76,7 @@ async def test_nothing_is_shown_of_a_network_that_is_exempt(
     client: httpx2.AsyncClient, hub: Hub, feed: StoredFeed
 ) -> None:
     inside = answered(500, b"internal", {"X-Internal": "1"})
-    hub.network.scripts = [replace(inside, is_exempt=True)]
+    hub.network.answer_with(replace(inside, is_exempt=True))
     answer = await client.post(OF_SUBSCRIPTION)
     trial = answer.json()
     assert (trial["status"], trial["answer_withheld"]) == (500, True)
