@@ -295,16 +295,17 @@ async def test_watching_by_the_command_line(reader: Reader) -> None:
 
 
 async def test_the_second_command_of_the_first_screen(reader: Reader) -> None:
-    line = reader.place(example("Two commands", 1))
+    line = reader.place(example("Two commands", 2))
     async with reader.watching("sh", "-c", f"exec {line}") as process:
         await until_printed(process, "listening at http://127.0.0.1:")
+        assert "Entry 1" in await until_printed(process, "  test  ")
         await reader.publish(3)
-        assert "Entry 2" in await until_printed(process, "publisher.example")
+        assert "publisher.example" in await until_printed(process, "Entry 2")
 
 
 def test_the_demo_of_the_first_screen_is_the_one_that_is_tested() -> None:
     """`test_demo` runs it, for a shorter time."""
-    assert example("Two commands", 2) == "./scripts/admin demo\n"
+    assert example("Two commands", 1) == "./scripts/admin demo\n"
 
 
 @pytest.mark.skipif(
