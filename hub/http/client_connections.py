@@ -26,6 +26,7 @@ from hub.http.resolver import AddressBlocked, LookupFailed
 from hub.http.response_parser import NOT_WHOLE, ResponseParser
 from protocols.http import RequestStage
 
+_FIRST_BYTE = RequestStage.FIRST_BYTE  # to look it up takes as long as much else
 _ERRORS = {
     errno.ECONNREFUSED: "connection refused",
     errno.ECONNRESET: "connection reset",
@@ -144,7 +145,7 @@ class ClientConnection(asyncio.Protocol):
         self._is_last_look = False
         self._wind_up()
         if request.progress is not None:
-            request.progress.stage = RequestStage.FIRST_BYTE
+            request.progress.stage = _FIRST_BYTE
         try:
             if self._sent_at >= deadline:  # it would not be waited for at all
                 raise TimedOut("no time was left to ask")
