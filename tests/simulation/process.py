@@ -14,6 +14,7 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from hub.composition import BuiltHub, build_hub
+from hub.core.disk_limits import ByteLimits
 from hub.housekeeping import Housekeeping
 from hub.main import HubFailed, run_until_stopped
 from hub.runtime.clock import SystemClock
@@ -30,6 +31,7 @@ from tests.support.fake_fetcher import InlineParser
 
 _DAY = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 _KEPT = Retention(soft_age=1e7, soft_count=10**6, hard_age=1e7, hard_count=10**6)
+_ROOM = ByteLimits(soft=10**12, hard=10**12)
 
 POLLED_AT_ONCE = 8
 """More than there are feeds; each place is a task that every life begins and ends."""
@@ -122,7 +124,7 @@ class Process:
             lookup=_look_up,
         )
         self._application = built.server.config.app
-        self.housekeeping = Housekeeping(self.storage, self.clock, _KEPT)
+        self.housekeeping = Housekeeping(self.storage, self.clock, _KEPT, _ROOM)
         background = {
             name: part
             for name, part in built.background.items()
