@@ -160,7 +160,10 @@ class Housekeeping:
         seen in the next round: by then the index of words has shrunk as well."""
         trimmed, now = 0, self._clock.now()
         database = await self._storage.status()
-        retention = retention_within(self._byte_limits, self._retention, database)
+        log_bytes = (await self._storage.usage())["entries"]
+        retention = retention_within(
+            self._byte_limits, self._retention, database, log_bytes
+        )
         while page := await self._storage.log.trim(retention, now, TRIMMED_RECORDS):
             trimmed += page
         return trimmed

@@ -59,6 +59,8 @@ def listening_url(host: str, port: int) -> str:
 
 
 def address_file(database: Path) -> Path:
+    """Beside the file itself, whatever link leads to it."""
+    database = database.resolve()
     return database.with_name(database.name + SUFFIX)
 
 

@@ -154,6 +154,9 @@ def read_settings(options: Mapping[str, str | None] | None = None) -> Settings:
         raise click.UsageError(str(error)) from error
 
 
+_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
+
+
 def find_hub(url: str | None) -> Hub:
     """The hub that ``url`` or FANFARE_PUBLIC_URL names, else the one that runs on this
     environment's database; and what opens it.
@@ -208,8 +211,10 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     address = _running(settings)
     if address is None:
         raise _nothing_runs(named, settings)
-    is_local = named in (None, address.url, address.public_url)
-    url = address.url if named is None or is_local else named
+    if named is not None and not _is_at(address, named):
+        # Whoever it is could have the hub itself answer the challenge.
+        raise _nothing_runs(named, settings)
+    url = address.url
     challenge = secrets.token_hex(24)
     path = f"{IDENTITY_PATH}?challenge={challenge}"
     status, answer = Hub(url=url, token="").reach("GET", path)
@@ -217,6 +222,14 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     if not is_proof(address, challenge, proof):
         raise _is_another(url, settings)
     return url
+
+
+def _is_at(address: HubAddress, named: str) -> bool:
+    """Whether that is the hub's own URL, or its port on this machine."""
+    if named in (address.url, address.public_url):
+        return True
+    own, other = urlsplit(address.url), urlsplit(named)
+    return own.port == other.port and other.hostname in _THIS_MACHINE
 
 
 def _running(settings: Settings) -> HubAddress | None:
@@ -230,7 +243,7 @@ def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
     database = settings.database_path.absolute()
     if named is not None:
         return HubUnreachable(
-            f"no hub runs on {database}, and no other is sent its token;"
+            f"no hub on {database} is known there, and no other is sent its token;"
             f" set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
         )
     return HubUnreachable(

@@ -22,25 +22,26 @@ class ByteLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def retention_within(
-    limits: ByteLimits, retention: Retention, database: DatabaseStatus
+    limits: ByteLimits, retention: Retention, database: DatabaseStatus, log_bytes: int
 ) -> Retention:
     """The retention with the ends of what is too much by now.
 
-    As large a share of the log goes as the database is too large. What else there is
-    does not shrink, and the index of words does so later: so it takes some rounds, and
-    never too much.
+    ``log_bytes`` of the database are the log and its entries. As large a share of the
+    records goes as these bytes are too many. The index of words shrinks later: so it
+    takes some rounds. If all else alone is more than a limit, no record goes for it:
+    that would not help.
     """
     return replace(
         retention,
-        soft_end=_end_beyond(limits.soft, database),
-        hard_end=_end_beyond(limits.hard, database),
+        soft_end=_end_beyond(limits.soft, database, log_bytes),
+        hard_end=_end_beyond(limits.hard, database, log_bytes),
         spared_age=SPARED_SECONDS,
     )
 
 
-def _end_beyond(limit: int, database: DatabaseStatus) -> Position:
+def _end_beyond(limit: int, database: DatabaseStatus, log_bytes: int) -> Position:
     used = database.size_bytes - database.free_bytes
-    if used <= limit:
+    if used <= limit or used - log_bytes >= limit:
         return database.tail
     records = database.head - database.tail
-    return Position(database.tail + (used - limit) * records // used)
+    return Position(database.tail + (used - limit) * records // log_bytes)

@@ -23,6 +23,7 @@ from hub.core.status.feed_health import STOP_REASONS
 from hub.core.status.freshness import publications
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.tracker import Tracker
+from hub.limits.host_limiter import host_of
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog, LogEvent
 from hub.runtime.failpoints import failpoint
@@ -198,6 +199,8 @@ def _span(begin: datetime, end: datetime) -> str:
 
 
 def _shown_url(feed: StoredFeed) -> str:
-    """The query of a private one often is what opens it."""
+    """A query often is what opens a feed; of a private one so may the path be."""
+    if feed.private:
+        return f"a private feed of {host_of(feed.url)}"
     address, separator, _ = feed.url.partition("?")
-    return f"{address}?…" if feed.private and separator else feed.url
+    return f"{address}?…" if separator else address

@@ -245,7 +245,7 @@ class SubscriptionService:
         for a while. Raises `Conflict` and `InvalidValue`.
         """
         if subscription.state is not SubscriptionState.ACTIVE:
-            raise Conflict(f"subscription {subscription.id} has ended; subscribe again")
+            raise _has_ended(subscription.id)
         request = SubscriptionRequest(
             topic=subscription.topic,
             callback=subscription.callback,
@@ -268,10 +268,12 @@ class SubscriptionService:
             format=self._format(request, self._tracks.read(request.topic)),
             updates=request.updates,
             batch=request.batch,
-            lease_end=subscription.lease_end,
             former_until=now + self._secret_overlap,
         )
-        return await self._storage.subscriptions.add(new, now)
+        edited = await self._storage.subscriptions.edit(subscription.id, new, now)
+        if edited is None:  # meanwhile
+            raise _has_ended(subscription.id)
+        return edited
 
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
         """Refuse what is wrong with the request itself. Raises `InvalidValue`."""
@@ -555,3 +557,7 @@ class SuperfeedrService:
         if not reply.is_confirmed:
             reason = "" if reply.last.status else reply.last.reason
             raise NotConfirmed(request.callback, reason)
+
+
+def _has_ended(subscription_id: SubscriptionId) -> Conflict:
+    return Conflict(f"subscription {subscription_id} has ended; subscribe again")

@@ -22,10 +22,12 @@ from storage.records import (
     AccountId,
     FailedAttempt,
     FeedId,
+    FeedState,
     Position,
     Record,
     SentRequest,
     Subscription,
+    SubscriptionState,
 )
 
 PAGE = 100
@@ -33,6 +35,7 @@ PAGE = 100
 NOT_KEPT = "only the requests of each subscription's latest failures are known"
 TRIMMED = "the log no longer has the records that it told of"
 NOTHING_LEFT = "nothing is left of the entries that it told of"
+NOT_OPEN = "the subscription has ended, or its feed is closed to its account"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,17 @@ class DeliveryReportService:
         subscription = await self._storage.subscriptions.get(whose)
         if subscription is None or account not in (None, subscription.account):
             raise NotFound("failed delivery", attempt_id)
+        if account is not None and not await self._is_open(subscription):
+            return DeliveryReport(failed=failed, reason=NOT_OPEN)
         return await self._report(failed, subscription)
+
+    async def _is_open(self, subscription: Subscription) -> bool:
+        """Whether its account may still be shown what the feed says: a request is
+        rendered from the entries as they are now."""
+        feed = await self._storage.feeds.get(subscription.feed_id)
+        if feed is None or feed.has_credentials or feed.state is FeedState.REMOVED:
+            return False
+        return subscription.state is SubscriptionState.ACTIVE
 
     async def _report(
         self, failed: FailedAttempt, subscription: Subscription

@@ -337,6 +337,8 @@ class FeedService:
         _check_pollable(before)
         if request.url is not None:
             request = await self._checked_move(before, request, request.url)
+            if request.url == before.url:  # it stays, with all that its server said
+                request = replace(request, url=None)
         change = request.change_of(before)
         callback = await self._checked_publisher(request.subscription_callback)
         # What is interrupted here has changed nothing yet, and is asked for again; the

@@ -164,10 +164,8 @@ class RequireScope:
             await self._app(scope, receive, with_headers(send, headers))
 
     async def _admit(self, request: Request) -> LimitHeaders:
-        if is_of_another_site(request) and not is_admitted(request, self._origins):
-            raise Problem(
-                HTTPStatus.FORBIDDEN, "requests made by another site are refused"
-            )
+        if is_of_another_site(request):
+            self._admit_other_site(request)
         route = self._route(request)
         if route is not None and self._scope_of(request, route) is None:
             return self._limits.check_address(request)
@@ -179,6 +177,19 @@ class RequireScope:
             require(principal, needed)
         request.scope[_PRINCIPAL] = principal
         return headers
+
+    def _admit_other_site(self, request: Request) -> None:
+        """A form of another site's page needs no preflight, and browsers add stored
+        Basic credentials to it; a Bearer token they never add by themselves."""
+        if not is_admitted(request, self._origins):
+            raise Problem(
+                HTTPStatus.FORBIDDEN, "requests made by another site are refused"
+            )
+        scheme = request.headers.get("authorization", "Bearer").partition(" ")[0]
+        if scheme.lower() != "bearer":
+            raise Problem(
+                HTTPStatus.FORBIDDEN, "pages of other origins send a Bearer token"
+            )
 
     def _route(self, request: Request) -> Route | None:
         """The one that will answer; None if that is only to be told what is wrong."""

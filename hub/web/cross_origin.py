@@ -1,7 +1,8 @@
 """Which pages of other origins may use ``/api``: Cross-Origin Resource Sharing.
 
-Browsers ask first, without a token, by OPTIONS. They are not let send credentials by
-themselves (no ``Access-Control-Allow-Credentials``): such a page has to know a token.
+Browsers ask first, without a token, by OPTIONS. Such a page has to know a token and
+send it as Bearer: credentials that a browser adds by itself are refused
+(`hub.web.authentication.RequireScope`).
 """
 
 from __future__ import annotations

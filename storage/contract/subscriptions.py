@@ -55,6 +55,13 @@ class SubscriptionStore(Protocol):
         """
         ...
 
+    async def edit(
+        self, subscription_id: SubscriptionId, new: NewSubscription, now: datetime
+    ) -> Subscription | None:
+        """As `add`, of one that is active; its lease stays. None: it has ended, or its
+        feed is gone."""
+        ...
+
     async def get(self, subscription_id: SubscriptionId) -> Subscription | None: ...
 
     async def find(

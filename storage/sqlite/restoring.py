@@ -68,7 +68,10 @@ def restore_database(
             has_former = _keep(file, former)
             _put_in_place(file, fresh)
         finally:
-            _remove(fresh)
+            if fresh.exists():  # else its key is the database's, put there or waiting
+                key_path(fresh).unlink(missing_ok=True)
+            for each in _written_for(fresh):
+                each.unlink(missing_ok=True)
         return former if has_former else None
 
 
@@ -170,6 +173,7 @@ def _link_or_copy(old: Path, new: Path) -> None:
 def _put_in_place(file: Path, fresh: Path) -> None:
     """Two renames; an opening does the second where this process could not."""
     fresh.rename(file)
+    flush_directory(file.parent)
     if key_path(fresh).exists():
         key_path(fresh).rename(key_path(file))
     drop_foreign_wal(file)
@@ -185,7 +189,7 @@ def remove_unfinished(file: Path) -> None:
     for ending in (RESTORING, COMPACTING):
         for each in _written_for(beside(file, ending)):
             each.unlink(missing_ok=True)
-    for former in _second_names(file):
+    for former in tuple(_second_names(file)):
         for each in (key_path(former), beside(former, "-wal"), former):
             each.unlink(missing_ok=True)
 
@@ -196,14 +200,9 @@ def _second_names(file: Path) -> Iterator[Path]:
     prefix = file.name + FORMER
     for each in [*file.parent.iterdir()]:
         if each.name.startswith(prefix) and each.samefile(file):
-            yield each
+            yield each  # never its key or its WAL, which are files of their own
 
 
 def _written_for(path: Path) -> tuple[Path, ...]:
     """All but the key: an opening may have to take that over."""
     return path, beside(path, "-journal"), beside(key_path(path), ".partial")
-
-
-def _remove(fresh: Path) -> None:
-    for each in (*_written_for(fresh), key_path(fresh)):
-        each.unlink(missing_ok=True)

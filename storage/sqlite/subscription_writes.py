@@ -191,6 +191,21 @@ def subscribe_one(
     return row
 
 
+def edit_active(
+    subscription_id: int,
+    parameters: SubscriptionParameters,
+    connection: sqlite3.Connection,
+) -> Row | None:
+    """The row of one that is active, with its lease as it is now; None without one."""
+    found = connection.execute(
+        "SELECT lease_end FROM subscriptions WHERE id = ? AND state = 'active'",
+        (subscription_id,),
+    ).fetchone()
+    if found is None:
+        return None
+    return subscribe_one({**parameters, "lease_end": found[0]}, connection)
+
+
 def subscribe_all(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[bool]:

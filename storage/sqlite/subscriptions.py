@@ -25,6 +25,7 @@ from storage.sqlite.purging import purge_ended_subscriptions
 from storage.sqlite.readers import Readers
 from storage.sqlite.rows import hash_key, read_subscription
 from storage.sqlite.subscription_writes import (
+    edit_active,
     end_expired,
     end_of_feed,
     end_one,
@@ -54,6 +55,14 @@ class SqliteSubscriptions:
         if row is None:
             raise NotFound("feed", new.feed_id)
         return read_subscription(row, self._box)
+
+    async def edit(
+        self, subscription_id: SubscriptionId, new: NewSubscription, now: datetime
+    ) -> Subscription | None:
+        parameters = subscription_parameters(new, now, self._box)
+        unit = partial(edit_active, subscription_id, parameters)
+        row = await self._writer.submit(unit)
+        return None if row is None else read_subscription(row, self._box)
 
     async def get(self, subscription_id: SubscriptionId) -> Subscription | None:
         row = await self._readers.first(

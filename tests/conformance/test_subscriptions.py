@@ -20,7 +20,14 @@ from storage.records import (
     SubscriptionState,
     Updates,
 )
-from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch
+from tests.support.storage_scene import (
+    NO_FEED,
+    START,
+    Scene,
+    at,
+    fetch,
+    new_subscription,
+)
 
 UNKNOWN = SubscriptionId(99)
 
@@ -261,6 +268,25 @@ async def test_an_ended_subscription_starts_anew(scene: Scene) -> None:
     assert (again.state, again.from_position) == (SubscriptionState.ACTIVE, 1)
     assert again.ended_reason == ""
     assert await scene.storage.subscriptions.ending(9) == []
+
+
+async def test_one_that_is_active_is_edited_and_keeps_its_lease(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    made = await scene.subscribe(feed, lease_end=at(60))
+    new = new_subscription(feed, format=Format.ATOM, lease_end=None)
+    edited = await scene.storage.subscriptions.edit(made.id, new, START)
+    assert edited == replace(made, format=Format.ATOM)
+
+
+async def test_one_that_has_ended_is_not_edited(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    made = await scene.subscribe(feed)
+    await scene.storage.subscriptions.end(made.id, "unsubscribed", START, tell=False)
+    new = new_subscription(feed, format=Format.ATOM)
+    assert await scene.storage.subscriptions.edit(made.id, new, START) is None
+    kept = await scene.storage.subscriptions.get(made.id)
+    assert kept is not None
+    assert kept.state is SubscriptionState.ENDED
 
 
 async def test_accounts_do_not_share_subscriptions(scene: Scene) -> None:

@@ -66,7 +66,7 @@ async def test_a_feed_that_is_dead_stays_so_over_a_restart_until_it_is_brought_b
         await hub.wait_ready()
 
         shown = await fanfare("feeds", "show", url, variables=knowing(hub))
-        assert "state               dead" in shown.out
+        assert "state               gone since" in shown.out
         assert "it answered nothing but 404" in shown.out
         listed = await fanfare(
             "feeds", "list", "--state", "dead", variables=knowing(hub)

@@ -102,7 +102,7 @@ async def _told(scene: Scene, client: ClientConnection) -> list[Told]:
 
 async def _heard(scene: Scene, client: EventClient) -> list[Told]:
     if client.status != 200:
-        return [{"type": "error", **orjson.loads(await client.body())}]
+        return [{**orjson.loads(await client.body()), "type": "error"}]
     title = await scene.publish()
     told: list[Told] = []
     while not any(title in str(each) for each in told):

@@ -63,6 +63,9 @@ class Calls:
         self.asked["give_back"] = (limit,)
         return self.freed.pop(0) if self.freed else 0
 
+    async def usage(self) -> dict[str, int]:
+        return {"entries": 1_250}
+
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(
             engine="",

@@ -59,13 +59,7 @@ class Scene:
     async def subscribe(
         self, feed: StoredFeed, name: str = "s", **more: Any
     ) -> Subscription:
-        terms = {
-            "account": ANONYMOUS,
-            "topic": feed.url,
-            "feed_id": feed.id,
-            "callback": f"https://subscriber.example/{name}",
-        }
-        new = NewSubscription(**{**terms, **more})
+        new = new_subscription(feed, name, **more)
         return await self.storage.subscriptions.add(new, START)
 
     async def publish(
@@ -161,6 +155,16 @@ class Scene:
         (chunk,) = await self.claim()
         await self.fail(chunk, subscription)
         return subscription
+
+
+def new_subscription(feed: StoredFeed, name: str = "s", **more: Any) -> NewSubscription:
+    terms = {
+        "account": ANONYMOUS,
+        "topic": feed.url,
+        "feed_id": feed.id,
+        "callback": f"https://subscriber.example/{name}",
+    }
+    return NewSubscription(**{**terms, **more})
 
 
 DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")

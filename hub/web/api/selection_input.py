@@ -257,7 +257,7 @@ def _read_cursor(cursor: str, sort: FeedSort | SubscriptionSort) -> ListPlace:
         packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         id, key = msgspec.json.decode(packed, type=tuple[int, str | None])
         place = ListPlace(id, _read_key(key, sort.rising.value))
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, OverflowError, msgspec.MsgspecError):
         raise _BAD_CURSOR from None
     if not 0 <= id <= LARGEST_ID:
         raise _BAD_CURSOR

@@ -1,4 +1,4 @@
-"""As large a share of the log goes as the database is too large."""
+"""As many bytes of the log go as the database has too many."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ LIMITS = ByteLimits(soft=100, hard=200)
 
 
 @pytest.mark.parametrize(
-    ("used", "ends"),
-    [(0, (50, 50)), (100, (50, 50)), (125, (70, 50)), (400, (125, 100))],
+    ("used", "log_bytes", "ends"),
+    [
+        (0, 0, (50, 50)),
+        (100, 50, (50, 50)),
+        (125, 100, (75, 50)),
+        (400, 400, (125, 100)),
+        pytest.param(400, 320, (143, 112), id="more of a smaller log"),
+        pytest.param(400, 200, (50, 50), id="all else is too much by itself"),
+        pytest.param(400, 250, (50, 130), id="all else is more than the soft limit"),
+    ],
 )
 def test_the_end_of_what_goes_is_counted_from_the_log_s_beginning(
-    used: int, ends: tuple[int, int]
+    used: int, log_bytes: int, ends: tuple[int, int]
 ) -> None:
     database = DatabaseStatus(
         engine="",
@@ -29,6 +37,6 @@ def test_the_end_of_what_goes_is_counted_from_the_log_s_beginning(
         size_bytes=used + 7,
         free_bytes=7,
     )
-    found = retention_within(LIMITS, RETENTION, database)
+    found = retention_within(LIMITS, RETENTION, database, log_bytes)
     assert (found.soft_end, found.hard_end) == ends
     assert found.soft_count == RETENTION.soft_count

@@ -11,6 +11,7 @@ import pytest
 from hub import __version__
 from hub.services.delivery_reports import (
     NOT_KEPT,
+    NOT_OPEN,
     NOTHING_LEFT,
     TRIMMED,
     DeliveryReportService,
@@ -149,3 +150,22 @@ async def test_others_do_not_learn_of_an_accounts_failures(
     with pytest.raises(NotFound):
         await reports.get(2)
     assert (await reports.get(1)).failed.attempt.subscription_id == SubscriptionId(1)
+
+
+async def test_its_account_is_shown_no_request_after_the_subscription_has_ended(
+    scene: DeliveryScene, reports: DeliveryReportService
+) -> None:
+    """It is rendered from the entries as they are now, which it may not read."""
+    await one_failure(scene)
+    whose = (await reports.get(1)).failed.attempt.subscription_id
+    subscription = await scene.storage.subscriptions.get(whose)
+    assert subscription is not None
+    assert (await reports.get(1, account=subscription.account)).request is not None
+
+    await scene.storage.subscriptions.end(
+        whose, "unsubscribed", scene.clock.now(), tell=False
+    )
+
+    shown = await reports.get(1, account=subscription.account)
+    assert (shown.request, shown.reason) == (None, NOT_OPEN)
+    assert (await reports.get(1)).request is not None  # to the operator

@@ -59,6 +59,17 @@ async def test_pages_of_other_origins_are_refused(tmp_path: Path) -> None:
         assert "Origin" in each.headers["vary"]
 
 
+async def test_what_a_browser_sends_by_itself_is_not_taken_from_them(
+    anybody: httpx2.AsyncClient,
+) -> None:
+    """A form needs no preflight, and stored Basic credentials go along with it."""
+    headers = {"Origin": APP, "Sec-Fetch-Site": "cross-site"}
+    login = httpx2.BasicAuth("admin", ADMIN["Authorization"].partition(" ")[2])
+    answer = await anybody.post("/api/feeds/1/pause", headers=headers, auth=login)
+    assert answer.status_code == 403
+    assert "Bearer" in answer.json()["detail"]
+
+
 async def test_only_the_api_is_open_to_them(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/metrics", headers={"Origin": APP})
     assert "access-control-allow-origin" not in answer.headers

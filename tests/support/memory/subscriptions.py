@@ -84,6 +84,14 @@ class MemorySubscriptions:
         self._tell_of_trouble(made)
         return made
 
+    async def edit(
+        self, subscription_id: SubscriptionId, new: NewSubscription, now: datetime
+    ) -> Subscription | None:
+        known = await self.get(subscription_id)
+        if known is None or known.state is not SubscriptionState.ACTIVE:
+            return None
+        return await self.add(replace(new, lease_end=known.lease_end), now)
+
     def _tell_of_trouble(self, made: Subscription) -> None:
         """By the record that told of it."""
         state = self._state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def mounted(routes: list[BaseRoute]) -> Iterator[tuple[str, list[BaseRoute]]]:
     return ((each.path, each.routes) for each in routes if isinstance(each, Mount))
 
 
+@cache
 def described() -> dict[tuple[str, str], dict[str, Any]]:
     paths: Any = openapi_document()["paths"]
     return {
@@ -119,6 +121,7 @@ def test_every_operation_says_what_it_needs_and_what_it_may_answer(
     assert bool(operation["security"]) == (is_guarded or is_opened)
 
 
+@cache
 def components() -> dict[str, Any]:
     document: Any = openapi_document()
     schemas: dict[str, Any] = document["components"]["schemas"]
