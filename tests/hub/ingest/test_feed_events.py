@@ -23,6 +23,7 @@ from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed, a_target
 
 URL = "https://news.example/feed?key=geheim"
+SHOWN = "https://news.example/feed?…"
 START = ManualClock().now()
 FAILING = Polling(failures=3, error="HTTP 500", failing_since=START)
 
@@ -64,30 +65,30 @@ async def told(
         (
             Polling(),
             commit_of(replace(FAILING, failures=1)),
-            ("feed_failing", f"{URL} began to fail: HTTP 500; polled again in 5 min"),
+            ("feed_failing", f"{SHOWN} began to fail: HTTP 500; polled again in 5 min"),
         ),
         (
             FAILING,
             commit_of(Polling()),
-            ("feed_recovered", f"{URL} works again after 2 h"),
+            ("feed_recovered", f"{SHOWN} works again after 2 h"),
         ),
         (
             FAILING,
             commit_of(FAILING, state=FeedState.DEAD),
             (
                 "feed_stopped",
-                f"{URL} is no longer polled: it answered nothing but 404 for days",
+                f"{SHOWN} is no longer polled: it answered nothing but 404 for days",
             ),
         ),
         (
             Polling(),
             commit_of(Polling(), records=(news(RecordKind.ENTRIES, 2),)),
-            ("news", f"{URL} has news: 2 entries"),
+            ("news", f"{SHOWN} has news: 2 entries"),
         ),
         (
             Polling(),
             commit_of(Polling(), records=(news(RecordKind.BASELINE, 1),)),
-            ("news", f"{URL} was fetched for the first time, with 1 entry"),
+            ("news", f"{SHOWN} was fetched for the first time, with 1 entry"),
         ),
     ],
 )
@@ -103,6 +104,6 @@ async def test_a_feed_that_goes_on_failing_or_working_is_no_line() -> None:
     assert await told(Polling(), commit_of(Polling())) == []
 
 
-async def test_the_query_of_a_private_feed_is_left_out() -> None:
+async def test_of_a_private_feed_only_the_host_is_named() -> None:
     ((_, sentence),) = await told(FAILING, commit_of(Polling()), private=True)
-    assert sentence == "https://news.example/feed?… works again after 2 h"
+    assert sentence == "a private feed of news.example works again after 2 h"

@@ -34,6 +34,18 @@ async def test_a_feed_at_another_url_is_fetched_there_at_once(
         assert found["id"] == feed["id"]
 
 
+async def test_a_feed_that_is_given_its_own_url_is_left_as_it_is(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    """Its server may have asked for patience."""
+    path = await add(client)
+    before = (await client.get(path)).json()
+    answer = await client.patch(path, json={"url": URL})
+    assert (answer.status_code, answer.json()["follows"]) == (200, [])
+    assert hub.poller.fetched == [before["id"]]
+    assert (await client.get(path)).json() == before
+
+
 async def test_what_a_fetch_under_way_stores_of_the_former_url_is_taken_back(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
