@@ -243,7 +243,7 @@ def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
     database = settings.database_path.absolute()
     if named is not None:
         return HubUnreachable(
-            f"no hub on {database} is known there, and no other is sent its token;"
+            f"{named} is not known to be the hub on {database}, so it got no token;"
             f" set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
         )
     return HubUnreachable(
