@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from hub.hub_address import HubAddress, write_address
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, serving
 
 Fanfare = Callable[..., Result]
 NO_FEEDS: tuple[int, dict[str, Any]] = (200, {"feeds": [], "next": None})
@@ -151,6 +151,15 @@ def test_the_token_of_a_database_is_for_no_other_hub(
         result.stderr
     )
     assert api.tokens == []
+
+
+@pytest.mark.usefixtures("running")
+def test_what_is_named_elsewhere_is_not_even_asked_for_proof(alone: Fanfare) -> None:
+    """It could have the hub itself answer, and pass that on."""
+    with serving(FakeApi(key="the key")) as other:
+        result = alone("feeds", "list", "--url", other.url)
+    assert result.exit_code == 3
+    assert other.requests == []
 
 
 @pytest.mark.usefixtures("running")
