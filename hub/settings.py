@@ -114,252 +114,287 @@ class Settings:
     database: str = setting(
         "",
         database,
-        "where everything is kept; keys and the admin token lie beside the file",
+        "The database file. The encryption key and the admin token are kept beside"
+        " it.",
         shown="sqlite:~/.local/state/fanfare/fanfare.db, or sqlite:data/fanfare.db"
-        " where there is one",
+        " if that exists",
     )
-    host: str = setting("127.0.0.1", line, "the address to listen on")
-    port: int = setting(8080, whole(0, 65_535), "the port to listen on; 0 picks one")
+    host: str = setting(
+        "127.0.0.1",
+        line,
+        "The address to listen on.",
+    )
+    port: int = setting(
+        8080,
+        whole(0, 65_535),
+        "The port to listen on; 0 picks a free one.",
+    )
     public_url: str = setting(
         "",
         origin_url,
-        "how others reach this hub; every link to itself is built from it",
+        "The URL under which others reach this hub; all its own links begin with it.",
         shown="http://localhost:PORT",
     )
     admin_token: str = setting(
         "",
         line,
-        "the token of the administration API",
+        "The token of the administration API.",
         shown="generated, in the file admin-token beside the database",
         is_secret=True,
     )
     allow_networks: tuple[Addresses, ...] = setting(
         (),
         networks,
-        "networks the address guard lets requests into, unpaced: tests, intranets",
+        "Private networks that the hub may connect to, for feeds, callbacks and hubs."
+        " Requests to them are not paced.",
     )
     allow_topic_networks: tuple[Addresses, ...] = setting(
-        (), networks, "the same, for fetching feeds only"
+        (),
+        networks,
+        "Private networks that the hub may connect to, for fetching feeds only.",
     )
     allow_callback_networks: tuple[Addresses, ...] = setting(
-        (), networks, "the same, for delivering to callbacks only"
+        (),
+        networks,
+        "Private networks that the hub may connect to, for callbacks only.",
     )
     allow_hub_networks: tuple[Addresses, ...] = setting(
-        (), networks, "the same, for hubs that publishers name only"
+        (),
+        networks,
+        "Private networks that the hub may connect to, for other people's hubs only.",
     )
     blocked_hosts: tuple[str, ...] = setting(
         (),
         hosts,
-        "hosts that no feed is fetched from, with all below them: publishers who want"
-        " none of it",
+        "Hosts from which no feed or page is fetched, including their subdomains.",
     )
     robots: str = setting(
         "off",
         one_of("off", "on"),
-        "whether feeds that their site's robots.txt disallows are left alone",
+        "on: do not fetch feeds that their site's robots.txt disallows. off: ignore"
+        " robots.txt.",
     )
 
     # The open hub and live streams.
     open_hub: str = setting(
         "known",
         one_of("off", "known", "any"),
-        "who may subscribe at /hub: nobody, whoever names a public topic or one that"
-        " names this hub, or everybody",
+        "Who may subscribe at /hub without a token. off: nobody; known: to public"
+        " topics and to those that name this hub; any: to any topic.",
     )
     min_lease: int = setting(
         SHORTEST_LEASE,
         whole(1, LONGEST_LEASE),
-        "seconds a subscription at /hub lasts at least, whatever is asked for",
+        "The shortest lease of a subscription at /hub, in seconds; shorter ones are"
+        " extended.",
     )
     longest_topic: int = setting(
         DEFAULT_LENGTHS.topic,
         whole(1, LONGEST_URL),
-        "characters of a topic at /, at most",
+        "The longest topic accepted at /, in characters.",
     )
     longest_callback: int = setting(
         DEFAULT_LENGTHS.callback,
         whole(1, LONGEST_URL),
-        "characters of a callback at /, at most",
+        "The longest callback accepted at /, in characters.",
     )
     open_stream: str = setting(
         "on",
         one_of("on", "off"),
-        "whether listening live to public topics takes no token",
+        "on: live connections to public topics need no token. off: they do.",
     )
     stream_connections: int = setting(
-        10_000, whole(0, 1_000_000), "live connections open at the same time"
+        10_000,
+        whole(0, 1_000_000),
+        "The number of live connections that may be open at the same time.",
     )
     stream_share: int = setting(
         25,
         whole(1, 100),
-        "percent of these that one address may hold without a token; an account may"
-        " hold twice as many, the operator all",
+        "The percentage of live connections that one address may hold without a"
+        " token. An account may hold twice as many, the operator all.",
     )
     contact: str = setting(
         "",
         line,
-        "a URL or mail address shown to publishers in the User-Agent",
+        "A URL or mail address that publishers see in the User-Agent.",
     )
 
     # Polling, and sites that are read by many requests.
     min_period: float = setting(
         _RULES.min_period,
         seconds(1, _WEEK),
-        "seconds between two polls of a feed, at least",
+        "The shortest time between two polls of a feed, in seconds.",
     )
     max_period: float = setting(
         0.0,
         seconds(0, 4 * _WEEK),
-        "seconds between two polls, at most, which wins over every floor; 0: an hour"
-        " where the server answers 304, three hours elsewhere",
+        "The longest time between two polls of a feed, in seconds, whatever its"
+        " floor. 0: an hour if its server answers 304, three hours otherwise.",
     )
     default_floor: float = setting(
         _RULES.default_floor,
         seconds(1, _WEEK),
-        "the floor of the period, in seconds, of feeds that answer 304 and are asleep;"
-        " three times as much of documents of 1 MB and more without 304",
+        "The shortest period of a feed that answers 304 and is asleep, in seconds."
+        " Three times as much for a document of 1 MB or more without 304.",
     )
     earned_floor: float = setting(
         _RULES.earned_floor,
         seconds(1, _WEEK),
-        "the floor, in seconds, of feeds that are awake or do not answer 304; twice as"
-        " much of documents of 256 kB and more without 304",
+        "The shortest period of a feed that is awake or does not answer 304, in"
+        " seconds. Twice as much for a document of 256 kB or more without 304.",
     )
     patience: float = setting(
         _RULES.patience,
         seconds(1, _WEEK),
-        "entry-seconds of waiting that a poll is worth to begin with",
+        "The initial price of a poll, in entry-seconds of waiting.",
     )
     poll_budget: float = setting(
         0.0,
         seconds(0, 10_000),
-        "polls a second, for all feeds; 0: 48 a day for each feed, on average",
+        "Polls a second for all feeds together. 0: 48 a day for each feed, on"
+        " average.",
     )
     upstream: str = setting(
         "auto",
         one_of("auto", "on", "off"),
-        "whether feeds are subscribed to at the hubs they name, which then push to this"
-        " one; auto: if the public URL is one that they can reach",
+        "on: subscribe to feeds at the hubs they name, which then push to this hub."
+        " off: only poll. auto: on if the public URL is not a private address.",
     )
     backup_period: float = setting(
         _RULES.backup_period,
         seconds(1, 4 * _WEEK),
-        "seconds between two polls, at least, of feeds whose hub has proved that it"
-        " pushes what is new",
+        "The shortest time between two polls of a feed that its hub reliably pushes,"
+        " in seconds.",
     )
     dead_after: float = setting(
         _RULES.dead_after,
         seconds(1, 52 * _WEEK),
-        "seconds of nothing but 404 after which a feed is dead: no longer polled",
+        "The time after which a feed that answers nothing but 404 is no longer"
+        " polled, in seconds.",
     )
     entries_of_day: int = setting(
         _RULES.entries_of_day,
         whole(1, 10_000_000),
-        "new entries of one feed that are told in a day, UTC; what is more waits",
+        "The number of new entries of one feed that are sent in a day (UTC). Further"
+        " ones wait for the next day.",
     )
     bytes_of_day: int = setting(
         _RULES.bytes_of_day,
         whole(1, 100 * 1024**3),
-        "bytes of new and changed entries of one feed in a day, UTC, as JSON; the one"
-        " that passes them is taken whole, what is more waits",
+        "Bytes of new and changed entries of one feed, as JSON, that are sent in a"
+        " day (UTC). The entry that exceeds them is sent; further ones wait for the"
+        " next day.",
     )
     poll_concurrency: int = setting(
-        64, whole(1, 1_000), "feeds fetched at the same time"
+        64,
+        whole(1, 1_000),
+        "The number of feeds fetched at the same time.",
     )
     site_requests: int = setting(
         _SITES.requests,
         whole(50, 100_000),
-        "requests of one visit to a site that is read by many; the rest comes after",
+        "The number of requests in one visit to a site that takes many; the rest"
+        " follows in later visits.",
     )
     site_seconds: float = setting(
         _SITES.seconds,
         seconds(1, 3_600),
-        "seconds of one visit to such a site",
+        "The longest visit to such a site, in seconds.",
     )
     site_bytes: int = setting(
         _SITES.bytes,
         whole(1, 100 * 1024**3),
-        "bytes that one visit to such a site may read",
+        "Bytes that one visit to such a site may read.",
     )
     site_entries: int = setting(
         _SITES.entries,
         whole(1, 10_000_000),
-        "new and changed entries of one visit to such a site",
+        "The number of new and changed entries taken in one visit to such a site.",
     )
     site_entries_of_day: int = setting(
         _SITES.entries_of_day,
         whole(1, 10_000_000),
-        "new and changed entries of such a site in a day, UTC",
+        "The number of new and changed entries of such a site that are sent in a day"
+        " (UTC).",
     )
     site_walk_seconds: float = setting(
         _SITES.walk_every,
         seconds(1, 4 * _WEEK),
-        "seconds between two looks at all that a site lists, though it reports changes",
+        "The time between two full walks of a site that reports its changes, in"
+        " seconds.",
     )
     site_reread_seconds: float = setting(
         _SITES.reread_every,
         seconds(1, 52 * _WEEK),
-        "seconds between two readings of every page, where changes may not be reported",
+        "The time between two readings of every page of a site that may not report"
+        " all changes, in seconds.",
     )
 
     # Deliveries, and what is stored and told.
     delivery_concurrency: int = setting(
-        512, whole(1, 5_000), "deliveries under way at the same time"
+        512,
+        whole(1, 5_000),
+        "The number of deliveries in flight at the same time.",
     )
     secret_overlap: int = setting(
         SECRET_OVERLAP,
         whole(0, LONGEST_LEASE),
-        "seconds for which the secret that a subscription had before signs as well",
+        "How long the former secret of a subscription still signs after a change, in"
+        " seconds.",
     )
     sanitize: str = setting(
         "off",
         one_of("off", "on"),
-        "whether content of new and changed entries is cleaned until it is safe to show"
-        " in a page",
+        "on: clean the content of new and changed entries so that it is safe to show"
+        " in a page. off: pass it on unchanged.",
     )
     unlisted: str = setting(
         "told",
         one_of("told", "withheld"),
-        "whether subscribers of a feed are told of entries that it wants kept out of"
-        " whatever many can find",
+        "What happens to entries that their publisher wants kept out of public lists."
+        " told: subscribers of the feed get them; withheld: nobody does.",
     )
     porn_words: str = setting(
         "",
         text_file,
-        "a file of words and phrases, one a line, by which feeds get a porn rank",
+        "A file of words and phrases, one a line, from which the porn rank is"
+        " computed.",
     )
 
     # Collections for crawlers (SCP): how they are built, and how others' are read.
     scp: str = setting(
         "on",
         one_of("on", "off"),
-        "whether collections of all public entries are built for crawlers (SCP)",
+        "on: build collections of all public entries for crawlers (SCP). off: do not.",
     )
     scp_delta_seconds: float = setting(
         3_600.0,
         seconds(60, 7 * DAY),
-        "seconds between two collections of what has changed",
+        "The time between two collections of changes, in seconds.",
     )
     scp_snapshot_seconds: float = setting(
         DAY,
         seconds(60, 52 * 7 * DAY),
-        "seconds between two collections of all there is",
+        "The time between two complete collections, in seconds.",
     )
     scp_compression: str = setting(
         "gzip",
         one_of("gzip", "zstd"),
-        "how collections are compressed, unless it would be by more than 90:1",
+        "The compression of collections, gzip or zstd. A collection that would shrink"
+        " by more than 90:1 is not compressed.",
     )
     scp_language: str = setting(
         "en",
         language,
-        "the language of pages whose entry and feed name none, such as en or de-CH",
+        "The language of pages whose entry and feed name none, such as en or de-CH.",
     )
     scp_checksum: str = setting(
         "lenient",
         one_of("lenient", "strict", "off"),
-        "how collections of others prove whole: by any checksum that publishers are"
-        " known to make, by the specification's, or not",
+        "How the checksum of other people's collections is verified. lenient: by any"
+        " method that publishers are known to use; strict: by the specification's;"
+        " off: not at all.",
     )
 
     # The log of records: a late subscriber is waited for by its retention, not by its
@@ -367,146 +402,160 @@ class Settings:
     log_retention_seconds: float = setting(
         30 * DAY,
         seconds(60, 3_650 * DAY),
-        "age at which log records go, unless a late subscriber still needs them",
+        "The age at which log records are deleted, in seconds, unless a retrying"
+        " subscription still needs them.",
     )
     log_retention_count: int = setting(
         1_000_000,
         whole(100, 1_000_000_000),
-        "records kept, more only while a late subscriber needs them",
+        "The number of log records kept; more only while a retrying subscription"
+        " needs them.",
     )
     log_retention_bytes: int = setting(
         8 * 1024**3,
         whole(16 * 1024**2, 2**50),
-        "bytes that the database may take before the oldest records go, unless a late"
-        " subscriber still needs them; those of the last day stay",
+        "Bytes that the database may take before the oldest records are deleted,"
+        " unless a retrying subscription still needs them. Records of the last day are"
+        " kept.",
     )
     log_limit_seconds: float = setting(
         60 * DAY,
         seconds(60, 3_650 * DAY),
-        "age at which log records go whoever still needs them",
+        "The age at which log records are deleted in any case, in seconds.",
     )
     log_limit_count: int = setting(
         2_000_000,
         whole(100, 1_000_000_000),
-        "records kept whoever needs more",
+        "The number of log records kept in any case; older ones are deleted even if"
+        " they are still needed.",
     )
 
     log_limit_bytes: int = setting(
         16 * 1024**3,
         whole(16 * 1024**2, 2**50),
-        "bytes that it may take before they go whoever still needs them; those of the"
-        " last day stay",
+        "Bytes that the database may take before the oldest records are deleted even"
+        " if they are still needed. Records of the last day are kept.",
     )
 
     # Backups by the clock.
     backup_dir: str = setting(
         "",
         directory,
-        "the directory that a backup is written to from time to time; none: no backups"
-        " are made. Each hub needs one of its own",
+        "The directory for scheduled backups; each hub needs its own. Without it"
+        " there are none.",
     )
     backup_seconds: float = setting(
         DAY,
         seconds(60, 52 * _WEEK),
-        "seconds from one such backup to the next",
+        "The time between two scheduled backups, in seconds.",
     )
     backups_kept: int = setting(
-        7, whole(1, 10_000), "the newest of them that are kept; older ones are removed"
+        7,
+        whole(1, 10_000),
+        "The number of scheduled backups kept; older ones are deleted.",
     )
 
     # The HTTP server, and log lines.
     rate_limit_token: int = setting(
-        6_000, whole(0, 10_000_000), "requests a minute with one token; 0: no limit"
+        6_000,
+        whole(0, 10_000_000),
+        "Requests a minute with one token. 0: no limit.",
     )
     rate_limit_address: int = setting(
         6_000,
         whole(0, 10_000_000),
-        "requests a minute without a token of one address; 0: no limit",
+        "Requests a minute from one address without a token. 0: no limit.",
     )
     api_origins: tuple[str, ...] = setting(
         (),
         origins,
-        "origins whose pages may use /api with a token (CORS); *: all",
+        "Origins whose pages may use /api with a token (CORS), separated by commas."
+        " *: all.",
     )
     trusted_proxies: tuple[Addresses, ...] = setting(
         (),
         networks,
-        "networks of proxies whose X-Forwarded-For says who asks",
+        "Networks of proxies whose X-Forwarded-For is trusted.",
     )
     keep_alive: int = setting(
         75,
         whole(5, 3_600),
-        "seconds after an answer in which a connection may bring another request",
+        "How long an idle connection is kept open after an answer, in seconds.",
     )
     log_level: str = setting(
-        "info", one_of("debug", "info", "warning", "error"), "the least that is logged"
+        "info",
+        one_of("debug", "info", "warning", "error"),
+        "The lowest level that is logged: debug, info, warning or error.",
     )
     log_format: str = setting(
-        "console", one_of("console", "json"), "how log lines look"
+        "console",
+        one_of("console", "json"),
+        "The format of log lines: console or json.",
     )
     access_log: str = setting(
         "off",
         one_of("off", "on"),
-        "whether each request to the hub is logged, without its query",
+        "on: log each request to the hub, without its query. off: do not.",
     )
 
     # OpenFeeder, whose specification (10) names the gatekeeper's options.
     openfeeder: str = setting(
         "on",
         one_of("on", "off"),
-        "whether public entries can be read by OpenFeeder",
+        "on: publish public entries by OpenFeeder. off: do not.",
     )
     openfeeder_name: str = setting(
         "",
         line,
-        "the name of the site in the discovery document",
+        "The name of the site in the discovery document.",
         shown="Feeds at the host of the public URL",
     )
     openfeeder_key: str = setting(
         "",
         line,
-        "the key (apiKey) that readers must show as a Bearer token; none: no key",
+        "The key (apiKey) that readers must send as a Bearer token. Without it none"
+        " is needed.",
         is_secret=True,
     )
     openfeeder_excluded_paths: tuple[str, ...] = setting(
         (),
         path_prefixes,
-        "beginnings of paths of pages that are not shown, such as /checkout,/cart",
+        "Pages whose path begins like this are not shown, such as /checkout,/cart.",
     )
     openfeeder_excluded_types: tuple[str, ...] = setting(
         (),
         some_of(*PageType),
-        f"types of pages that are not shown: any of {', '.join(PageType)}",
+        f"Types of pages that are not shown: any of {', '.join(PageType)}.",
     )
     openfeeder_authors: str = setting(
         "name",
         one_of(*AuthorDisplay),
-        "whether names of authors are shown or hidden",
+        "Whether the names of authors are shown: name or hidden.",
     )
     openfeeder_tombstone_seconds: float = setting(
         90 * DAY,
         seconds(60, 3_650 * DAY),
-        "how long readers are told that a page is gone",
+        "How long readers are told that a page was deleted, in seconds.",
     )
     openfeeder_analytics: str = setting(
         "none",
         one_of("none", "log", "umami", "ga4"),
-        "where requests of bots are counted",
+        "Where requests of bots are reported: none, log, umami or ga4.",
     )
     openfeeder_analytics_url: str = setting(
         "",
         origin_url,
-        "the base URL of Umami; of GA4 only to replace Google's",
+        "The base URL of Umami. For GA4 only to replace Google's.",
     )
     openfeeder_analytics_site: str = setting(
         "",
         line,
-        "the website id of Umami, or the measurement id of GA4",
+        "The website id of Umami, or the measurement id of GA4.",
     )
     openfeeder_analytics_secret: str = setting(
         "",
         line,
-        "the API secret of GA4, or a token of Umami",
+        "The API secret of GA4, or a token of Umami.",
         is_secret=True,
     )
 
