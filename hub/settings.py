@@ -114,8 +114,7 @@ class Settings:
     database: str = setting(
         "",
         database,
-        "The database file. The encryption key and the admin token are kept beside"
-        " it.",
+        "The database file. The encryption key and the admin token are kept beside it.",
         shown="sqlite:~/.local/state/fanfare/fanfare.db, or sqlite:data/fanfare.db"
         " if that exists",
     )
@@ -252,8 +251,7 @@ class Settings:
     poll_budget: float = setting(
         0.0,
         seconds(0, 10_000),
-        "Polls a second for all feeds together. 0: 48 a day for each feed, on"
-        " average.",
+        "Polls a second for all feeds together. 0: 48 a day for each feed, on average.",
     )
     upstream: str = setting(
         "auto",

@@ -169,6 +169,11 @@ class VerbGroup(click.Group):
                 formatter.write_dl(listed)
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: examples, one a line, as they are typed."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
+
+
 def _first_sentence(help: str) -> str:
     paragraph = " ".join(help.partition("\n\n")[0].split())
     return re.split(r"(?<=[.?!])\s", paragraph, maxsplit=1)[0]
@@ -193,5 +198,7 @@ class Commands(VerbGroup):
 def main() -> None:
     """Fanfare, a self-hosted push hub for feeds.
 
-    Start with `fanfare serve`, then `fanfare feeds add URL` in another terminal.
+    Start a hub with `fanfare serve`. Then, in another terminal, add a feed with
+    `fanfare feeds add URL` or watch one with `fanfare listen URL`. `fanfare demo` shows
+    everything at work without a network.
     """

@@ -269,8 +269,8 @@ def _stored_token(settings: Settings) -> str | None:
 
 url_option = click.option(
     "--url",
-    help="Where the hub is.  [FANFARE_PUBLIC_URL; default: where the hub on"
-    " FANFARE_DATABASE runs]",
+    help="The URL of the hub.  [FANFARE_PUBLIC_URL; default: that of the hub on"
+    " FANFARE_DATABASE]",
 )
 
 

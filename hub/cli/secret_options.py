@@ -33,7 +33,7 @@ def secret_option(
             of_file,
             type=click.File(encoding="utf-8"),
             metavar="FILE",
-            help="The same from a file, its first line.",
+            help=f"Read --{name} from the first line of a file.",
         )
         @functools.wraps(command)
         def call(*args: object, **kwargs: Any) -> None:
@@ -49,7 +49,7 @@ def secret_option(
 
 
 def _with_input(help: str) -> str:
-    return f'{help} "-": ask for it, or read a line of standard input.'
+    return f'{help} "-": ask for it, or read it from standard input.'
 
 
 def _read_secret(option: str, given: str | None, file: TextIO | None) -> str | None:
@@ -83,12 +83,18 @@ def _first_line(file: TextIO, option: str) -> str:
 def header_options(command: Command) -> Command:
     """Give a command ``--header`` and ``--header-file``: ``headers``, by name."""
 
-    @click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
+    @click.option(
+        "--header",
+        "headers",
+        multiple=True,
+        metavar="'NAME: VALUE'",
+        help="A header to send with each fetch. Repeatable.",
+    )
     @click.option(
         "--header-file",
         type=click.File(encoding="utf-8"),
         metavar="FILE",
-        help='The same from a file, one a line; "-": from standard input.',
+        help='Read headers from a file, one a line; "-": from standard input.',
     )
     @functools.wraps(command)
     def call(

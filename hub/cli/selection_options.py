@@ -27,23 +27,24 @@ def _given(*options: Option) -> Callable[[Command], Command]:
 
 def _common(states: str, where: str) -> tuple[Option, ...]:
     return (
-        click.option("--failing", is_flag=True, help="Only those that fail."),
+        click.option("--failing", is_flag=True, help="Only failing ones."),
         click.option(
             "--state",
             multiple=True,
-            help=f"Only those in this state: {states}. May be repeated.",
+            help=f"Only those in this state: {states}. Repeatable.",
         ),
-        click.option("--search", help=f"Only those with this part of {where}."),
+        click.option("--search", help=f"Only those with this text in their {where}."),
         click.option(
             "--since",
             metavar="AGE|TIME",
-            help="Only those that have been in their state since then, or for so long"
-            " (7d), or longer.",
+            help="Only those that have been in their state since this time, or for at"
+            " least this long, such as 7d.",
         ),
         click.option(
             "--within",
             metavar="AGE|TIME",
-            help="Only those that have been in their state no longer than that.",
+            help="Only those that entered their state after this time, or no longer ago"
+            " than this.",
         ),
     )
 
@@ -52,23 +53,27 @@ category_option = click.option(
     "--category", "--section", "category", help="A label to group feeds by."
 )
 feed_selection = _given(
-    *_common("ok, failing, slow, pushed, paused, gone or removed", "a URL or title"),
+    *_common(
+        "ok, failing, slow, pushed, paused, gone, removed, active (all that are"
+        " polled) or track (track queries)",
+        "URL or title",
+    ),
     click.option(
         "--category",
         "--section",
         "category",
-        help='Only those of this category; "" for those of none.',
+        help='Only those of this category; "" for those without one.',
     ),
 )
 """Which feeds: `selection` of what is given."""
 subscription_selection = _given(
-    *_common("ok, failing, slow, paused, gone or ended", "a callback or topic"),
+    *_common("ok, failing, slow, paused, gone or ended", "callback or topic"),
     click.option("--topic", help="Only those to this topic."),
     click.option("--callback", help="Only those of this callback."),
 )
 """Which subscriptions."""
 limit_option = click.option(
-    "--limit", type=click.IntRange(1), help="No more than so many."
+    "--limit", type=click.IntRange(1), help="The most to list.  [default: all]"
 )
 
 
@@ -76,8 +81,8 @@ def sort_option(*keys: str) -> Callable[[Command], Command]:
     return click.option(
         "--sort",
         type=click.Choice([*keys, *(f"-{key}" for key in keys)]),
-        help="By what they are listed; since: those first that have been in their"
-        " state for the longest; with a minus: the other way round.",
+        help="The order. since: those longest in their state first. A minus reverses"
+        " the order.  [default: id]",
     )
 
 

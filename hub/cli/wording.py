@@ -141,7 +141,7 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
         say(f"{name.ljust(width)}  {value}")
 
 
-def json_option(help: str = "One JSON object.") -> Callable[[Command], Command]:
+def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
     """Give a command ``--json``: it prints for programs, on standard output alone."""
     return click.option("--json", "as_json", is_flag=True, help=help)
 
