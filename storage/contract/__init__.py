@@ -9,6 +9,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 
 from __future__ import annotations
 
+from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
@@ -28,6 +29,7 @@ from storage.contract.subscriptions import (
 )
 
 __all__ = [
+    "BulkPlanStore",
     "DeliveryStore",
     "DigestStore",
     "EntryStore",

@@ -80,19 +80,35 @@ class DeliveryStore(Protocol):
         ...
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int
-    ) -> list[RetryingSubscription]: ...
+        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
+    ) -> list[RetryingSubscription]:
+        """By the subscription's id; with a filter: those that a failed request which it
+        finds has told of what they lack."""
+        ...
 
     async def retrying_subscription(
         self, subscription_id: SubscriptionId
     ) -> RetryingSubscription | None: ...
 
     async def dead_letters(
-        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
-    ) -> list[DeadLetter]: ...
+        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
+    ) -> list[DeadLetter]:
+        """By id; with a filter: as `retrying`."""
+        ...
+
+    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+        """How many of both there are; it counts no further than ``most``."""
+        ...
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         """Make it due now. Raises `NotFound`."""
+        ...
+
+    async def discard_retry(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        """Close the retry: what it has not delivered is not sent any more, and fan-out
+        serves the subscription again. Raises `NotFound`."""
         ...
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
@@ -101,6 +117,10 @@ class DeliveryStore(Protocol):
         Raises `NotFound`, or `StorageBusy` while the subscription is in an
         unfinished chunk or has a retry that stands elsewhere.
         """
+        ...
+
+    async def discard_dead_letter(self, dead_id: int) -> None:
+        """Forget it. Raises `NotFound`."""
         ...
 
     async def attempts(

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
@@ -67,6 +68,8 @@ class Storage(Protocol):
     def feed_selections(self) -> FeedSelectionStore: ...
     @property
     def subscription_selections(self) -> SubscriptionSelectionStore: ...
+    @property
+    def plans(self) -> BulkPlanStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -38,6 +38,10 @@ class FeedSelectionStore(Protocol):
         """Those behind the place, in that order; of the same key by id."""
         ...
 
+    async def count(self, wanted: FeedFilter, most: int) -> int:
+        """How many there are, however long that takes; no further than ``most``."""
+        ...
+
     async def counts(self) -> list[FeedCount]:
         """Feeds by health and category; none that are zero."""
         ...
@@ -58,6 +62,10 @@ class SubscriptionSelectionStore(Protocol):
         A part of a text is looked for in some thousand rows at a time, so that a page
         may be short and not the last one.
         """
+        ...
+
+    async def count(self, wanted: SubscriptionFilter, most: int) -> int:
+        """As `FeedSelectionStore.count`."""
         ...
 
     async def counts(self) -> dict[SubscriptionHealth, int]:

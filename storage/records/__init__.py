@@ -7,6 +7,16 @@ increasing over the whole hub. Packed bodies (``bytes``) are made and read with
 
 from __future__ import annotations
 
+from storage.records.bulk_plans import (
+    KIND_OF_FILTER,
+    BulkPlan,
+    PlanAction,
+    PlanFilter,
+    PlanKind,
+    PlannedItem,
+    PlanProgress,
+    PlanState,
+)
 from storage.records.deliveries import (
     Attempt,
     AttemptDetails,
@@ -74,6 +84,7 @@ from storage.records.identities import (
     EntryId,
     FeedId,
     PageId,
+    PlanId,
     Position,
     SubscriptionId,
     TokenId,
@@ -165,6 +176,7 @@ __all__ = [
     "BEFORE_ALL",
     "FEED_REMOVED",
     "KEPT_POLLS",
+    "KIND_OF_FILTER",
     "LISTED_HEALTH",
     "LISTED_SUBSCRIPTIONS",
     "NOBODY",
@@ -181,6 +193,7 @@ __all__ = [
     "Both",
     "Bound",
     "BoundComparison",
+    "BulkPlan",
     "CallbackAnswer",
     "CallbackState",
     "ChunkOutcome",
@@ -243,6 +256,13 @@ __all__ = [
     "Phrase",
     "PlaceByPace",
     "PlaceTerm",
+    "PlanAction",
+    "PlanFilter",
+    "PlanId",
+    "PlanKind",
+    "PlanProgress",
+    "PlanState",
+    "PlannedItem",
     "Poll",
     "PollOutcome",
     "PollReason",

@@ -10,6 +10,7 @@ EntryId = NewType("EntryId", int)
 SubscriptionId = NewType("SubscriptionId", int)
 TokenId = NewType("TokenId", int)
 PageId = NewType("PageId", int)
+PlanId = NewType("PlanId", int)
 Position = NewType("Position", int)
 
 BEFORE_ALL = Position(0)

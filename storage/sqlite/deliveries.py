@@ -34,7 +34,7 @@ from storage.sqlite.delivery_chunks import (
 )
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import retry_dead_letter
+from storage.sqlite.retries import discard_retry, retry_dead_letter
 from storage.sqlite.rows import (
     ATTEMPT,
     read_attempt,
@@ -106,13 +106,14 @@ class SqliteDeliveries:
         await self._writer.submit(_void_leases)
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int
+        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
+        among, values = _among_retrying(wanted or AttemptFilter())
         rows = await self._readers.all(
-            "SELECT v.* FROM stragglers g"
-            " CROSS JOIN stored_stragglers v ON v.id = g.subscription_id"
-            " WHERE g.subscription_id > ? ORDER BY g.subscription_id LIMIT ?",
-            (after, limit),
+            f"SELECT v.* FROM {among}"
+            " CROSS JOIN stored_stragglers v ON v.id = u.subscription_id"
+            " WHERE u.subscription_id > :after ORDER BY u.subscription_id LIMIT :limit",
+            {**values, "after": after, "limit": limit},
         )
         return [read_retrying(row, self._box) for row in rows]
 
@@ -125,20 +126,25 @@ class SqliteDeliveries:
         return None if row is None else read_retrying(row, self._box)
 
     async def dead_letters(
-        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
+        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
-        if subscription_id is None:
-            rows = await self._readers.all(
-                "SELECT * FROM stored_dead WHERE id > ? ORDER BY id LIMIT ?",
-                (after, limit),
-            )
-        else:
-            rows = await self._readers.all(
-                "SELECT * FROM stored_dead WHERE subscription_id = ? AND id > ?"
-                " ORDER BY id LIMIT ?",
-                (subscription_id, after, limit),
-            )
+        among, values = _among_dead(wanted or AttemptFilter())
+        rows = await self._readers.all(
+            f"SELECT v.* FROM {among} CROSS JOIN stored_dead v ON v.id = u.id"
+            " WHERE u.id > :after ORDER BY u.id LIMIT :limit",
+            {**values, "after": after, "limit": limit},
+        )
         return [read_dead_letter(row) for row in rows]
+
+    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+        retrying, values = _among_retrying(wanted)
+        dead, _ = _among_dead(wanted)
+        row = await self._readers.first(
+            f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
+            f" UNION ALL SELECT 1 FROM {dead} LIMIT :most)",
+            {**values, "most": most},
+        )
+        return int(row[0]) if row else 0
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         unit = partial(_make_due, subscription_id, to_milliseconds(now))
@@ -149,6 +155,18 @@ class SqliteDeliveries:
         await self._writer.submit(
             partial(retry_dead_letter, dead_id, to_milliseconds(now))
         )
+
+    async def discard_retry(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        unit = partial(discard_retry, subscription_id, to_milliseconds(now))
+        if not await self._writer.submit(unit):
+            raise NotFound("retry of subscription", subscription_id)
+
+    async def discard_dead_letter(self, dead_id: int) -> None:
+        unit = partial(_discard_dead_letter, dead_id)
+        if not await self._writer.submit(unit, is_single=True):
+            raise NotFound("dead letter", dead_id)
 
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int
@@ -256,6 +274,32 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
     return " AND ".join(conditions), values
 
 
+def _among_retrying(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+    """The table of retries as ``u``, as far as they are wanted, and values."""
+    return _among("stragglers", "a.position > g.position", wanted)
+
+
+def _among_dead(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+    """The same of dead letters."""
+    return _among("dead", "a.position BETWEEN g.first AND g.last", wanted)
+
+
+def _among(
+    table: str, told_of: str, wanted: AttemptFilter
+) -> tuple[str, dict[str, int | str]]:
+    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``."""
+    condition, values = _failures(wanted)
+    if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
+        is_wanted = "subscription_id = :subscription" if values else "TRUE"
+        return f"(SELECT * FROM {table} WHERE {is_wanted}) u", values
+    return (
+        f"(SELECT * FROM {table} g WHERE EXISTS (SELECT 1 FROM attempts a"
+        " INDEXED BY attempts_by_subscription"
+        f" WHERE a.subscription_id = g.subscription_id AND {told_of} AND {condition})"
+        ") u"
+    ), values
+
+
 # --- units of work ---
 
 
@@ -283,6 +327,10 @@ def _make_due(subscription_id: int, now: int, connection: sqlite3.Connection) ->
         " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
         {"subscription": subscription_id, "now": now},
     ).rowcount
+
+
+def _discard_dead_letter(dead_id: int, connection: sqlite3.Connection) -> int:
+    return connection.execute("DELETE FROM dead WHERE id = ?", (dead_id,)).rowcount
 
 
 def _trim_attempts(before: int, limit: int, connection: sqlite3.Connection) -> int:

@@ -17,6 +17,7 @@ from storage.records import Backlog, DatabaseStatus, FeedId, OnProgress, Positio
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
 from storage.sqlite.backup import copy_database, ignore_progress
+from storage.sqlite.bulk_plans import SqliteBulkPlans
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
@@ -97,6 +98,7 @@ class SqliteStorage:
         self.page_list = SqlitePageList(readers)
         self.feed_selections = SqliteFeedSelections(readers)
         self.subscription_selections = SqliteSubscriptionSelections(readers, box)
+        self.plans = SqliteBulkPlans(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

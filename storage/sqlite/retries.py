@@ -206,6 +206,21 @@ def _open(
     )
 
 
+def discard_retry(
+    subscription_id: int, now: int, connection: sqlite3.Connection
+) -> bool:
+    """Close the retry where fan-out stands; False if there is none. A try under way
+    finds its lease lost."""
+    is_open = connection.execute(
+        "SELECT 1 FROM stragglers WHERE subscription_id = ?", (subscription_id,)
+    ).fetchone()
+    if is_open is None:
+        return False
+    _close(subscription_id, last_passed(subscription_id, connection), connection)
+    note_conditions([subscription_id], now, connection)
+    return True
+
+
 # --- how subscriptions are ---
 
 _CONDITIONS = """

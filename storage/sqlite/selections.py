@@ -146,8 +146,11 @@ class SqliteFeedSelections:
             return of_group
         if wanted.text and of_group > MOST_SORTED:
             return None
-        found = await self._number(*_count_query(wanted))
+        found = await self.count(wanted, MOST_COUNTED + 1)
         return None if found > MOST_COUNTED else found
+
+    async def count(self, wanted: FeedFilter, most: int) -> int:
+        return min(most, await self._number(*_count_query(wanted, most)))
 
     async def _count_of_group(self, wanted: FeedFilter) -> int:
         """As if only health and category were asked for."""
@@ -258,10 +261,9 @@ def _among_query(wanted: FeedFilter, ids: Sequence[int]) -> Query:
     return f"SELECT count(*) FROM ({found})", _feed_parameters(wanted, ids=ids)
 
 
-def _count_query(wanted: FeedFilter) -> Query:
+def _count_query(wanted: FeedFilter, most: int) -> Query:
     found = _merged(_feed_ranges(wanted, FeedSort.SINCE, None))
-    parameters = _feed_parameters(wanted, limit=MOST_COUNTED + 1)
-    return f"SELECT count(*) FROM ({found})", parameters
+    return f"SELECT count(*) FROM ({found})", _feed_parameters(wanted, limit=most)
 
 
 def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[Query]:
@@ -383,13 +385,26 @@ class SqliteSubscriptionSelections:
     async def _total(self, wanted: SubscriptionFilter) -> int | None:
         if wanted.text:
             return await self._count_searched(wanted)
-        most = MOST_COUNTED + 1
+        number = await self.count(wanted, MOST_COUNTED + 1)
+        return None if number > MOST_COUNTED else number
+
+    async def count(self, wanted: SubscriptionFilter, most: int) -> int:
+        if wanted.text:
+            return min(most, await self._count_having(wanted, most))
         found, parameters = _found(wanted, SubscriptionSort.ID, None, most)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM ({found}) LIMIT :limit)", parameters
         )
-        number = row[0] if row else 0
-        return number if number < most else None
+        return row[0] if row else 0
+
+    async def _count_having(self, wanted: SubscriptionFilter, most: int) -> int:
+        sort, place, number = SubscriptionSort.ID, None, 0
+        while number < most:
+            rows, place = await self._listed(wanted, sort, place, MOST_SEARCHED)
+            number += len(await self._having(wanted.text, [id for id, _ in rows]))
+            if place is None:
+                break
+        return number
 
     async def _count_searched(self, wanted: SubscriptionFilter) -> int | None:
         sort = SubscriptionSort.ID

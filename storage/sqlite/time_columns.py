@@ -72,6 +72,12 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "published": Limit(is_sought=True, unit=_SECOND),
         "shown_at": Limit(is_sought=True),
     },
+    "plans": {
+        "confirmed_at": Limit(),
+        "created_at": HISTORY,
+        "expires_at": Limit(ahead=_HOUR),
+        "finished_at": HISTORY,
+    },
     "push_callbacks": {"asked_at": Limit(), "until": Limit(ahead=_ENDLESS)},
     "pushes": {
         "asked_at": Limit(),

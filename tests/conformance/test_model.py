@@ -425,6 +425,16 @@ class Comparison(RuleBasedStateMachine):
     def retry_now(self, each: int) -> None:
         self._do(lambda storage: storage.deliveries.retry_now(each, self._now))
 
+    @rule(each=SUBSCRIPTIONS)
+    def discard_retry(self, each: int) -> None:
+        self._do(lambda storage: storage.deliveries.discard_retry(each, self._now))
+
+    @rule(data=st.data())
+    def discard_dead_letter(self, data: st.DataObject) -> None:
+        dead = self._runner.run(self._model.deliveries.dead_letters(after=0, limit=9))
+        each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
+        self._do(lambda storage: storage.deliveries.discard_dead_letter(each))
+
     @rule()
     def void_leases(self) -> None:
         self._do(lambda storage: storage.deliveries.void_leases())

@@ -167,6 +167,8 @@ async def test_feeds_are_found_by_all_that_is_asked_for(
     assert letters(page.feeds) == expected
     assert page.next is None
     assert page.total == len(expected)
+    assert await select.count(wanted, 9) == len(expected)
+    assert await select.count(wanted, 1) == min(len(expected), 1)
 
 
 @pytest.mark.parametrize(
@@ -412,6 +414,8 @@ async def test_subscriptions_are_found_by_all_that_is_asked_for(
     assert names == expected.split()
     assert page.next is None
     assert page.total == len(names)
+    assert await select.count(wanted, 9) == len(names)
+    assert await select.count(wanted, 1) == min(len(names), 1)
 
 
 @pytest.mark.parametrize("text", ["", "example"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 
 from msgspec.structs import replace
 
@@ -197,10 +198,32 @@ class MemoryDeliveries:
                 each.stored = replace(each.stored, lease_id=0, next_try=at_once)
 
     async def retrying(
-        self, *, after: SubscriptionId, limit: int
+        self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
         ids = sorted(each for each in self._state.retries if each > after)
-        return [self._retrying(each) for each in ids[:limit]]
+        return [
+            self._retrying(each)
+            for each in ids
+            if self._has_told(
+                wanted, each, self._state.retries[each].stored.position + 1
+            )
+        ][:limit]
+
+    def _has_told(
+        self,
+        wanted: AttemptFilter | None,
+        subscription_id: SubscriptionId,
+        first: int,
+        last: float = inf,
+    ) -> bool:
+        """Whether a wanted attempt of the subscription was to deliver that."""
+        wanted = wanted or AttemptFilter()
+        if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
+            return wanted.subscription_id in (None, subscription_id)
+        return any(
+            each.subscription_id == subscription_id and first <= each.position <= last
+            for each in self._wanted(wanted)
+        )
 
     async def retrying_subscription(
         self, subscription_id: SubscriptionId
@@ -209,13 +232,21 @@ class MemoryDeliveries:
         return self._retrying(subscription_id) if is_open else None
 
     async def dead_letters(
-        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
+        self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
         return [
             each
             for _, each in sorted(self._state.dead.items())
-            if each.id > after and subscription_id in (None, each.subscription_id)
+            if each.id > after
+            and self._has_told(wanted, each.subscription_id, each.first, each.last)
         ][:limit]
+
+    async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
+        retrying = await self.retrying(
+            after=SubscriptionId(0), limit=most, wanted=wanted
+        )
+        dead = await self.dead_letters(after=0, limit=most, wanted=wanted)
+        return min(most, len(retrying) + len(dead))
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
         found = self._state.retries.get(subscription_id)
@@ -224,6 +255,23 @@ class MemoryDeliveries:
         if not found.stored.lease_id:
             found.due = milliseconds(now)
             found.stored = replace(found.stored, next_try=found.due)
+
+    async def discard_retry(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        state = self._state
+        if state.retries.pop(subscription_id, None) is None:
+            raise NotFound("retrying subscription", subscription_id)
+        known = state.subscriptions[subscription_id]
+        passed = max(known.from_position, state.last_passed(subscription_id))
+        state.subscriptions[subscription_id] = replace(
+            known, from_position=Position(passed)
+        )
+        state.note_conditions([subscription_id], now)
+
+    async def discard_dead_letter(self, dead_id: int) -> None:
+        if self._state.dead.pop(dead_id, None) is None:
+            raise NotFound("dead letter", dead_id)
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         state = self._state

@@ -79,6 +79,9 @@ class MemoryFeedSelections:
             total=len(found) if has_total else None,
         )
 
+    async def count(self, wanted: FeedFilter, most: int) -> int:
+        return min(most, len(self._found(wanted)))
+
     def _found(self, wanted: FeedFilter) -> list[StoredFeed]:
         text = wanted.text.lower()
         return [
@@ -131,6 +134,9 @@ class MemorySubscriptionSelections:
         next = None if is_last else place(page[-1])
         total = len(found) if has_total else None
         return SubscriptionPage(subscriptions=page, next=next, total=total)
+
+    async def count(self, wanted: SubscriptionFilter, most: int) -> int:
+        return min(most, len(self._found(wanted)))
 
     def _found(self, wanted: SubscriptionFilter) -> list[SelectedSubscription]:
         every = (

@@ -11,11 +11,13 @@ from storage.records import (
     NOBODY,
     AccountId,
     Attempt,
+    BulkPlan,
     Credentials,
     DeadLetter,
     EntryId,
     FeedId,
     FeedState,
+    PlanId,
     Poll,
     Position,
     Record,
@@ -118,6 +120,7 @@ class State:
     asked_hosts: dict[int, str] = field(default_factory=dict)
     """By the id of the attempt."""
     notified: dict[AccountId, int] = field(default_factory=dict)
+    plans: dict[PlanId, BulkPlan] = field(default_factory=dict)
     watching: list[Callable[..., None]] = field(default_factory=list)
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from storage.records import (
     Position,
 )
 
+from .bulk_plans import MemoryBulkPlans
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
 from .feeds import MemoryFeeds
@@ -41,6 +42,7 @@ class MemoryStorage:
         self.deliveries = MemoryDeliveries(self._state)
         self.feed_selections = MemoryFeedSelections(self._state)
         self.subscription_selections = MemorySubscriptionSelections(self._state)
+        self.plans = MemoryBulkPlans(self._state)
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

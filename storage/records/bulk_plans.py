@@ -1,0 +1,103 @@
+"""Plans: what is done to many things at once, after somebody has seen which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from storage.records.deliveries import AttemptFilter
+from storage.records.identities import BEFORE_ALL, PlanId, Position
+from storage.records.selections import FeedFilter, ListPlace, SubscriptionFilter
+from storage.records.subscriptions import Account
+
+PlanFilter = FeedFilter | SubscriptionFilter | AttemptFilter
+
+
+class PlanKind(StrEnum):
+    """What a plan acts upon; deliveries are retrying subscriptions and dead letters."""
+
+    FEEDS = "feeds"
+    SUBSCRIPTIONS = "subscriptions"
+    DELIVERIES = "deliveries"
+
+
+KIND_OF_FILTER: Final[Mapping[type[PlanFilter], PlanKind]] = {
+    FeedFilter: PlanKind.FEEDS,
+    SubscriptionFilter: PlanKind.SUBSCRIPTIONS,
+    AttemptFilter: PlanKind.DELIVERIES,
+}
+
+
+class PlanAction(StrEnum):
+    """What a plan does to each; not everything is done to every kind."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    REMOVE = "remove"
+    FETCH = "fetch"
+    SET_CATEGORY = "set_category"
+    RETRY = "retry"
+    DISCARD = "discard"
+
+
+class PlanState(StrEnum):
+    PLANNED = "planned"  # waits to be confirmed
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"  # was not confirmed in time; never stored
+
+
+class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One of those that a plan acts upon. ``note``: how it is, or why it failed."""
+
+    id: int
+    name: str
+    note: str
+
+
+class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a plan is, in all. It goes on behind ``place``; None: at the start.
+
+    ``failures``: the first of those that failed.
+    """
+
+    place: ListPlace | None = None
+    done: int = 0
+    failed: int = 0
+    failures: tuple[PlannedItem, ...] = ()
+
+
+class BulkPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """An action upon all that a filter finds, as many as there are when it is made.
+
+    ``total`` were found then, with ``sample`` the first of them; the log ended at
+    ``head``. ``category``: of those that are given one.
+    """
+
+    id: PlanId = PlanId(0)  # 0: not stored yet
+    account: Account
+    action: PlanAction
+    wanted: PlanFilter
+    category: str = ""
+    head: Position = BEFORE_ALL
+    total: int = 0
+    sample: tuple[PlannedItem, ...] = ()
+    state: PlanState = PlanState.PLANNED
+    created_at: datetime
+    expires_at: datetime
+    confirmed_at: datetime | None = None
+    finished_at: datetime | None = None
+    progress: PlanProgress = PlanProgress()
+
+    @property
+    def kind(self) -> PlanKind:
+        return KIND_OF_FILTER[type(self.wanted)]
+
+    def state_at(self, now: datetime) -> PlanState:
+        is_over = self.state is PlanState.PLANNED and self.expires_at <= now
+        return PlanState.EXPIRED if is_over else self.state

@@ -1,0 +1,194 @@
+"""What callbacks did not get, by what they answered, and discarding it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from msgspec.structs import replace
+
+from storage.errors import NotFound
+from storage.records import (
+    AttemptFilter,
+    NewDeadLetter,
+    Position,
+    RetryMoved,
+    Subscription,
+    SubscriptionHealth,
+    SubscriptionId,
+)
+from tests.support.failures import details, failed
+from tests.support.storage_scene import LEASE, START, Scene, all_of, at
+
+OF_ALL = AttemptFilter()
+
+
+async def note_failure(
+    scene: Scene, late: Subscription, position: int, status: int, when: datetime
+) -> None:
+    """A request that failed, at a host of the subscription's own."""
+    host = f"{late.callback.rpartition('/')[2]}.example"
+    attempt = failed(late, when, status=status, kept=details(host))
+    await scene.flush(attempts=(replace(attempt, position=Position(position)),))
+
+
+async def give_up(scene: Scene, late: Subscription, last: int) -> None:
+    """Make a dead letter of all that it lacks."""
+    await scene.claim_retrying(at(5))
+    lost = NewDeadLetter(
+        subscription_id=late.id,
+        lease_id=LEASE,
+        first=Position(1),
+        last=Position(last),
+        reason="answered 500 (after 11 tries)",
+        at=at(9),
+    )
+    assert not (await scene.flush(given_up=(lost,))).lost
+
+
+@pytest.fixture
+async def three(scene: Scene) -> Scene:
+    """Two retrying subscriptions, to which positions 1 and 2 were to be delivered, and
+    one whose retry of position 3 is a dead letter now."""
+    a, b, c = [
+        await scene.subscribe_retrying(await scene.add_feed(name), name)
+        for name in "abc"
+    ]
+    await note_failure(scene, a, 1, 404, at(100))
+    await note_failure(scene, b, 2, 0, at(200))
+    await note_failure(scene, c, 3, 503, at(300))
+    await scene.claim_retrying(at(5))
+    lost = NewDeadLetter(
+        subscription_id=c.id,
+        lease_id=LEASE,
+        first=Position(3),
+        last=Position(3),
+        reason="answered 503 (after 11 tries)",
+        at=at(9),
+    )
+    await scene.flush(given_up=(lost,))
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("wanted", "retrying", "dead"),
+    [
+        (OF_ALL, "ab", "c"),
+        (AttemptFilter(statuses=(404, 404)), "a", ""),
+        (AttemptFilter(statuses=(0, 0)), "b", ""),
+        (AttemptFilter(statuses=(500, 599)), "ab", "c"),
+        (AttemptFilter(statuses=(503, 503)), "", "c"),
+        (AttemptFilter(host="b.example"), "b", ""),
+        (AttemptFilter(host="c.example"), "", "c"),
+        (AttemptFilter(host="b.example", statuses=(500, 599)), "", ""),
+        (AttemptFilter(since=at(200)), "b", "c"),
+        (AttemptFilter(since=at(200), statuses=(0, 0)), "b", ""),
+        (AttemptFilter(since=at(301)), "", ""),
+        (AttemptFilter(subscription_id=SubscriptionId(1)), "a", ""),
+        (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
+        (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
+        (AttemptFilter(subscription_id=SubscriptionId(9)), "", ""),
+    ],
+)
+async def test_what_is_undelivered_is_found_by_the_requests_that_failed(
+    three: Scene, wanted: AttemptFilter, retrying: str, dead: str
+) -> None:
+    deliveries = three.storage.deliveries
+
+    late = await deliveries.retrying(after=SubscriptionId(0), limit=9, wanted=wanted)
+    lost = await deliveries.dead_letters(after=0, limit=9, wanted=wanted)
+
+    assert "".join(each.subscription.callback[-1] for each in late) == retrying
+    assert "".join(each.callback[-1] for each in lost) == dead
+    number = len(retrying + dead)
+    assert await deliveries.count_undelivered(wanted, 9) == number
+    assert await deliveries.count_undelivered(wanted, 1) == min(number, 1)
+
+
+async def test_a_request_that_told_of_what_was_delivered_since_does_not_count(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.subscribe_retrying(feed)
+    await scene.publish(feed)
+    await scene.claim_retrying(at(10))
+    got_it = RetryMoved(
+        subscription_id=late.id,
+        lease_id=LEASE,
+        position=Position(1),
+        attempts=0,
+        next_try=at(60),
+        last_status=200,
+    )
+    await scene.flush(moved=(got_it,))
+    wanted = AttemptFilter(statuses=(500, 599))
+
+    assert await scene.storage.deliveries.count_undelivered(OF_ALL, 9) == 1
+    assert await scene.storage.deliveries.count_undelivered(wanted, 9) == 0
+
+
+async def test_a_retry_that_is_discarded_leaves_the_subscription_what_follows(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.subscribe_retrying(feed)
+    await scene.publish(feed)
+    await scene.deliver()  # passes the second record by
+
+    await scene.storage.deliveries.discard_retry(late.id, at(9))
+
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
+    assert await scene.storage.deliveries.dead_letters(after=0, limit=9) == []
+    [condition] = await scene.storage.subscription_selections.conditions([late.id])
+    assert (condition.health, condition.since) == (SubscriptionHealth.OK, at(9))
+    await scene.publish(feed)
+    assert await scene.deliver() == [3]
+
+
+async def test_a_try_that_is_under_way_changes_nothing_of_what_was_discarded(
+    scene: Scene,
+) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    await scene.claim_retrying(at(10))
+
+    await scene.storage.deliveries.discard_retry(late.id, at(10))
+
+    failed_again = RetryMoved(
+        subscription_id=late.id,
+        lease_id=LEASE,
+        position=Position(0),
+        attempts=2,
+        next_try=at(60),
+        last_status=500,
+        last_error="answered 500",
+        release=True,
+    )
+    assert (await scene.flush(moved=(failed_again,))).lost == {late.id}
+    assert await scene.storage.deliveries.retrying_subscription(late.id) is None
+
+
+async def test_what_is_not_split_yet_is_not_discarded(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    late = await scene.subscribe_retrying(feed)
+    await scene.publish(feed)
+
+    await scene.storage.deliveries.discard_retry(late.id, at(9))
+
+    [chunk] = await scene.claim(at(10))
+    assert [each.id for _, each in chunk.pending] == [late.id]
+    await scene.flush(outcomes=all_of(chunk))
+
+
+async def test_a_dead_letter_is_discarded_once(scene: Scene) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    await give_up(scene, late, 1)
+    deliveries = scene.storage.deliveries
+    (dead,) = await deliveries.dead_letters(after=0, limit=9)
+
+    await deliveries.discard_dead_letter(dead.id)
+
+    assert await deliveries.dead_letters(after=0, limit=9) == []
+    with pytest.raises(NotFound):
+        await deliveries.discard_dead_letter(dead.id)
+    with pytest.raises(NotFound):
+        await deliveries.discard_retry(late.id, START)
