@@ -1,3 +1,5 @@
 """Fanfare, a self-hosted push hub for feeds: the running hub."""
 
 __version__ = "0.1.0"
+PRODUCT = f"Fanfare/{__version__}"
+"""What the hub calls itself to whoever it asks."""

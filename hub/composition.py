@@ -17,7 +17,7 @@ from random import Random, SystemRandom
 from typing import Final
 from urllib.parse import urlsplit
 
-import hub
+from hub import PRODUCT
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
 from hub.delivery.denials import Denials
@@ -110,7 +110,6 @@ from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 
-PRODUCT: Final = f"Fanfare/{hub.__version__}"
 COLLECTIONS_FOLDER: Final = "scp"
 """Beside the database."""
 ROBOTS_LIMITS: Final = ResponseLimits(body_bytes=2 * MEBIBYTE)
@@ -229,7 +228,6 @@ async def build_hub(
         network,
         clock,
         hub_url,
-        f"{PRODUCT} (+{hub_url})",
         counter,
         tells_unlisted=settings.tells_unlisted,
     )
@@ -388,9 +386,7 @@ async def build_hub(
         feed_reports=FeedReportService(storage, poller, clock, metrics),
         lists=FeedListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
-        delivery_reports=DeliveryReportService(
-            storage, hub_url, f"{PRODUCT} (+{hub_url})"
-        ),
+        delivery_reports=DeliveryReportService(storage, hub_url),
         trials=CallbackTrialService(
             storage,
             network,
@@ -400,7 +396,6 @@ async def build_hub(
             addresses,
             callbacks,
             hub_url,
-            f"{PRODUCT} (+{hub_url})",
         ),
         superfeedr=superfeedr,
         websub=websub,

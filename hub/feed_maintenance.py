@@ -21,10 +21,10 @@ from hub.core.status.feed_stats import (
 )
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from protocols.model import Entry, Feed
+from protocols.model import Entry
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.packing import unpack
+from storage.packing import unpack, unpack_head
 from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, StoredFeed
 
 FEEDS_A_ROUND = 500
@@ -126,4 +126,4 @@ def _examined(
     head: bytes | None, bodies: list[bytes], listed: WordList | None
 ) -> Examination:
     entries = [unpack(body, Entry) for body in bodies]
-    return examine(unpack(head, Feed) if head else Feed(), entries, listed)
+    return examine(unpack_head(head), entries, listed)

@@ -7,6 +7,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from protocols.model import Feed
+
 Value = TypeVar("Value")
 
 _GZIP: Final = 31
@@ -24,6 +26,11 @@ def pack(value: object) -> bytes:
 
 def unpack(packed: bytes, type: type[Value]) -> Value:
     return msgspec.json.decode(unpack_bytes(packed), type=type)
+
+
+def unpack_head(packed: bytes | None) -> Feed:
+    """What a feed says of itself; nothing where no head is stored."""
+    return unpack(packed, Feed) if packed else Feed()
 
 
 def encoded_size(value: object) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import orjson
 
-from hub import __version__
+from hub import PRODUCT
 from hub.cli import say
 from hub.cli.hub_client import read_settings
 from hub.cli.line_input import STANDARD_INPUT
@@ -94,13 +94,10 @@ def _read(name: str) -> tuple[str, bytes]:
 
 
 async def _fetch(url: str, clock: SystemClock) -> Fetched:
-    settings, product = read_settings(), f"Fanfare/{__version__}"
+    settings = read_settings()
     request = FetchRequest(
         url=url,
-        validators=None,
-        credentials=None,
-        user_agent=f"{product} (+{settings.contact})" if settings.contact else product,
-        credentials_origin="",
+        user_agent=f"{PRODUCT} (+{settings.contact})" if settings.contact else PRODUCT,
     )
     async with HttpNetwork(allow_topics=settings.topic_networks) as network:
         fetched = await Fetcher(network, clock, ResponseLimits()).fetch(request)

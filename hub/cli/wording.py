@@ -1,9 +1,11 @@
-"""What commands say: values as people read them, and how a command fails."""
+"""What commands say: values as people read them, how a command fails, and tables that
+fit a terminal."""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any, Final, TypeVar
@@ -11,7 +13,6 @@ from typing import IO, Any, Final, TypeVar
 import click
 
 from hub.cli import Colour, say, say_coloured, terminal_width
-from hub.cli.table_layout import GAP, colour_of, cut, fit_columns, text_width
 from hub.core.durations import duration
 from hub.runtime.clock import SystemClock
 
@@ -82,12 +83,6 @@ _UNITS: Final = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_8
 _AGO: Final = re.compile(r"([0-9]{1,9}) ?(s|min|m|h|d|w)")
 
 
-def moment_age(value: str) -> str:
-    """How long ago a time was: ``5 min``."""
-    away = SystemClock().now() - datetime.fromisoformat(value)
-    return duration(max(0.0, away.total_seconds()))
-
-
 def age(value: str) -> str:
     """How long ago a time was: ``5 min``."""
     away = SystemClock().now() - datetime.fromisoformat(value)
@@ -104,6 +99,101 @@ def health_of(found: Mapping[str, Any]) -> str:
 def next_try(at: str, is_under_way: bool) -> str:
     """When a late delivery is tried again; one under way has no such time yet."""
     return "being tried" if is_under_way else moment(at)
+
+
+def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
+    """Give a command ``--json``: it prints for programs, on standard output alone."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def say_json(document: object) -> None:
+    say(json.dumps(document, indent=2))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+class Failure(click.ClickException):
+    """The command could not be done: exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        message = printable(self.message)
+        say_coloured([("fanfare:", Colour.BAD), (f" {message}", None)], err=True)
+
+
+class HubUnreachable(Failure):
+    """No hub answers at the URL: exit code 3."""
+
+    exit_code = 3
+
+
+class Undecided(Failure):
+    """A page names several feeds, and it is for the caller to choose: exit code 3."""
+
+    exit_code = 3
+
+
+# --- tables ---
+
+GAP: Final = 2
+"""Blanks between two columns."""
+LEAST_WIDTH: Final = 8
+"""A column that is cut keeps so much."""
+_CUT: Final = "…"
+_STATES: Final = {
+    Colour.GOOD: ("ok", "active", "good", "pushed", "added", "ready"),
+    Colour.DOUBTFUL: ("slow", "paused", "pending", "known", "retrying"),
+    Colour.BAD: ("failing", "gone", "dead", "revoked", "failed", "refused"),
+}
+_COLOURS: Final = {word: colour for colour, words in _STATES.items() for word in words}
+COLOURED: Final = frozenset(("STATE", "HEALTH", "OUTCOME"))
+"""Columns of states."""
+
+
+def text_width(text: str) -> int:
+    """Columns of a terminal that it takes."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def fit_columns(widths: Sequence[int], room: int) -> list[int]:
+    """Widths that fit, as far as they can: the widest give way first."""
+    fitted = list(widths)
+    excess = sum(fitted) + GAP * (len(fitted) - 1) - room
+    while excess > 0 and max(fitted) > LEAST_WIDTH:
+        fitted[fitted.index(max(fitted))] -= 1
+        excess -= 1
+    return fitted
+
+
+def cut(text: str, width: int) -> str:
+    """As much of a text as fits: its beginning, of a URL also its end."""
+    if text_width(text) <= width:
+        return text
+    kept = (width - 1) // 3 if text.startswith(("http://", "https://")) else 0
+    end = _begin(text[::-1], kept)[::-1] if kept else ""
+    return f"{_begin(text, width - 1 - kept)}{_CUT}{end}"
+
+
+def _begin(text: str, width: int) -> str:
+    taken = 0
+    for index, character in enumerate(text):
+        taken += _width(character)
+        if taken > width:
+            return text[:index]
+    return text
+
+
+def colour_of(heading: str, cell: str) -> Colour | None:
+    """Of states, by their first word."""
+    word = cell.split(maxsplit=1)[0] if cell else ""
+    return _COLOURS.get(word.strip(",:")) if heading in COLOURED else None
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -139,36 +229,3 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         say(f"{name.ljust(width)}  {value}")
-
-
-def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
-    """Give a command ``--json``: it prints for programs, on standard output alone."""
-    return click.option("--json", "as_json", is_flag=True, help=help)
-
-
-def say_json(document: object) -> None:
-    say(json.dumps(document, indent=2))
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-class Failure(click.ClickException):
-    """The command could not be done: exit code 1."""
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        message = printable(self.message)
-        say_coloured([("fanfare:", Colour.BAD), (f" {message}", None)], err=True)
-
-
-class HubUnreachable(Failure):
-    """No hub answers at the URL: exit code 3."""
-
-    exit_code = 3
-
-
-class Undecided(Failure):
-    """A page names several feeds, and it is for the caller to choose: exit code 3."""
-
-    exit_code = 3

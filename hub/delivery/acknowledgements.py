@@ -8,7 +8,11 @@ new. What is kept is bounded by what was under way at that moment.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from typing import Any
 
 import structlog
 
@@ -18,17 +22,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
-from storage.records import (
-    Attempt,
-    ChunkOutcome,
-    DeliveryFlush,
-    Flushed,
-    NewDeadLetter,
-    Position,
-    RetryMoved,
-    RetryOpened,
-    SubscriptionId,
-)
+from storage.records import DeliveryFlush, Flushed
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
@@ -42,14 +36,7 @@ class _Batch:
 
     flushed: asyncio.Future[Flushed]
     since: float  # when the first was gathered, in monotonic seconds
-    outcomes: list[ChunkOutcome] = field(default_factory=list)
-    opened: list[RetryOpened] = field(default_factory=list)
-    moved: list[RetryMoved] = field(default_factory=list)
-    given_up: list[NewDeadLetter] = field(default_factory=list)
-    ended: list[tuple[SubscriptionId, str]] = field(default_factory=list)
-    recovered: list[SubscriptionId] = field(default_factory=list)
-    advanced: list[tuple[SubscriptionId, Position]] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
+    outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
 class Acknowledgements:
@@ -83,29 +70,14 @@ class Acknowledgements:
     async def until_healthy(self) -> None:
         await self._writable.wait()
 
-    def add(self, settlement: DeliveryOutcome) -> asyncio.Future[Flushed]:
+    def add(self, outcome: DeliveryOutcome) -> asyncio.Future[Flushed]:
         """Gather it; the future is done when all of it is durable.
 
         Several callers wait for the same future, so each must shield it from being
         cancelled.
         """
         batch = self._open_batch()
-        if settlement.outcome is not None:
-            batch.outcomes.append(settlement.outcome)
-        if settlement.opened is not None:
-            batch.opened.append(settlement.opened)
-        if settlement.moved is not None:
-            batch.moved.append(settlement.moved)
-        if settlement.given_up is not None:
-            batch.given_up.append(settlement.given_up)
-        if settlement.ended is not None:
-            batch.ended.append(settlement.ended)
-        if settlement.recovered is not None:
-            batch.recovered.append(settlement.recovered)
-        if settlement.advanced is not None:
-            batch.advanced.append(settlement.advanced)
-        if settlement.attempt is not None:
-            batch.attempts.append(settlement.attempt)
+        batch.outcomes.append(outcome)
         return batch.flushed
 
     async def run(self) -> None:
@@ -137,16 +109,17 @@ class Acknowledgements:
         return self._batch
 
     async def _write(self, batch: _Batch) -> None:
+        parts = partial(_parts_of, batch.outcomes)
         flush = DeliveryFlush(
             at=self._clock.now(),
-            outcomes=tuple(batch.outcomes),
-            opened=tuple(batch.opened),
-            moved=tuple(batch.moved),
-            given_up=tuple(batch.given_up),
-            ended=tuple(batch.ended),
-            recovered=tuple(batch.recovered),
-            advanced=tuple(batch.advanced),
-            attempts=tuple(batch.attempts),
+            outcomes=parts("outcome"),
+            opened=parts("opened"),
+            moved=parts("moved"),
+            given_up=parts("given_up"),
+            ended=parts("ended"),
+            recovered=parts("recovered"),
+            advanced=parts("advanced"),
+            attempts=parts("attempt"),
             notified=self._counter.changes(),
         )
         flushed = await self._persist(flush)
@@ -182,3 +155,8 @@ class Acknowledgements:
                 error=str(error),
             )
         self._writable.clear()
+
+
+def _parts_of(outcomes: Iterable[DeliveryOutcome], name: str) -> tuple[Any, ...]:
+    """Those of that name that there are; none of them is 0 or empty."""
+    return tuple(filter(None, map(attrgetter(name), outcomes)))

@@ -16,19 +16,17 @@ from msgspec.structs import replace
 
 from hub.core.status.feed_status import shown_status
 from hub.delivery.notification_counter import NotificationCounter
-from hub.delivery.notifications import NotificationBody
+from hub.delivery.notifications import render_body
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Network
 from hub.http.network_errors import NetworkError
 from hub.publishing.local_topics import name_topic
 from hub.runtime.clock import Clock
-from protocols.model import Entry, Feed, Notification
-from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
-from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
+from protocols.model import Entry, Notification
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.packing import unpack
-from storage.records import FeedState, Format, StoredFeed, Subscription
+from storage.packing import unpack, unpack_head
+from storage.records import FeedState, StoredFeed, Subscription
 
 
 async def read_feed_document(
@@ -57,19 +55,10 @@ async def read_feed_document(
             topic=topic,
             hub=hub_url,
             status=shown_status(feed, statistics),
-            feed=unpack(head, Feed) if head else Feed(),
+            feed=unpack_head(head),
             entries=tuple(unpack(each.body, Entry) for each in stored),
         )
     )
-
-
-def render_feed_document(
-    notification: Notification, format: Format
-) -> NotificationBody:
-    """As JSON if that is the format, else as Atom, also for as-is subscriptions."""
-    if format is Format.JSON:
-        return NotificationBody(JSON_TYPE, render_json(notification))
-    return NotificationBody(ATOM_TYPE, render_atom(notification))
 
 
 DAY: Final = timedelta(days=1)
@@ -88,7 +77,6 @@ class Digests:
         network: Network,
         clock: Clock,
         hub_url: str,
-        user_agent: str,
         counter: NotificationCounter,
         *,
         tells_unlisted: bool = True,
@@ -98,7 +86,6 @@ class Digests:
         self._network = network
         self._clock = clock
         self._hub_url = hub_url
-        self._user_agent = user_agent
         self._counter = counter
         self._tells_unlisted = tells_unlisted
 
@@ -155,9 +142,7 @@ class Digests:
             count=ENTRIES,
             has_unlisted=self._tells_unlisted,
         )
-        document = render_feed_document(
-            digest_of(found, now - DAY), subscription.format
-        )
+        document = render_body(digest_of(found, now - DAY), subscription.format)
         seconds = int(now.timestamp())
         delivery = delivery_of(
             subscription,
@@ -166,7 +151,6 @@ class Digests:
             id=f"digest-{seconds}-{subscription.id}",
             at=seconds,
             hub_url=self._hub_url,
-            user_agent=self._user_agent,
         )
         request = await request_of(delivery)
         try:

@@ -15,7 +15,6 @@ from random import Random, SystemRandom
 import msgspec
 import structlog
 
-from hub import __version__
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
@@ -23,7 +22,7 @@ from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
-from hub.delivery.webhook import Poster, Sender, SlowRequests
+from hub.delivery.webhook import Poster, SlowRequests
 from hub.delivery.work_leases import WorkLeases
 from hub.http import Network, Purpose
 from hub.limits.callback_origin_limiter import OriginLimiter
@@ -33,7 +32,6 @@ from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
-from storage.records import Cursor
 
 RETRY_SECONDS = 1.0
 SWEEP_SECONDS = 0.1
@@ -66,104 +64,52 @@ class Dispatcher:
         counter: NotificationCounter | None = None,
         events: EventLog | None = None,
     ) -> None:
-        self._storage = storage
-        self._network = network
-        self._clock = clock
-        self._hub_url = hub_url
-        self._limits = limits or DeliveryLimits()
-        self._random = random or SystemRandom()
-        self._metrics = metrics or Metrics()
-        self._counter = counter or NotificationCounter()
-        self._events = CallbackEvents(events or EventLog(), clock)
-
-    async def run(self) -> None:
-        """Deliver, until cancelled.
-
-        Then nothing more is begun; requests under way have ``grace`` seconds to end,
-        and what came of them is written before this returns.
-        """
-        head = await self._resume()
-        sender = Sender(
-            hub_url=self._hub_url,
-            epoch=head.epoch,
-            user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
-        )
-        run = _Run(
-            self._storage,
-            self._network,
-            self._clock,
-            sender,
-            self._limits,
-            self._random,
-            self._metrics,
-            self._counter,
-            self._events,
-        )
-        await run.until_cancelled()
-
-    async def _resume(self) -> Cursor:
-        """Free what an earlier process had claimed, as soon as storage works; where the
-        log ends."""
-        while True:
-            try:
-                await self._storage.deliveries.void_leases()
-                self._counter.resume(await self._storage.deliveries.notified())
-                return await self._storage.log.end()
-            except StorageClosed:
-                raise
-            except StorageError as error:
-                log.error("deliveries_not_resumed", error=str(error))
-                await asyncio.sleep(RETRY_SECONDS)
-
-
-class _Run:
-    """The parts, put together and at work."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        network: Network,
-        clock: Clock,
-        sender: Sender,
-        limits: DeliveryLimits,
-        random: Random,
-        metrics: Metrics,
-        counter: NotificationCounter,
-        events: CallbackEvents,
-    ) -> None:
-        deliveries, endings = storage.deliveries, RecentlyEnded()
-        self._watch = partial(storage.subscriptions.watch_endings, endings.note)
-        self._grace = limits.grace
-        self._tasks = DrainingTaskGroup()
-        self._acknowledgements = Acknowledgements(deliveries, clock, metrics, counter)
-        self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
-        origins = OriginLimiter(lambda host: network.is_exempt(host, Purpose.CALLBACK))
-        poster = Poster(self._slow_requests, origins, clock, sender, counter)
+        limits = limits or DeliveryLimits()
+        random = random or SystemRandom()
+        metrics = metrics or Metrics()
+        told = CallbackEvents(events or EventLog(), clock)
+        deliveries = storage.deliveries
         leases = WorkLeases(clock, random)
-        notifications = Notifications(storage.log, sender.hub_url)
+        notifications = Notifications(storage.log, hub_url)
+        self._storage = storage
+        self._grace = limits.grace
+        self._counter = counter or NotificationCounter()
+        self._endings = RecentlyEnded()
+        self._tasks = DrainingTaskGroup()
+        self._acknowledgements = Acknowledgements(
+            deliveries, clock, metrics, self._counter
+        )
+        self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
+        self._poster = Poster(
+            self._slow_requests,
+            OriginLimiter(partial(network.is_exempt, purpose=Purpose.CALLBACK)),
+            clock,
+            hub_url,
+            self._counter,
+        )
         self._catch_ups = CatchUps(
             storage.log,
             clock,
-            poster,
+            self._poster,
             CatchUpRequests(storage.log, notifications),
             self._acknowledgements,
             leases,
             random,
-            endings,
-            events,
+            self._endings,
+            told,
             metrics,
         )
         self._first_deliveries = FirstDeliveries(
             clock,
-            poster,
+            self._poster,
             self._catch_ups,
             self._acknowledgements,
             leases,
             random,
-            endings,
+            self._endings,
             tasks=self._tasks,
             limit=limits.requests,
-            events=events,
+            events=told,
             metrics=metrics,
         )
         self._chunks = Chunks(
@@ -186,9 +132,29 @@ class _Run:
             limit=limits.catch_ups,
         )
 
-    async def until_cancelled(self) -> None:
-        with self._watch():
+    async def run(self) -> None:
+        """Deliver, until cancelled.
+
+        Then nothing more is begun; requests under way have ``grace`` seconds to end,
+        and what came of them is written before this returns.
+        """
+        self._poster.epoch = await self._resume()
+        with self._storage.subscriptions.watch_endings(self._endings.note):
             await self._deliver()
+
+    async def _resume(self) -> str:
+        """Free what an earlier process had claimed, as soon as storage works; the epoch
+        of the log."""
+        while True:
+            try:
+                await self._storage.deliveries.void_leases()
+                self._counter.resume(await self._storage.deliveries.notified())
+                return (await self._storage.log.end()).epoch
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.error("deliveries_not_resumed", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _deliver(self) -> None:
         async with asyncio.TaskGroup() as outer:

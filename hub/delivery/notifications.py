@@ -20,14 +20,14 @@ from msgspec.structs import replace
 from hub.core.status.feed_status import track_status
 from hub.publishing.local_topics import name_topic
 from hub.runtime.caching import KeyedLock
-from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from protocols.model import Deletion, Entry, Feed, Link, Notification
 from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
 from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from protocols.superfeedr.rendered_values import source_topic
 from protocols.urls import selector_of
 from storage.contract import LogStore
-from storage.packing import unpack, unpack_bytes, unpacked_size
+from storage.packing import unpack, unpack_bytes, unpack_head, unpacked_size
 from storage.records import (
     BEFORE_ALL,
     EntryId,
@@ -104,7 +104,7 @@ class NotificationBuilder:
 
 def _source_feed(record: Record, source: SourceFeed) -> Feed:
     """With its status when it had the entries, and where it is subscribed to here."""
-    head = unpack(source.head, Feed) if source.head else Feed()
+    head = unpack_head(source.head)
     links = head.links
     if source_topic(head) != source.url:
         links = (Link(rel="superfeedr", href=source.url), *links)
@@ -135,6 +135,15 @@ class NotificationBody(msgspec.Struct, frozen=True):
 
 
 _STATUSES = frozenset({RecordKind.ERROR, RecordKind.RECOVERED})
+
+
+def render_body(
+    notification: Notification, format: Format, shows: States = ()
+) -> NotificationBody:
+    """As JSON if that is the format, else as Atom, also for as-is subscriptions."""
+    if format is Format.JSON:
+        return NotificationBody(JSON_TYPE, render_json(notification), shows=shows)
+    return NotificationBody(ATOM_TYPE, render_atom(notification), shows=shows)
 
 
 class NotRenderable(Exception):
@@ -261,9 +270,7 @@ class Notifications:
         rendering = partial(self._rendered, loaded, rendition, states, head)
         try:
             sizes = [unpacked_size(each.body) for one in loaded for each in one.stored]
-            size = sum(sizes)
-            is_large = size > LARGE_BYTES or len(sizes) > MANY_ENTRIES
-            return await run_in_thread(rendering, size) if is_large else rendering()
+            return await run_by_size(rendering, sum(sizes), len(sizes))
         except Exception as error:
             record = loaded[-1].record
             log.exception(
@@ -284,9 +291,7 @@ class Notifications:
         notification = self._notification(loaded, rendition, head)
         if notification is None:
             return None
-        if rendition.format is Format.ATOM:
-            return NotificationBody(ATOM_TYPE, render_atom(notification), shows=states)
-        return NotificationBody(JSON_TYPE, render_json(notification), shows=states)
+        return render_body(notification, rendition.format, states)
 
     async def _latest_document(self, record: Record) -> NotificationBody | None:
         """The topic's own document; bytes and Content-Type are the publisher's."""
@@ -295,9 +300,7 @@ class Notifications:
             log.warning("document_not_kept", feed=record.feed_id)
             return None
         unpacking = partial(unpack_bytes, stored.body)
-        size = unpacked_size(stored.body)
-        is_large = size > LARGE_BYTES
-        body = await run_in_thread(unpacking, size) if is_large else unpacking()
+        body = await run_by_size(unpacking, unpacked_size(stored.body))
         return NotificationBody(stored.content_type, body, stored.position)
 
     def _notification(
@@ -336,7 +339,7 @@ def _head_of(record: Record, head: bytes | None) -> Feed:
     """A track query has none; it changed when it last found something."""
     if record.source is not None:
         return Feed(updated=record.at)
-    return unpack(head, Feed) if head else Feed()
+    return unpack_head(head)
 
 
 def _size(document: NotificationBody | None) -> int:

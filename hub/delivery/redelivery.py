@@ -13,7 +13,6 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
-from hub import __version__
 from hub.core.delivery.delivery_outcome import Verdict, verdict
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import NotificationBody
@@ -117,6 +116,5 @@ class Redeliveries:
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),
             hub_url=self._hub_url,
-            user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
         )
         return await request_of(delivery)

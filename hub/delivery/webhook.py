@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
-import msgspec
 import structlog
 
+from hub import PRODUCT
 from hub.core.delivery.delivery_outcome import (
     STRAINED_STATUSES,
     CallbackResponse,
@@ -33,7 +33,7 @@ from hub.http.network_errors import NetworkError, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
-from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from protocols.http import RequestStage, parse_retry_after
 from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
 from storage.records import AttemptDetails, Position, Subscription
@@ -134,7 +134,6 @@ def delivery_of(
     id: str,
     at: int,
     hub_url: str,
-    user_agent: str,
     retries: int = 0,
     missed: tuple[Position, Position] | None = None,
     is_test: bool = False,
@@ -156,7 +155,7 @@ def delivery_of(
         missed=missed,
         credits=credits,
         expires=None if credits is None else lease_end(subscription, at),
-        user_agent=user_agent,
+        user_agent=f"{PRODUCT} (+{hub_url})",
         is_test=is_test,
     )
 
@@ -176,10 +175,8 @@ async def request_of(
 ) -> Request:
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
-    if len(delivery.body) > LARGE_BYTES and delivery.secret:
-        headers = await run_in_thread(partial(delivery_headers, delivery))
-    else:
-        headers = delivery_headers(delivery)
+    size = len(delivery.body) if delivery.secret else 0
+    headers = await run_by_size(partial(delivery_headers, delivery), size)
     return Request(
         method="POST",
         url=delivery.callback,
@@ -195,14 +192,6 @@ async def request_of(
 LONGEST_ERROR = 200
 
 log = structlog.get_logger()
-
-
-class Sender(msgspec.Struct, frozen=True, kw_only=True):
-    """What callbacks are told of this hub; the epoch is that of its log."""
-
-    hub_url: str
-    epoch: str
-    user_agent: str
 
 
 @dataclass(slots=True, eq=False)
@@ -253,14 +242,16 @@ class Poster:
         slow_requests: SlowRequests,
         origins: OriginLimiter,
         clock: Clock,
-        sender: Sender,
-        credits: NotificationCounter | None = None,
+        hub_url: str,
+        counter: NotificationCounter | None = None,
     ) -> None:
         self._slow_requests = slow_requests
         self._origins = origins
         self._clock = clock
-        self._sender = sender
-        self._counter = credits or NotificationCounter()
+        self._hub_url = hub_url
+        self._counter = counter or NotificationCounter()
+        self.epoch = ""
+        """Of the log; to be set before the first `post`."""
 
     def admits(self, origin: str) -> bool:
         """Take a place at the origin for one `post`, which gives it back."""
@@ -321,10 +312,9 @@ class Poster:
             subscription,
             document,
             self._counter.take(subscription.account),
-            id=notification_id(self._sender.epoch, position, subscription.id),
+            id=notification_id(self.epoch, position, subscription.id),
             at=int(self._clock.now().timestamp()),
-            hub_url=self._sender.hub_url,
-            user_agent=self._sender.user_agent,
+            hub_url=self._hub_url,
             retries=failures,
             missed=missed,
         )

@@ -22,7 +22,7 @@ from hub.core.news.known_slices import READER_BYTES, known_slices
 from hub.ingest.document_parser import Parser
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import DocumentReading, Metrics
-from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.runtime.offloading import run_by_size, run_in_thread
 from protocols.feeds import ParseContext
 from protocols.protocol_errors import FeedError
 from protocols.urls import selector_of
@@ -70,7 +70,9 @@ class DocumentReader:
         """Parse a whole 200, unless its bytes are known to be a feed."""
         if fetched.error or fetched.status != 200:
             return NOT_PARSED
-        if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
+        hashing = partial(body_hash, fetched.body)
+        digest = await run_by_size(hashing, len(fetched.body))
+        if is_known_body(target.feed.polling, digest):
             self._count(DocumentReading.UNCHANGED)
             return NOT_PARSED
         context = ParseContext(
@@ -97,9 +99,3 @@ class DocumentReader:
 
     def _count(self, reading: DocumentReading) -> None:
         self.metrics.documents.add(reading.value)
-
-
-async def _body_hash(body: bytes) -> str:
-    if len(body) > LARGE_BYTES:
-        return await run_in_thread(partial(body_hash, body))
-    return body_hash(body)

@@ -11,7 +11,7 @@ from msgspec import msgpack
 
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.worker_process import AsyncResource
-from hub.runtime.offloading import MANY_ENTRIES, run_in_thread
+from hub.runtime.offloading import run_by_size, run_in_thread
 from protocols.feeds import ParseContext
 from protocols.html import disarm
 from protocols.model import Entry
@@ -71,8 +71,7 @@ class WorkerSanitizer(AsyncResource):
         reason = "the worker lost some"
         try:
             encoding = partial(msgpack.encode, entries)
-            is_large = len(entries) > MANY_ENTRIES
-            encoded = await run_in_thread(encoding) if is_large else encoding()
+            encoded = await run_by_size(encoding, 0, len(entries))
             parsed = await self._worker.parse(encoded, _CONTEXT)
             if [each.key for each in parsed.entries] == [each.key for each in entries]:
                 return parsed.entries

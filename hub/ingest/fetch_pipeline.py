@@ -23,7 +23,7 @@ from hub.ingest.committer import Committer
 from hub.ingest.document_reader import DocumentReader
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
 from hub.runtime.failpoints import failpoint
-from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from hub.sites.site_reader import SiteReader
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
@@ -162,11 +162,10 @@ class FetchPipeline:
             return await self._commit(replace(decision, target=target))
 
     async def _commit(self, decision: Decision) -> FetchCommit:
-        commit = (
-            await run_in_thread(partial(decide, decision), len(decision.fetched.body))
-            if _is_large(decision)
-            else decide(decision)
-        )
+        feed = decision.understood.feed
+        size, entries = len(decision.fetched.body), len(feed.entries) if feed else 0
+        deciding = partial(decide, decision)
+        commit = await run_by_size(deciding, size, entries)  # both are hashed
         return await self.committer.commit(decision.target, commit)
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:
@@ -214,10 +213,3 @@ def _site_format(decision: Decision) -> str:
     if fetch_error(decision.polling, decision.fetched, understood):
         return ""
     return known if known in SITE_FORMATS else ""
-
-
-def _is_large(decision: Decision) -> bool:
-    """Whether it takes long to decide: bodies and entries are hashed."""
-    feed = decision.understood.feed
-    entries = len(feed.entries) if feed else 0
-    return len(decision.fetched.body) > LARGE_BYTES or entries > MANY_ENTRIES

@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
-from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
+from hub.runtime.caching import KeyedLock
 from hub.runtime.clock import Clock
 from storage.records import FeedId, StoredFeed
 
@@ -44,16 +44,15 @@ class PushedContent:
         self._poller = poller
         self._provide = provide
         self._clock = clock
-        self._locks: WeakValueDictionary[FeedId, asyncio.Lock] = WeakValueDictionary()
+        self._locks: KeyedLock[FeedId] = KeyedLock()
 
     async def take(self, feed: StoredFeed, fetched: Fetched) -> bool:
         """Whether it was committed in time, as what the feed answered then.
 
         Raises `StorageError`, and `NotFound` if the feed was removed.
         """
-        lock = self._locks.setdefault(feed.id, asyncio.Lock())
         try:
-            async with asyncio.timeout(TAKEN_SECONDS), lock:
+            async with asyncio.timeout(TAKEN_SECONDS), self._locks.of(feed.id):
                 return await self._commit(feed, fetched)
         except TimeoutError:
             return False

@@ -25,7 +25,7 @@ from hub.ingest.worker_frames import (
     decode_result,
     encode_task,
 )
-from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from protocols.model import Entry
 
 
@@ -116,9 +116,7 @@ class WorkerProcess:
     async def _read_result(self) -> Result:
         """Decode entries batch by batch; other tasks run in between."""
         payload = await self._read_frame(MOST_BYTES)
-        decoding = partial(decode_result, payload)
-        is_large = len(payload) > LARGE_BYTES
-        result = await run_in_thread(decoding, len(payload)) if is_large else decoding()
+        result = await run_by_size(partial(decode_result, payload), len(payload))
         if not isinstance(result, Parsed):
             return result
         room = MOST_BYTES - len(payload)
@@ -126,12 +124,7 @@ class WorkerProcess:
         for _ in range(result.batches):
             payload = await self._read_frame(room)
             room -= len(payload)
-            if len(payload) > LARGE_BYTES:
-                entries += await run_in_thread(
-                    partial(decode_batch, payload), len(payload)
-                )
-            else:
-                entries += decode_batch(payload)
+            entries += await run_by_size(partial(decode_batch, payload), len(payload))
             await asyncio.sleep(0)
         return Parsed(replace(result.feed, entries=tuple(entries)))
 

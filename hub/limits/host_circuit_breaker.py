@@ -9,39 +9,18 @@ Any answer is one, an error too.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 OPENS_AFTER = 5
 """Requests in a row without an answer, by whichever feeds of the host."""
 FIRST_REST = 300.0
 LONGEST_REST = 6 * 3_600.0
 _MOST_DOUBLINGS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Circuit:
-    """``silences``: requests to the host since its last answer."""
-
-    silences: int = 0
-
-    def after_silence(self) -> Circuit:
-        return Circuit(self.silences + 1)
-
-    @property
-    def rest(self) -> float:
-        """Seconds until the next request to the host; 0: by its feeds' own times."""
-        beyond = self.silences - OPENS_AFTER
-        if beyond < 0:
-            return 0.0
-        return min(FIRST_REST * 2.0 ** min(beyond, _MOST_DOUBLINGS), LONGEST_REST)
-
-
 MOST_HOSTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Silent:
-    circuit: Circuit
+class _Silent(NamedTuple):
+    silences: int  # requests to the host since its last answer
     until: float
 
 
@@ -62,13 +41,22 @@ class HostCircuitBreaker:
     def silent(self, host: str, now: float) -> float:
         """Seconds for which the host is now left alone; 0: not yet."""
         known = self._silent.pop(host, None)
-        circuit = (known.circuit if known else Circuit()).after_silence()
-        self._silent[host] = _Silent(circuit, now + circuit.rest)
+        silences = known.silences + 1 if known else 1
+        rest = _rest_after(silences)
+        self._silent[host] = _Silent(silences, now + rest)
         if len(self._silent) > self._most_hosts:
             self._silent.popitem(last=False)
-        return circuit.rest
+        return rest
 
     def rest(self, host: str, now: float) -> float:
         """Seconds that are left of it."""
         known = self._silent.get(host)
         return max(0.0, known.until - now) if known else 0.0
+
+
+def _rest_after(silences: int) -> float:
+    """Seconds until the next request to a host; 0: by its feeds' own times."""
+    beyond = silences - OPENS_AFTER
+    if beyond < 0:
+        return 0.0
+    return min(FIRST_REST * 2.0 ** min(beyond, _MOST_DOUBLINGS), LONGEST_REST)

@@ -20,7 +20,7 @@ from protocols.model import Entry, Feed
 from protocols.scp.collection import section_name
 from protocols.scp.write.page import page_url
 from storage.contract import PageStore
-from storage.packing import unpack
+from storage.packing import unpack, unpack_head
 from storage.records import (
     EntryId,
     FeedId,
@@ -168,7 +168,7 @@ def in_language(entry: Entry, page: PublishedPage) -> Entry:
 @lru_cache(maxsize=1_024)
 def read_head(packed: bytes | None) -> Feed:
     """The head of a feed. Few are cached: entries of one feed come together."""
-    return Feed() if packed is None else unpack(packed, Feed)
+    return unpack_head(packed)
 
 
 BATCH = 200

@@ -38,6 +38,16 @@ def take_short_turns() -> None:
     sys.setswitchinterval(TURN_SECONDS)
 
 
+async def run_by_size(
+    work: Callable[[], Result], size: int, entries: int = 0
+) -> Result:
+    """Do ``work`` on so many bytes, or with so many entries: at once, or in a thread if
+    that is worth the way."""
+    if size > LARGE_BYTES or entries > MANY_ENTRIES:
+        return await run_in_thread(work, size)
+    return work()
+
+
 async def run_in_thread(work: Callable[[], Result], size: int = 0) -> Result:
     """Do ``work``, and return or raise what it does. Cancelling does not stop it.
 

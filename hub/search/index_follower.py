@@ -17,7 +17,7 @@ from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from storage.contract import EntryStore, LogStore, SearchStore
-from storage.packing import unpack
+from storage.packing import unpack, unpack_head
 from storage.records import (
     EntryId,
     EntrySource,
@@ -112,10 +112,7 @@ def _pages(ids: list[EntryId]) -> Iterator[list[EntryId]]:
 def _documents(
     stored: Sequence[StoredEntry], sources: Mapping[FeedId, EntrySource]
 ) -> list[SearchDocument]:
-    heads = {
-        feed_id: unpack(source.head, Feed) if source.head else Feed()
-        for feed_id, source in sources.items()
-    }
+    heads = {feed_id: unpack_head(source.head) for feed_id, source in sources.items()}
     documents = []
     for each in stored:
         if each.deleted or each.feed_id not in sources:

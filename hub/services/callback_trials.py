@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from hub.core.delivery.delivery_outcome import Verdict, verdict
-from hub.delivery.digests import read_feed_document, render_feed_document
+from hub.delivery.digests import read_feed_document
 from hub.delivery.failed_attempts import kept_answer, stage_of
-from hub.delivery.notifications import NotificationBody
+from hub.delivery.notifications import NotificationBody, render_body
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Answer, Network
 from hub.http.network_errors import NetworkError
@@ -91,7 +91,6 @@ class CallbackTrialService:
         addresses: AddressCheck,
         callbacks: HostLimiter,
         hub_url: str,
-        user_agent: str,
     ) -> None:
         """``callbacks``: the pace at which hosts of callbacks are asked."""
         self._storage = storage
@@ -102,7 +101,6 @@ class CallbackTrialService:
         self._addresses = addresses
         self._callbacks = callbacks
         self._hub_url = hub_url
-        self._user_agent = user_agent
         self._sending = asyncio.Semaphore(AT_ONCE)
 
     async def try_subscription(self, subscription_id: SubscriptionId) -> CallbackTrial:
@@ -174,7 +172,6 @@ class CallbackTrialService:
             id=f"test-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),
             hub_url=self._hub_url,
-            user_agent=self._user_agent,
             is_test=True,
         )
         request = await request_of(delivery, progress)
@@ -221,7 +218,7 @@ class CallbackTrialService:
         if told is None or not told.entries:
             told = self._made_up(subscription, told)
         marked = msgspec.structs.replace(told, is_test=True)
-        return render_feed_document(marked, subscription.format)
+        return render_body(marked, subscription.format)
 
     def _made_up(
         self, subscription: Subscription, told: Notification | None

@@ -55,10 +55,6 @@ class DatabaseJob(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     findings: tuple[str, ...] = ()
 
-    @property
-    def is_successful(self) -> bool:
-        return self.finished is not None and not self.error
-
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:

@@ -59,10 +59,9 @@ class DeliveryReport:
 
 
 class DeliveryReportService:
-    def __init__(self, storage: Storage, hub_url: str, user_agent: str) -> None:
+    def __init__(self, storage: Storage, hub_url: str) -> None:
         self._storage = storage
         self._hub_url = hub_url
-        self._user_agent = user_agent
         self._notifications = Notifications(storage.log, hub_url)
 
     async def get(
@@ -139,7 +138,6 @@ class DeliveryReportService:
             id=notification_id(epoch, position, subscription.id),
             at=sent.at,
             hub_url=self._hub_url,
-            user_agent=self._user_agent,
             retries=sent.retries,
             missed=sent.missed,
         )

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec.structs import replace
 
 from hub.core.status.feed_status import shown_status
-from hub.delivery.notifications import NotificationBody
+from hub.delivery.notifications import NotificationBody, render_body
 from hub.publishing.local_topics import name_topic
-from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from protocols.live.live_messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
-from protocols.superfeedr.atom_notifications import ATOM_TYPE, render_atom
-from protocols.superfeedr.json_notifications import JSON_TYPE, render_json
 from storage.packing import unpack, unpacked_size
-from storage.records import EntrySource, FeedId, StoredEntry
+from storage.records import EntrySource, FeedId, Format, StoredEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +44,10 @@ class CollectedEntries:
 
 
 async def render(collected: CollectedEntries, format: BodyFormat) -> NotificationBody:
-    rendering = partial(_rendered, collected, format)
-    size = collected.size
-    is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
-    return await run_in_thread(rendering, size) if is_large else rendering()
+    def rendering() -> NotificationBody:
+        return render_body(notify(collected), Format(format))
 
-
-def _rendered(collected: CollectedEntries, format: BodyFormat) -> NotificationBody:
-    notification = notify(collected)
-    if format is BodyFormat.ATOM:
-        return NotificationBody(ATOM_TYPE, render_atom(notification))
-    return NotificationBody(JSON_TYPE, render_json(notification))
+    return await run_by_size(rendering, collected.size, len(collected.entries))
 
 
 def notify(collected: CollectedEntries) -> Notification:

@@ -21,7 +21,7 @@ from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.contract import Storage
-from storage.packing import unpack, unpacked_size
+from storage.packing import unpack, unpack_head, unpacked_size
 from storage.records import EntrySource, FeedId, Matches, StoredEntry
 
 PAGE = 100
@@ -159,8 +159,7 @@ def _choose(
         if source is None:
             continue
         if stored.feed_id not in heads:
-            packed = source.head
-            heads[stored.feed_id] = unpack(packed, Feed) if packed else Feed()
+            heads[stored.feed_id] = unpack_head(source.head)
         entry, head = unpack(stored.body, Entry), heads[stored.feed_id]
         subject = searched_subject(entry, head, source.feed, source.statistics)
         if query.matches(subject):

@@ -74,11 +74,6 @@ class OperationsService:
         """What is wrong, troubles first; without any of these the hub is ready."""
         return await self._conditions.look()
 
-    async def troubles(self) -> tuple[str, ...]:
-        """Why the hub is not ready, in words; empty when it is."""
-        found = await self.conditions()
-        return tuple(each.what for each in found if each.is_trouble)
-
     async def health(self) -> Health:
         return Health(
             version=hub.__version__,

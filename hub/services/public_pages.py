@@ -24,7 +24,7 @@ from protocols.safe_urls import safe_entry, safe_feed
 from protocols.topic_pages import PagePlace, TopicFormat, TopicPage, render_topic_page
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.packing import unpack
+from storage.packing import unpack, unpack_head
 from storage.records import (
     EntryId,
     FeedId,
@@ -131,20 +131,16 @@ class PublicService:
         after = FeedId(0)
         while page := await self._storage.public.feeds(after=after, limit=PAGE):
             after = page[-1].id
-            heads = [(feed, _head(feed)) for feed in page]
+            heads = [(feed, unpack_head(feed.head)) for feed in page]
             listed += [(feed, head) for feed, head in heads if not head.unlisted]
         return listed
 
     async def _listed_feed(self, feed_id: FeedId) -> tuple[PublicFeed, Feed]:
         feed = await self._storage.public.feed(feed_id)
-        head = None if feed is None else _head(feed)
-        if feed is None or head is None or head.unlisted:
+        head = unpack_head(feed.head if feed else None)
+        if feed is None or head.unlisted:
             raise NotFound("topic", feed_id)
         return feed, head
-
-
-def _head(feed: PublicFeed) -> Feed:
-    return Feed() if feed.head is None else unpack(feed.head, Feed)
 
 
 def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
@@ -230,7 +226,7 @@ class FrontPageService:
         self.about = AboutPage(
             url=public_url,
             version=hub.__version__,
-            user_agent=f"Fanfare/{hub.__version__}",
+            user_agent=hub.PRODUCT,
             contact=contact,
             heeds_robots=heeds_robots,
         )
@@ -271,6 +267,4 @@ class FrontPageService:
         if feed.private:
             return False
         public = await self._public.feed(feed.id)
-        return public is not None and not (
-            public.head is not None and unpack(public.head, Feed).unlisted
-        )
+        return public is not None and not unpack_head(public.head).unlisted

@@ -16,7 +16,7 @@ from hub.core.push.hub_subscription import (
 )
 from hub.push.received_pushes import BodyReservation, ReceivedPush, ReceivedPushes
 from hub.runtime.clock import Clock
-from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from hub.services.service_errors import Gone, TooManyWaiting
 from protocols.websub.signatures import verify
 from protocols.websub.subscribing import HubDenial, HubQuestion
@@ -109,8 +109,7 @@ class PushCallbackService:
         `TooManyWaiting`.
         """
         is_signed = partial(verify, signature, callback.secret, body)
-        is_large = len(body) > LARGE_BYTES
-        if not (await run_in_thread(is_signed) if is_large else is_signed()):
+        if not await run_by_size(is_signed, len(body)):
             log.warning("push_forged", feed=callback.feed_id, hub=callback.hub)
             await self._pushes.count(callback.hub, PushCount.FORGED)
             return

@@ -44,13 +44,13 @@ from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.sites.collection_spool import Spool, Spools, spooling_request, unroll, verify
 from protocols.feeds import ParseContext
-from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
+from protocols.model import SITE_FORMATS, Entry, ParsedFeed
 from protocols.protocol_errors import FeedError
 from protocols.scp.read.unpacking import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.contract import SiteStore, Storage
 from storage.errors import BodyRequired
-from storage.packing import unpack
+from storage.packing import unpack, unpack_head
 from storage.records import (
     DocumentWrite,
     FeedId,
@@ -109,7 +109,7 @@ class SiteDocuments:
             url=target.feed.url,
             hub=self.hub_url,
             source=target.feed.url,
-            feed=commit.head or (unpack(head, Feed) if head else Feed()),
+            feed=commit.head or unpack_head(head),
             entries=entries,
             dates=(commit.at,) * len(entries),
             undated=commit.at,

@@ -86,12 +86,9 @@ def _has_path(route: Route, request: Request) -> bool:
 
 
 UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
-"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too;
-
-and OpenFeeder does, which tells how many requests are left."""
-
-
-_COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
+"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too."""
+COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
+"""By `OpenFeederRoutes`, which tell how many requests are left."""
 
 
 def create_application(
@@ -215,4 +212,4 @@ def create_application(
 
 
 def _is_counted(path: str) -> bool:
-    return not path.startswith(UNCOUNTED) and path not in _COUNTED_THERE
+    return not path.startswith(UNCOUNTED) and path not in COUNTED_THERE

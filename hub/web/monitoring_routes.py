@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Self
+from typing import Any, Self
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -57,6 +57,17 @@ class ReadinessJson(JsonObject):
     warnings: Sequence[str]
     conditions: Sequence[HubConditionJson]
 
+    @classmethod
+    def of_conditions(cls, conditions: Sequence[HubCondition], **members: Any) -> Self:
+        troubles = [each.what for each in conditions if each.is_trouble]
+        return cls(
+            ready=not troubles,
+            troubles=troubles,
+            warnings=[each.what for each in conditions if not each.is_trouble],
+            conditions=[HubConditionJson.of_condition(each) for each in conditions],
+            **members,
+        )
+
 
 class IdentityJson(JsonObject):
     """``proof``: the HMAC-SHA256 of the challenge, in hexadecimal digits."""
@@ -98,17 +109,9 @@ class MonitoringRoutes(Routes):
         problems=(),
     )
     async def ready(self, request: Request) -> Response:
-        found = await self._operations.conditions()
-        troubles = [each.what for each in found if each.is_trouble]
-        return json_response(
-            ReadinessJson(
-                ready=not troubles,
-                troubles=troubles,
-                warnings=[each.what for each in found if not each.is_trouble],
-                conditions=[HubConditionJson.of_condition(each) for each in found],
-            ),
-            HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK,
-        )
+        found = ReadinessJson.of_conditions(await self._operations.conditions())
+        status = HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return json_response(found, status)
 
     @Operation(
         method="GET",

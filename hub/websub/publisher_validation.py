@@ -22,10 +22,9 @@ from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.websub.callback_challenge import excerpt_of
-from protocols.model import Feed
 from protocols.urls import is_web_url
 from storage.contract import Storage
-from storage.packing import unpack
+from storage.packing import unpack_head
 from storage.records import StoredFeed
 
 LIMITS: Final = ResponseLimits(seconds=10.0, idle_seconds=10.0)
@@ -122,8 +121,7 @@ class PublisherValidation:
             await self._limiter.wait(host, RequestKind.TOPIC)
 
     async def _named_by_document(self, feed: StoredFeed) -> str:
-        packed = await self._log.feed_head(feed.id)
-        return "" if packed is None else validator_of_feed(unpack(packed, Feed))
+        return validator_of_feed(unpack_head(await self._log.feed_head(feed.id)))
 
 
 def _word_of(answer: Answer) -> str:

@@ -32,7 +32,7 @@ from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.urls import normal_url, requested_url, resource_url
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.packing import unpack
+from storage.packing import unpack_head
 from storage.records import FeedId, FeedState, NewFeed, Polling, StoredFeed
 
 
@@ -226,8 +226,7 @@ class TopicAdmission:
         polling = (await self._fetch_now(feed)).polling
         if polling.code not in (200, 304):
             _check_usable(polling.code or 0, polling.error)
-        packed = await self._log.feed_head(feed.id)
-        head = Feed() if packed is None else unpack(packed, Feed)
+        head = unpack_head(await self._log.feed_head(feed.id))
         return self._discovery.is_named_by(polling, head)
 
     async def _fetch(self, topic: str) -> Fetched:

@@ -26,7 +26,6 @@ from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import (
     Ask,
-    Claim,
     CommitClaims,
     Give,
     claim_chunks,
@@ -64,7 +63,7 @@ class SqliteDeliveries:
         self._commit_claims = commit_claims
 
     async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
-        unit = partial(claim_chunks, Claim.of(terms))
+        unit = partial(claim_chunks, terms)
         claimed = await self._writer.submit(unit)
         while claimed.is_partial:
             claimed = await self._writer.submit(unit)
@@ -94,7 +93,7 @@ class SqliteDeliveries:
         return {AccountId(account): notified for account, notified in rows}
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
-        unit = partial(claim_retrying, Claim.of(terms))
+        unit = partial(claim_retrying, terms)
         rows = await self._writer.submit(unit)
         return [read_retrying(row, self._box) for row in rows]
 

@@ -147,16 +147,15 @@ UPDATE stragglers SET due = :now WHERE subscription_id IN (
 class Split:
     """One unit's work on fan-outs; ``chunks`` are the ids of what it created."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, *, lease_id: int, until: int
-    ) -> None:
+    def __init__(self, terms: ClaimTerms, connection: sqlite3.Connection) -> None:
         self.chunks: list[int] = []
         self._connection = connection
-        self._lease_id = lease_id
-        self._until = until
+        self._lease_id = terms.lease_id
+        self._until = to_milliseconds(terms.until)
+        self._now = to_milliseconds(terms.now)
         self._pages_left = PAGES
 
-    def run(self, limit: int, now: int) -> bool:
+    def run(self, limit: int) -> bool:
         """Create up to ``limit`` chunks.
 
         False if it stopped before it could tell whether there are more.
@@ -167,10 +166,10 @@ class Split:
                 return True
             position, feed_id, after_id = fanout
             if not after_id:
-                self._hurry_retries(position, feed_id, now)
+                self._hurry_retries(position, feed_id)
             members = self._take_members(position, feed_id, after_id)
             if members:
-                self._create_chunk(position, feed_id, members, now)
+                self._create_chunk(position, feed_id, members)
         return self._pages_left > 0
 
     def _next(self) -> tuple[int, int, int] | None:
@@ -182,9 +181,9 @@ class Split:
                 return found
         return None
 
-    def _hurry_retries(self, position: int, feed_id: int, now: int) -> None:
+    def _hurry_retries(self, position: int, feed_id: int) -> None:
         """Make retries due that may try again because there is news."""
-        news = {"position": position, "feed_id": feed_id, "now": now}
+        news = {"position": position, "feed_id": feed_id, "now": self._now}
         self._connection.execute(_HURRY, news)
 
     def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
@@ -222,14 +221,12 @@ class Split:
         )
         self._connection.execute("DELETE FROM fanouts WHERE position = ?", (position,))
 
-    def _create_chunk(
-        self, position: int, feed_id: int, members: list[int], now: int
-    ) -> None:
+    def _create_chunk(self, position: int, feed_id: int, members: list[int]) -> None:
         ((chunk_id,),) = self._connection.execute(
             "INSERT INTO chunks (position, feed_id, at, lease_id, due, members,"
             " outcomes) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
-                *(position, feed_id, now, self._lease_id, self._until),
+                *(position, feed_id, self._now, self._lease_id, self._until),
                 *(pack_ids(members), PENDING * len(members)),
             ),
         ).fetchall()
@@ -246,25 +243,6 @@ Give = Callable[[list[ClaimedChunk] | None], None]
 
 
 # --- claiming ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """Who claims, until when, and how much; times in milliseconds."""
-
-    lease_id: int
-    until: int
-    now: int
-    limit: int
-
-    @classmethod
-    def of(cls, terms: ClaimTerms) -> Claim:
-        return cls(
-            lease_id=terms.lease_id,
-            until=to_milliseconds(terms.until),
-            now=to_milliseconds(terms.now),
-            limit=terms.limit,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,25 +271,28 @@ WHERE c.id = ?
 threads each."""
 
 
-def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
+def claim_chunks(terms: ClaimTerms, connection: sqlite3.Connection) -> Claimed:
     """Unfinished chunks whose lease is over, then new ones."""
-    ids = _reclaim(claim, connection)
-    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
-    has_looked_at_all = split.run(claim.limit - len(ids), claim.now)
-    rows = _read_chunks([*ids, *split.chunks], connection)
-    return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
+    return _split_off(_reclaim(terms, connection), terms, connection)
 
 
-def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
+def claim_new_chunks(terms: ClaimTerms, connection: sqlite3.Connection) -> Claimed:
     """Claim chunks that earlier commits of the same transaction brought, if any.
 
     After most commits there is nothing to split, which one statement tells.
     """
     if connection.execute(_ANY_FANOUT).fetchone() is None:
         return Claimed(rows=[], is_partial=False)
-    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
-    has_looked_at_all = split.run(claim.limit, claim.now)
-    rows = _read_chunks(split.chunks, connection)
+    return _split_off([], terms, connection)
+
+
+def _split_off(
+    claimed: Sequence[int], terms: ClaimTerms, connection: sqlite3.Connection
+) -> Claimed:
+    """Further chunks than those that are claimed, as many as the terms allow."""
+    split = Split(terms, connection)
+    has_looked_at_all = split.run(terms.limit - len(claimed))
+    rows = _read_chunks([*claimed, *split.chunks], connection)
     return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
 
 
@@ -322,18 +303,19 @@ def _read_chunks(ids: Sequence[int], connection: sqlite3.Connection) -> list[Row
     return [connection.execute(_CHUNK, (id,)).fetchone() for id in ids]
 
 
-def _reclaim(claim: Claim, connection: sqlite3.Connection) -> list[int]:
+def _reclaim(terms: ClaimTerms, connection: sqlite3.Connection) -> list[int]:
+    now, until = to_milliseconds(terms.now), to_milliseconds(terms.until)
     expired = connection.execute(
         "SELECT id FROM chunks WHERE due <= ? ORDER BY position, id LIMIT ?",
-        (claim.now, claim.limit),
+        (now, terms.limit),
     ).fetchall()
     ids = [chunk_id for (chunk_id,) in expired]
     for chunk_id in ids:
         connection.execute(
             "UPDATE chunks SET lease_id = ?, due = ? WHERE id = ?",
-            (claim.lease_id, claim.until, chunk_id),
+            (terms.lease_id, until, chunk_id),
         )
-        _pass_by_the_unable(chunk_id, claim, connection)
+        _pass_by_the_unable(chunk_id, terms.lease_id, now, connection)
     left = connection.execute(
         "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
         " ORDER BY position, id",
@@ -353,7 +335,7 @@ FROM chunks c WHERE c.id = ?
 
 
 def _pass_by_the_unable(
-    chunk_id: int, claim: Claim, connection: sqlite3.Connection
+    chunk_id: int, lease_id: int, now: int, connection: sqlite3.Connection
 ) -> None:
     """Members that ended, or are retried, since the chunk was split need
     nothing more from it. Without any others it is finished."""
@@ -361,20 +343,20 @@ def _pass_by_the_unable(
     passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
     if passed:
         noted = [(index, NO_ATTEMPT) for index in sorted(passed)]
-        acknowledge(chunk_id, claim.lease_id, noted, claim.now, connection)
+        acknowledge(chunk_id, lease_id, noted, now, connection)
 
 
-def claim_retrying(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+def claim_retrying(terms: ClaimTerms, connection: sqlite3.Connection) -> list[Row]:
     due = connection.execute(
         "SELECT subscription_id FROM stragglers WHERE due <= ?"
         " ORDER BY due, subscription_id LIMIT ?",
-        (claim.now, claim.limit),
+        (to_milliseconds(terms.now), terms.limit),
     ).fetchall()
     listed = pack_ids([subscription_id for (subscription_id,) in due])
     connection.execute(
         "UPDATE stragglers SET lease_id = ?, due = ?"
         " WHERE subscription_id IN (SELECT value FROM json_each(?))",
-        (claim.lease_id, claim.until, listed),
+        (terms.lease_id, to_milliseconds(terms.until), listed),
     )
     rows: list[Row] = connection.execute(
         "SELECT v.* FROM json_each(?) due"
@@ -412,7 +394,7 @@ class CommitClaims:
         if (terms := ask()) is None:
             return
         try:
-            claimed = self._writer.submit(partial(claim_new_chunks, Claim.of(terms)))
+            claimed = self._writer.submit(partial(claim_new_chunks, terms))
         except StorageError:
             give(None)
         else:

@@ -62,8 +62,7 @@ from storage.sqlite.rows import (
     read_target,
 )
 from storage.sqlite.subscription_writes import NO_LIMIT, end_of_feed
-from storage.sqlite.tracking import QueryWatchers
-from storage.sqlite.watchers import EndedSubscriptions
+from storage.sqlite.watchers import EndedSubscriptions, QueryWatchers
 from storage.sqlite.writer import Assignments, Writer, assigned
 
 # --- which are due ---

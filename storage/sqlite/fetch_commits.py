@@ -1,14 +1,9 @@
-"""What a fetch found, encoded and packed outside of the writer.
+"""What a fetch found: encoded and packed outside of the writer, applied as one unit.
 
-What a commit keeps of a feed's documents, a row each, written over the last.
-
-The records that a commit appends to the log, and those of the queries it matches.
-
-What a fetch found, applied by the writer as one unit.
-
-Fetches that found nothing new, many of them in one unit of work.
-
-Nine of ten fetches change nothing but when and how the feed was asked.
+The unit writes the feed's state, its documents (a row each, over the last), its
+entries, and the records that the log gets, those of the queries that it matches
+included. Nine of ten fetches find nothing new and change nothing but when and how the
+feed was asked: many of them are one unit.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ from storage.sqlite.sites import SqliteSites
 from storage.sqlite.stored_entries import SqliteEntries
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
-from storage.sqlite.tracking import QueryWatchers, SqliteTracking
+from storage.sqlite.tracking import SqliteTracking
 from storage.sqlite.verifications import SqliteVerifications
-from storage.sqlite.watchers import EndedSubscriptions, LogEnd
+from storage.sqlite.watchers import EndedSubscriptions, LogEnd, QueryWatchers
 from storage.sqlite.writer import TOUCH, Writer
 
 

@@ -32,7 +32,7 @@ from storage.sqlite.subscription_writes import (
     subscribe_one,
     subscription_parameters,
 )
-from storage.sqlite.watchers import EndedSubscriptions, Listener
+from storage.sqlite.watchers import EndedSubscriptions, EndingListener
 from storage.sqlite.writer import Writer
 
 
@@ -136,7 +136,7 @@ class SqliteSubscriptions:
         ended = await self._writer.submit(unit, then=self._ended.tell)
         return len(ended)
 
-    def watch_endings(self, tell: Listener) -> AbstractContextManager[None]:
+    def watch_endings(self, tell: EndingListener) -> AbstractContextManager[None]:
         return self._ended.told_to(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -22,6 +22,7 @@ from storage.sqlite.columns import from_milliseconds, pack_ids, to_milliseconds
 from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key, read_feed, unpack_refs
+from storage.sqlite.watchers import QueryWatchers
 from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"
@@ -63,28 +64,6 @@ UPDATE track_queries SET account_id = ?3 WHERE account_id = {NOBODY} AND feed_id
         AND s.account_id <> ?3 AND s.state IN ('pending', 'active', 'ending')))
 """
 """A query of nobody's becomes that of who wants it, unless others subscribe to it."""
-
-
-class QueryWatchers:
-    """Those who hear of queries that came or went."""
-
-    def __init__(self) -> None:
-        self._listeners: list[QueryListener] = []
-
-    @contextmanager
-    def told_to(self, listener: QueryListener) -> Iterator[None]:
-        self._listeners.append(listener)
-        try:
-            yield
-        finally:
-            self._listeners.remove(listener)
-
-    def tell(
-        self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
-    ) -> None:
-        """Called in the order of the writes."""
-        for listener in self._listeners:
-            listener(version, came, went)
 
 
 class SqliteTracking:

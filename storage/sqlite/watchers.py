@@ -1,13 +1,16 @@
-"""Who waits for what becomes durable: the end of the log, ended subscriptions."""
+"""Who waits for what becomes durable: the end of the log, ended subscriptions, queries
+that came or went."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
+from storage.contract.subscriptions import QueryListener
 from storage.errors import StorageClosed
-from storage.records import Position, SubscriptionId
+from storage.records import FeedId, Position, SubscriptionId, TrackQuery
 
 
 class LogEnd:
@@ -47,12 +50,14 @@ class LogEnd:
         moved.set()
 
 
-Listener = Callable[[Sequence[SubscriptionId], Position], None]
+Listener = TypeVar("Listener", bound=Callable[..., None])
+EndingListener = Callable[[Sequence[SubscriptionId], Position], None]
 
 
-class EndedSubscriptions:
-    def __init__(self, head: LogEnd) -> None:
-        self._head = head
+class Watchers(Generic[Listener]):
+    """Those who hear of what was written, in the order of the writes."""
+
+    def __init__(self) -> None:
         self._listeners: list[Listener] = []
 
     @contextmanager
@@ -63,7 +68,22 @@ class EndedSubscriptions:
         finally:
             self._listeners.remove(listener)
 
+
+class EndedSubscriptions(Watchers[EndingListener]):
+    def __init__(self, head: LogEnd) -> None:
+        super().__init__()
+        self._head = head
+
     def tell(self, ids: Sequence[SubscriptionId]) -> None:
-        """Called in the order of the writes, so the log's end is that of the ending."""
+        """The log's end is that of the ending."""
         for listener in self._listeners:
             listener(ids, self._head.position)
+
+
+class QueryWatchers(Watchers[QueryListener]):
+    def tell(
+        self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
+    ) -> None:
+        """These queries came or went."""
+        for listener in self._listeners:
+            listener(version, came, went)

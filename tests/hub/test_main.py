@@ -117,7 +117,8 @@ async def test_a_signal_ends_all_in_order(hub: Hub, number: signal.Signals) -> N
         os.kill(os.getpid(), number)
         async with asyncio.timeout(60):
             await running
-    assert await hub.services.operations.troubles() == ("shutting down",)
+    [condition] = await hub.services.operations.conditions()
+    assert condition.what == "shutting down"
 
 
 @pytest.mark.parametrize("name", ["dispatcher", "poller"])

@@ -55,7 +55,6 @@ AWAKE = 0.2
 """A feed is not asleep while it posts, by its habits, at so much of its mean rate."""
 SKIP_SPREAD = 900.0
 """Seconds after the hour within which feeds are asked whose skipHours are over."""
-_MOST_UNCHANGED_DOUBLINGS = 5
 BACKUP_FACTOR = 12
 """A feed that is pushed is polled so many times as rarely, in case the hub fails."""
 

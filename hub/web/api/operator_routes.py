@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Self
 
@@ -20,7 +19,7 @@ from hub.web.json_output import (
     former_name,
     json_response,
 )
-from hub.web.monitoring_routes import HubConditionJson
+from hub.web.monitoring_routes import ReadinessJson
 from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
@@ -82,13 +81,9 @@ class FreshnessJson(FeedFreshnessJson):
         )
 
 
-class HealthJson(JsonObject):
+class HealthJson(ReadinessJson):
     """Whether the hub can work; ``uptime`` in seconds."""
 
-    ready: bool
-    troubles: Sequence[str]
-    warnings: Sequence[str]
-    conditions: Sequence[HubConditionJson]
     version: str
     uptime: float
     backlog: BacklogJson
@@ -98,14 +93,9 @@ class HealthJson(JsonObject):
     @classmethod
     def of_health(cls, health: Health) -> Self:
         database = health.database
-        return cls(
+        return cls.of_conditions(
+            health.conditions,
             version=health.version,
-            ready=not any(each.is_trouble for each in health.conditions),
-            troubles=[each.what for each in health.conditions if each.is_trouble],
-            warnings=[each.what for each in health.conditions if not each.is_trouble],
-            conditions=[
-                HubConditionJson.of_condition(each) for each in health.conditions
-            ],
             uptime=round(health.uptime, 3),
             backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(database, schema=database.version),

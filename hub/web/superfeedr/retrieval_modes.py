@@ -10,7 +10,7 @@ from http import HTTPStatus
 from starlette.responses import Response
 
 from hub.delivery.notifications import NotificationBody
-from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.runtime.offloading import run_by_size
 from hub.services import SearchService, Services
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import (
@@ -181,8 +181,7 @@ async def answer_document(
             document.body, headers={"Content-Type": document.content_type}
         )
     hashing = partial(_etag, answer.body)
-    is_large = len(answer.body) > LARGE_BYTES
-    etag = await run_in_thread(hashing, len(answer.body)) if is_large else hashing()
+    etag = await run_by_size(hashing, len(answer.body))
     if call.request.method == "GET" and is_current(call.request, etag, None):
         return not_modified(validators(etag, None))
     answer.headers.update(validators(etag, None))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.cli.table_layout import cut, fit_columns, text_width
-from hub.cli.wording import Failure, print_table
+from hub.cli.wording import Failure, cut, fit_columns, print_table, text_width
 from tests.support.terminal import terminal
 
 URL = "https://example.org/a/long/path/to/the/feed.xml"

@@ -95,7 +95,6 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
             callback,
             clock,
             "https://hub.example/hub",
-            "Fanfare",
             NotificationCounter(),
         )
         yield Scene(storage, clock, callback, digests, subscription)
@@ -264,7 +263,6 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
         scene.callback,
         scene.clock,
         "https://hub.example/hub",
-        "Fanfare",
         NotificationCounter(),
         tells_unlisted=tells,
     )

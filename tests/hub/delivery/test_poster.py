@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from hub import PRODUCT
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.notification_counter import GIVEN
 from hub.delivery.notifications import NotificationBody
-from hub.delivery.webhook import Poster, Sender, SlowRequests
+from hub.delivery.webhook import Poster, SlowRequests
 from hub.http import Purpose
 from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
@@ -20,6 +21,7 @@ from tests.support.clock import ManualClock
 from tests.support.fake_network import FakeNetwork, answered
 from tests.support.subscriptions import a_subscription
 
+HUB_URL = "https://hub.example/hub"
 ORIGIN = "https://callback.example"
 DOCUMENT = NotificationBody("application/json", b'{"a":1}')
 
@@ -30,10 +32,8 @@ class Scene:
         self.clock = ManualClock()
         self.slow_requests = SlowRequests(callback, self.clock, slow_limit=8)
         self.origins = OriginLimiter(lambda host: False)
-        sender = Sender(
-            hub_url="https://hub.example/hub", epoch="ep0ch", user_agent="Fanfare/1"
-        )
-        self.poster = Poster(self.slow_requests, self.origins, self.clock, sender)
+        self.poster = Poster(self.slow_requests, self.origins, self.clock, HUB_URL)
+        self.poster.epoch = "ep0ch"
         self.aside = 0
 
     async def post(
@@ -75,7 +75,7 @@ async def test_a_request_says_what_it_is_and_where_from() -> None:
     assert request.cuts_body
     assert request.limits.seconds == 20.0
     headers = request.headers
-    assert headers["User-Agent"] == "Fanfare/1"
+    assert headers["User-Agent"] == f"{PRODUCT} (+{HUB_URL})"
     assert headers["Content-Type"] == "application/json"
     assert headers["webhook-id"] == "ep0ch-12-1"
     assert verify(headers["X-Hub-Signature"], "s3cret", DOCUMENT.body)

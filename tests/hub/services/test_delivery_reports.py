@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hub import __version__
 from hub.services.delivery_reports import (
     NOT_KEPT,
     NOT_OPEN,
@@ -57,8 +56,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[DeliveryScene]:
 
 @pytest.fixture
 def reports(scene: DeliveryScene) -> DeliveryReportService:
-    agent = f"Fanfare/{__version__} (+{HUB_URL})"
-    return DeliveryReportService(scene.storage, HUB_URL, agent)
+    return DeliveryReportService(scene.storage, HUB_URL)
 
 
 async def one_failure(scene: DeliveryScene, **terms: object) -> FeedId:
