@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import click
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.hub_client import Document, Hub, find_hub, read_settings
 from hub.cli.progress import CopyProgress, waiting
 from hub.cli.wording import (
@@ -40,17 +40,19 @@ PATIENCE: Final = 20
 
 @click.group(cls=VerbGroup, name="db")
 def database() -> None:
-    """The database: backup, restore, check, compact, migrate, status."""
+    """Back up, restore, check, compact and migrate the database."""
 
 
-@database.command()
+@database.command(
+    epilog=examples("fanfare db backup /backups/fanfare.db", "fanfare db backup")
+)
 @click.argument("destination", type=click.Path(path_type=Path), required=False)
 @json_option()
 def backup(destination: Path | None, as_json: bool) -> None:
-    """Copy the database to a new file, while the hub runs or not.
+    """Copy the database and its key to a new file, with or without a running hub.
 
-    Without DESTINATION the running hub writes to its FANFARE_BACKUP_DIR. To go back to
-    a backup: `fanfare db restore`.
+    Without DESTINATION the running hub writes to its FANFARE_BACKUP_DIR. `fanfare db
+    restore` goes back to a backup.
     """
     target = None if destination is None else destination.absolute()
     if target is not None and _exists(target):
@@ -72,7 +74,7 @@ def _copy(target: Path | None) -> Document:
 
     if target is None:
         _at_rest(lambda: check_unused(settings.database))
-        raise click.UsageError("no hub runs here: name the file to back up to")
+        raise click.UsageError("no hub is running: name the file to back up to")
     _at_rest(lambda: copy_storage(settings.database, target, CopyProgress()))
     return {"file": str(target), "bytes": target.stat().st_size}
 
@@ -81,12 +83,12 @@ def _exists(target: Path) -> bool:
     try:
         return target.exists()
     except OSError as error:
-        raise Failure(f"{target} is no file name: {error.strerror}") from error
+        raise Failure(f"{target} is not a valid file name: {error.strerror}") from error
 
 
 def _let_the_owner_copy(target: Path | None, locked: DatabaseLocked) -> Document:
-    """Have the hub that uses the database copy it. If no hub answers, whoever uses it
-    may soon be done."""
+    """Have the hub that uses the database copy it. Raises `HubUnreachable` if another
+    program uses it."""
     body = {} if target is None else {"destination": str(target)}
     job = _let_the_owner("backup", body, locked)
     return {"file": job["file"], "bytes": job["total"]}
@@ -115,7 +117,7 @@ def _let_the_owner(
 def _look_again(hub: Hub, kind: str, job: Document) -> Document:
     """The same job now. A hub that is gone has broken it off, unless its file is there:
     it appears when it is whole."""
-    reason = "its hub was started anew meanwhile"
+    reason = "the hub was restarted meanwhile"
     try:
         found = _patiently(lambda: hub.get("/api/db/jobs"))
     except HubUnreachable as error:
@@ -126,7 +128,7 @@ def _look_again(hub: Hub, kind: str, job: Document) -> Document:
                 return {**each, "total": each["total"] or job["total"]}
     if kind == "backup" and _exists(Path(job["file"])):
         return {**job, "finished": True}
-    raise HubUnreachable(f"the {kind} was broken off: {reason}")
+    raise HubUnreachable(f"the {kind} was interrupted: {reason}")
 
 
 def _patiently(ask: Callable[[], Document]) -> Document:
@@ -143,10 +145,10 @@ def _patiently(ask: Callable[[], Document]) -> Document:
 @click.argument("backup", type=click.Path(path_type=Path))
 @json_option()
 def restore(backup: Path, as_json: bool) -> None:
-    """Put a backup, with its .key, in the place of the database; the hub is stopped.
+    """Replace the database by a backup and its .key while no hub is running.
 
-    The backup is copied and checked first. The database that was there is kept beside
-    the new one.
+    The backup is copied and checked first. The former database is kept beside the new
+    one.
     """
     settings = read_settings()
     from storage.database_url import restore_storage
@@ -163,16 +165,19 @@ def restore(backup: Path, as_json: bool) -> None:
         return
     say(f"restored {backup} to {settings.database_path}")
     if former is not None:
-        say(f"what was there is {former}, with its key; remove it when you are sure")
+        say(
+            f"the former database is {former}, with its key;"
+            " delete it when you are sure"
+        )
 
 
 @database.command()
 @click.argument("backup", type=click.Path(path_type=Path), required=False)
 @json_option()
 def check(backup: Path | None, as_json: bool) -> None:
-    """Read all of the database, or of a backup, to see whether it is sound.
+    """Read the whole database, or a backup, and report damage.
 
-    Exit code 1 if it is not. Works while the hub runs, too.
+    Exit code 1 if anything is damaged. Works while the hub is running.
     """
     name = backup or _existing().database_path
     with waiting(f"reading {name}"):
@@ -180,7 +185,7 @@ def check(backup: Path | None, as_json: bool) -> None:
     if as_json:
         say_json({"file": str(name), "findings": [*findings]})
     elif not findings:
-        say(f"{name} is sound")
+        say(f"{name} is intact")
     if findings:
         raise Failure("\n".join([f"{name} is damaged:", *findings]))
 
@@ -202,10 +207,10 @@ def _findings(backup: Path | None) -> Sequence[str]:
 @database.command()
 @json_option()
 def compact(as_json: bool) -> None:
-    """Write the database anew without the room that nothing takes; the hub is stopped.
+    """Rewrite the database without its free pages while no hub is running.
 
-    A hub gives freed room back by itself. This is for a database that an older version
-    has made, once, and for whoever needs the room at once.
+    A running hub returns free pages by itself. This is for a database made by an older
+    version, or if you need the disk space at once.
     """
     settings = _existing()
     from storage.database_url import compact_storage
@@ -220,22 +225,22 @@ def compact(as_json: bool) -> None:
 @database.command()
 @json_option()
 def backups(as_json: bool) -> None:
-    """List the backups that the running hub has made by the clock."""
+    """List the scheduled backups of the running hub."""
     found = find_hub(None).get("/api/db/jobs")
     if as_json:
         say_json(found)
         return
     schedule = found["schedule"]
     if schedule is None:
-        say("no backups are made by the clock: set FANFARE_BACKUP_DIR")
+        say("no backups are scheduled; set FANFARE_BACKUP_DIR")
         return
     say(
-        f"one every {duration(schedule['every'])} to {schedule['directory']},"
-        f" {schedule['kept']} are kept"
+        f"a backup every {duration(schedule['every'])} in {schedule['directory']};"
+        f" the newest {schedule['kept']} are kept"
     )
     last = found["last_backup"]
     if last and last["error"]:
-        say(f"the last one failed: {last['error']}", err=True)
+        say(f"the last backup failed: {last['error']}", err=True)
     print_table(
         ("MADE", "BYTES", "FILE"),
         [
@@ -248,7 +253,7 @@ def backups(as_json: bool) -> None:
 @database.command()
 @json_option()
 def migrate(as_json: bool) -> None:
-    """Bring the schema up to this version; `serve` does so by itself."""
+    """Bring the schema up to date; `serve` does so when it starts."""
     found = _stopped(
         lambda: _with_database(lambda storage: storage.status(), migrate=True)
     )
@@ -261,7 +266,7 @@ def migrate(as_json: bool) -> None:
 @database.command()
 @json_option()
 def status(as_json: bool) -> None:
-    """Show version, size and position, and whether a hub is using it."""
+    """Show schema version, size, head of the log, and whether a hub is using it."""
     try:
         at_rest = _with_database(lambda storage: storage.status(), migrate=False)
         found, user = _facts(at_rest), ""
@@ -292,7 +297,7 @@ def _facts(found: DatabaseStatus) -> Document:
 def _existing() -> Settings:
     settings = read_settings()
     if not settings.database_path.exists():
-        raise Failure(f"there is no database {settings.database_path} yet")
+        raise Failure(f"no database at {settings.database_path} yet")
     return settings
 
 

@@ -17,17 +17,17 @@ from hub.cli.wording import (
 )
 
 STAGES: Final[Mapping[str, str]] = {
-    "queued": "in the hub: no connection was free",
-    "dns": "looking up the callback's name (DNS)",
+    "queued": "in the hub, waiting for a free connection",
+    "dns": "looking up the callback's host (DNS)",
     "guard": "at the address guard, before connecting",
     "connect": "connecting",
-    "tls": "agreeing on TLS",
+    "tls": "negotiating TLS",
     "first_byte": "waiting for the first byte of the answer",
     "head": "reading the head of the answer",
     "body": "reading the body of the answer",
-    "answered": "answered to the end, but not with a 2xx",
+    "answered": "complete answer, but not a 2xx",
 }
-WITHHELD: Final = "no more is shown of callbacks in exempt networks"
+WITHHELD: Final = "the rest is not shown for callbacks in allowed networks"
 
 
 def print_attempts(attempts: list[Document]) -> None:
@@ -97,7 +97,7 @@ def print_report(report: Document) -> None:
     sameness = (
         "as it was sent"
         if request["is_same"]
-        else "as it would be sent now: the entries have changed since"
+        else "as it would be sent now, because the entries have changed"
     )
     say(f"\nthe request, {sameness} ({plural(request['size'], 'byte')}):")
     _print_request(request)

@@ -1,4 +1,4 @@
-"""``fanfare demo``: see it work, without a network and without leaving anything."""
+"""``fanfare demo``: the whole hub at work, without a network."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 3_600),
     default=20.0,
     show_default=True,
-    help="How long entries are published.",
+    help="How long to publish entries, in seconds.",
 )
-@json_option("One JSON object: what came by which way.")
+@json_option("Print one JSON object with the arrivals by each way.")
 def demo(seconds: float, as_json: bool) -> None:
     """Run a hub, a publisher and subscribers, and time every arrival.
 
     The publisher adds entries to an RSS, an Atom and a JSON feed and pings the hub. A
-    webhook that checks signatures, a websocket and an event stream get them. Exit
-    code 0 only if every entry came by every way.
+    webhook that checks signatures, a websocket and an event stream receive them.
+    Nothing is left behind. Exit code 0 only if every entry arrived by every way.
     """
     if math.isnan(seconds):  # which is in every range
         raise click.BadParameter("expected a number", param_hint="--seconds")
@@ -51,7 +51,7 @@ def demo(seconds: float, as_json: bool) -> None:
         _print_summaries(arrivals)
     if not arrivals.is_complete:
         missing = sum(each.missing for each in arrivals.summaries())
-        raise Failure(f"{plural(missing, 'arrival')} did not come")
+        raise Failure(f"{plural(missing, 'arrival')} missing")
 
 
 def _tell(arrival: Arrival) -> None:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import click
 
-from hub.cli import Colour, VerbGroup, say, say_coloured
+from hub.cli import Colour, VerbGroup, examples, say, say_coloured
 from hub.cli.feed_facts import explain_feed, explain_plan, print_polls, report
 from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
@@ -46,7 +46,7 @@ LISTED_AT_ONCE = 64
 
 @click.group(cls=VerbGroup)
 def feeds() -> None:
-    """Feeds that the hub polls: add, list, show, change and fetch them."""
+    """Add, list, show, edit, fetch, pause and remove feeds."""
 
 
 feeds.add_command(report)
@@ -55,28 +55,41 @@ kind_option = click.option(
     "--kind",
     type=click.Choice(["feed", "openfeeder", "scp"]),
     default=None,
-    help="Look for sources of this kind only.",
+    help="Look only for a source of this kind.  [default: any]",
 )
 
 
-@feeds.command()
+@feeds.command(
+    epilog=examples(
+        "fanfare feeds add https://example.org/feed.xml example.com",
+        "fanfare feeds add --file urls.txt --category news",
+        "fanfare feeds add --basic-file login.txt https://intranet.example/feed",
+    )
+)
 @click.argument("urls", nargs=-1, metavar="URL…")
 @click.option(
     "--file",
     type=click.File(encoding="utf-8-sig"),
-    help='Also the URLs in a file, one a line; "-": standard input.',
+    help='Read URLs from a file, one a line, # for comments; "-": standard input.',
 )
 @category_option
-@click.option("--private", is_flag=True, help="Never shown to the public.")
-@header_options
-@secret_option("basic", "user:password to send.")
-@secret_option("publish-secret", "What its publisher signs with.")
 @click.option(
-    "--subscription-callback", help="Where its publisher is asked who may subscribe."
+    "--private",
+    is_flag=True,
+    help="Make the feeds private: they appear in no public list or page.",
 )
-@click.option("--exactly", is_flag=True, help="Take a page itself, not its feed.")
+@header_options
+@secret_option("basic", "Credentials to fetch with, as user:password.")
+@secret_option("publish-secret", "The secret its publisher signs pings with.")
+@click.option(
+    "--subscription-callback",
+    help="The URL at which its publisher is asked who may subscribe.",
+)
+@click.option(
+    "--exactly", is_flag=True, help="Add a page itself instead of the feed it names."
+)
 @kind_option
-@json_option("One JSON array: what became of each.")
+@json_option("Print one JSON array with the outcome of each.")
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -92,15 +105,14 @@ def add(
     kind: str | None,
     as_json: bool,
 ) -> None:
-    """Add feeds and say what their first fetch found.
+    """Add feeds and print what their first fetch finds.
 
-    Of a page the feed that it names is added, of a site's address all that it offers
-    to programs. If a page names several feeds, and none is clearly meant, they are
-    listed and nothing is added: exit code 3. A URL without https:// is given it; "-"
-    stands for the lines of standard input.
+    If a URL is a page, the feed it names is added. If a page names several feeds
+    without a clear choice, they are listed, nothing is added, and the exit code is 3.
+    https:// may be left out; "-" reads URLs from standard input.
 
-    Credentials, also those in a URL, make a feed private. Nothing of a known feed is
-    changed, and options that it is not in line with are an error: see `feeds edit`.
+    Credentials, also in a URL, make a feed private. A feed that exists is not changed;
+    options that contradict it are an error: use `feeds edit`.
     """
     named = [each for each in urls if each != STANDARD_INPUT]
     listed = [] if file is None else [*read_lines(file, "--file")]
@@ -178,7 +190,7 @@ def _print_added(outcome: Document) -> None:
     url, feed = printable(outcome["url"]), outcome["feed"]
     match outcome["outcome"]:
         case "undecided":
-            say(f"not added  {url}: a page that names")
+            say(f"not added  {url}: the page names several feeds:")
             print_choices(outcome["feeds"])
         case "refused":
             say(f"not added  {url}\n  {printable(outcome['reason'])}", err=True)
@@ -199,7 +211,7 @@ def _judge(outcomes: Sequence[Document]) -> None:
         raise _failure(failed, len(outcomes))
     undecided = sum(each["outcome"] == "undecided" for each in outcomes)
     if undecided:
-        raise Undecided(f"nothing added for {plural(undecided, 'page')}: choose a feed")
+        raise Undecided(f"nothing added for {plural(undecided, 'page')}; choose a feed")
 
 
 def _settings(feed: Document) -> str:
@@ -214,12 +226,19 @@ def _settings(feed: Document) -> str:
     )
 
 
-@feeds.command(name="list")
+@feeds.command(
+    name="list",
+    epilog=examples(
+        "fanfare feeds list --failing",
+        "fanfare feeds list --category news --sort -since --limit 20",
+        "fanfare feeds list --state paused --urls | fanfare feeds resume -",
+    ),
+)
 @feed_selection
 @sort_option("id", "url", "since")
 @limit_option
-@json_option("One JSON array.")
-@click.option("--urls", is_flag=True, help="The URLs alone, one a line.")
+@json_option("Print one JSON array.")
+@click.option("--urls", is_flag=True, help="Print only the URLs, one a line.")
 @speaks_to_hub
 def list_feeds(
     hub: Hub,
@@ -230,14 +249,14 @@ def list_feeds(
     urls: bool,
     **given: object,
 ) -> None:
-    """List the feeds: how each is, and since when.
+    """List feeds with their state and since when they are in it.
 
-    A feed is ok, failing (its last poll failed), slow (its server took 3 s or longer),
-    pushed (its hub tells of what is new, so that it is polled rarely), paused, or gone
-    (given up: no longer polled).
+    The state is ok, failing (the last poll failed), slow (the server took 3 s or
+    longer), pushed (the feed's hub pushes new entries, so it is polled rarely), paused,
+    or gone (given up and no longer polled).
     """
     if as_json and urls:
-        raise click.UsageError("--urls goes without --json")
+        raise click.UsageError("--urls cannot be combined with --json")
     wanted = selection(**given)
     every = hub.each("/api/feeds", "feeds", sort=sort, **wanted)
     found = list(islice(every, limit))
@@ -249,7 +268,7 @@ def list_feeds(
     elif found:
         _print_feeds(found)
     elif wanted:
-        say("no such feeds")
+        say("no feeds match")
     else:
         say("no feeds yet; add one with `fanfare feeds add URL`")
 
@@ -272,29 +291,39 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
     print_table((*headings, "TITLE", "URL"), rows)
 
 
-@feeds.command()
+@feeds.command(
+    epilog=examples(
+        "fanfare feeds edit 7 --category news --public",
+        "fanfare feeds edit 7 --new-url https://example.org/new.xml",
+        "fanfare feeds edit https://example.org/feed.xml --period 6h",
+    )
+)
 @click.argument("feed", metavar="URL|ID")
 @click.option(
-    "--private/--public", default=None, help="Whether it is shown to the public."
+    "--private/--public",
+    default=None,
+    help="Make the feed private or public.",
 )
 @click.option(
-    "--new-url", help="Where it is from now on; its entries and subscribers stay."
+    "--new-url", help="The feed's new URL; its entries and subscriptions stay."
 )
 @category_option
 @click.option(
     "--period",
     type=SPAN,
-    help="Poll it so often: 90, 15m, 6h, 2d; 0: as it is planned.",
+    help="Poll at this interval: 90 (seconds), 15m, 6h, 2d; 0: as planned.",
 )
 @header_options
-@secret_option("basic", "user:password to send.", default=None)
-@click.option("--no-credentials", is_flag=True, help="Send none from now on.")
+@secret_option("basic", "Credentials to fetch with, as user:password.", default=None)
+@click.option("--no-credentials", is_flag=True, help="Remove all credentials.")
 @secret_option(
-    "publish-secret", 'What its publisher signs with; "" for nothing.', default=None
+    "publish-secret",
+    'The secret its publisher signs pings with; "" removes it.',
+    default=None,
 )
 @click.option(
     "--subscription-callback",
-    help='Where its publisher is asked who may subscribe; "" for nowhere.',
+    help='The URL at which its publisher is asked who may subscribe; "" removes it.',
 )
 @json_option()
 @speaks_to_hub
@@ -312,13 +341,15 @@ def edit(
     subscription_callback: str | None,
     as_json: bool,
 ) -> None:
-    """Change what a feed is, and say what follows from it.
+    """Change a feed and print the consequences.
 
-    Credentials, --basic and --header together, replace those it has. They make it
-    private, and the operator's alone.
+    --basic and --header replace all credentials the feed has. Credentials make it
+    private, readable by the operator only.
     """
     if no_credentials and (basic or headers):
-        raise click.UsageError("--no-credentials goes without --basic and --header")
+        raise click.UsageError(
+            "--no-credentials cannot be combined with --basic or --header"
+        )
     wanted: Document = {
         "url": with_scheme(new_url) if new_url else new_url,
         "own_period": period,
@@ -331,7 +362,7 @@ def edit(
     }
     body = {name: value for name, value in wanted.items() if value is not None}
     if not body:
-        raise click.UsageError("say what is to change, as by --private or --category")
+        raise click.UsageError("name a change, such as --private or --category")
     found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
     if as_json:
         say_json(found)
@@ -343,7 +374,7 @@ def edit(
 
 
 verbose_option = click.option(
-    "--verbose", is_flag=True, help="Also every term that the period is made of."
+    "--verbose", is_flag=True, help="Also print every term of the polling period."
 )
 
 
@@ -353,7 +384,7 @@ verbose_option = click.option(
 @json_option()
 @speaks_to_hub
 def show(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
-    """Explain a feed: last answer, validators, period, next fetch, subscribers."""
+    """Show a feed: last answer, validators, period, next fetch, subscribers."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
     if as_json:
         say_json(found)
@@ -367,7 +398,7 @@ def show(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
 @json_option()
 @speaks_to_hub
 def explain(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
-    """Say when a feed is fetched next, why, and what is expected in each hour."""
+    """Explain when a feed is polled next and why, with its expected posting times."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/plan")
     if as_json:
         say_json(found)
@@ -380,7 +411,7 @@ def explain(hub: Hub, feed: str, verbose: bool, as_json: bool) -> None:
 @json_option()
 @speaks_to_hub
 def history(hub: Hub, feed: str, as_json: bool) -> None:
-    """List the last 64 polls of a feed, the latest first: when, why and with what."""
+    """List the last 64 polls of a feed, the latest first, with reason and outcome."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/history")
     if as_json:
         say_json(found)
@@ -396,7 +427,7 @@ FeedVerb = Callable[[str, int], Document]
 
 @feeds.command()
 @feeds_argument
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
     """Fetch feeds now."""
@@ -418,10 +449,10 @@ def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 
 @feeds.command()
 @feeds_argument
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Stop polling feeds, for now."""
+    """Stop polling feeds until they are resumed."""
 
     def pause_one(name: str, feed_id: int) -> Document:
         found = hub.post(f"/api/feeds/{feed_id}/pause")
@@ -434,10 +465,10 @@ def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 
 @feeds.command()
 @feeds_argument
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def resume(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Poll feeds again that were paused, are gone or dead."""
+    """Resume polling feeds that are paused, gone or dead."""
 
     def resume_one(name: str, feed_id: int) -> Document:
         found = hub.post(f"/api/feeds/{feed_id}/resume")
@@ -451,12 +482,12 @@ def resume(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 
 @feeds.command()
 @feeds_argument
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def remove(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
     """Remove feeds and end their subscriptions.
 
-    Their state is kept for 30 days, should they be added again.
+    Their state is kept for 30 days in case they are added again.
     """
 
     def remove_one(name: str, feed_id: int) -> Document:
@@ -509,7 +540,7 @@ def _feed_id(hub: Hub, feed: str) -> int:
         return int(feed)
     found = hub.get("/api/feeds", url=with_scheme(feed))["feeds"]
     if not found:
-        raise Failure(f"no feed {feed}; `fanfare feeds list` names those there are")
+        raise Failure(f"no feed {feed}; see `fanfare feeds list`")
     return int(found[0]["id"])
 
 
@@ -519,9 +550,9 @@ def _feed_id(hub: Hub, feed: str) -> int:
 @kind_option
 @speaks_to_hub
 def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
-    """Say what feed or site is at a URL, or which feeds a page names. Adds nothing.
+    """Show which feed or site is at a URL, or which feeds a page names.
 
-    Exit code 3 if there are several and none is clearly meant.
+    Adds nothing. Exit code 3 if there are several feeds without a clear choice.
     """
     wanted = {"url": with_scheme(page), "kind": kind or ""}
     with waiting(f"looking at {page}"):
@@ -575,7 +606,7 @@ def _named(feed: Document) -> str:
 
 def _finding(feed: Document) -> str:
     if feed["last_fetch"] is None:
-        return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
+        return f"not fetched yet; see `fanfare feeds show {feed['id']}`"
     title = printable(feed["title"]) or "(no title)"
     return f"{title}: {plural(feed['entries'], 'entry', 'entries')}"
 
@@ -583,5 +614,5 @@ def _finding(feed: Document) -> str:
 def why_not_fetched(feed: Document) -> str:
     """Why a feed that was asked for was not fetched, in words."""
     if feed["retry_after"]:
-        return f"the server asked to be left alone until {moment(feed['retry_after'])}"
-    return "the server has not answered yet, or is to be left alone for a while"
+        return f"the server asks for no request until {moment(feed['retry_after'])}"
+    return "the server has not answered yet, or wants no requests for a while"

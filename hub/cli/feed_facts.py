@@ -55,7 +55,7 @@ def explain_feed(feed: Document, *, verbose: bool) -> None:
 
 def _period(feed: Document) -> str:
     own = feed["own_period"]
-    return f"{duration(own)}, as it was set" if own else duration(feed["period"])
+    return f"{duration(own)}, as set" if own else duration(feed["period"])
 
 
 def explain_plan(plan: Document, *, verbose: bool) -> None:
@@ -76,7 +76,7 @@ def explain_plan(plan: Document, *, verbose: bool) -> None:
     if verbose:
         say()
         _print_terms(plan["terms"])
-    say("\nexpected in each hour, UTC, to the mean:\n")
+    say("\nexpected entries in each hour (UTC), relative to the mean:\n")
     hours = [f"{factor:.1f}" for factor in plan["hours"]]
     print_table(
         ("", *(str(hour) for hour in range(24))),
@@ -133,10 +133,10 @@ def _site(site: Document | None) -> list[tuple[str, object]]:
     walked, reread = site["walked_at"], site["reread_at"]
     return [
         ("site", f"{site['kind']}, {plural(site['pages'], 'page')} known"),
-        ("first reading", "" if site["is_read"] else "under way: nobody is told yet"),
+        ("first reading", "" if site["is_read"] else "under way: nothing is sent yet"),
         ("under way", site["phase"]),
-        ("changes since", site["cursor"] or "not told by the site"),
-        ("walked whole", moment(walked) if walked else "not yet"),
+        ("changes since", site["cursor"] or "not reported by the site"),
+        ("full walk", moment(walked) if walked else "not yet"),
         ("every page read", moment(reread) if reread else ""),
     ]
 
@@ -176,7 +176,7 @@ def _next_fetch(feed: Document) -> str:
         case "gone":
             return f"none: it answered 410{resume}"
         case "dead":
-            return f"none: it answered nothing but 404 for long{resume}"
+            return f"none: it answered nothing but 404 for days{resume}"
         case "removed":
             return "none: removed; add it again first"
         case _:
@@ -204,7 +204,10 @@ def _maintenance(feed: Document) -> list[tuple[str, object]]:
     return [
         ("popularity", f"{feed['popularity']:g}"),
         ("porn rank", "" if porn_rank is None else f"{porn_rank:g}"),
-        ("stale", "yes: nothing could be read for days" if feed["is_stale"] else ""),
+        (
+            "stale",
+            "yes: no document could be parsed for days" if feed["is_stale"] else "",
+        ),
         ("related feeds", ", ".join(map(str, feed["related"]))),
         ("maintained", moment(feed["maintained_at"])),
     ]
@@ -215,7 +218,7 @@ def _quality(feed: Document) -> list[tuple[str, object]]:
     rekeyed = f"{plural(feed['rekeyed'], 'known entry', 'known entries')} under new ids"
     return [
         ("bozo rank", f"{feed['bozo_rank']:g}" if feed["bozo_rank"] else ""),
-        ("ids", "some are made by the hub" if feed["generated_ids"] else ""),
+        ("ids", "some were made by the hub" if feed["generated_ids"] else ""),
         (
             "re-keyed",
             f"{rekeyed}, {moment(feed['rekeyed_at'])}" if feed["rekeyed"] else "",
@@ -226,7 +229,7 @@ def _quality(feed: Document) -> list[tuple[str, object]]:
         ),
         (
             "waiting",
-            f"{plural(feed['waiting'], 'entry', 'entries')}: too many in a day, after"
+            f"{plural(feed['waiting'], 'entry', 'entries')} over the daily limit, after"
             f" {feed['told_of_day']:,} new, {feed['bytes_of_day'] / 1e6:,.1f} MB"
             if feed["waiting"]
             else "",
@@ -268,14 +271,14 @@ KINDS = (
 
 
 @click.command()
-@click.option("--kind", type=click.Choice(KINDS), help="Only these.")
-@json_option("One JSON array.")
+@click.option("--kind", type=click.Choice(KINDS), help="Report only this kind.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def report(hub: Hub, kind: str | None, as_json: bool) -> None:
-    """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
+    """List feeds that need attention: dead, failing, moved, wasteful and others.
 
-    Each comes with what may be done about it. A feed is wasteful that is polled more
-    than 2,000 times for an entry.
+    Each comes with a suggestion. A feed is wasteful if it takes more than 2,000 polls
+    for an entry.
     """
     found = list(hub.each("/api/findings", "feeds", kind=kind))
     if as_json:

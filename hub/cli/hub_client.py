@@ -173,7 +173,8 @@ def find_hub(url: str | None) -> Hub:
     if token is None:
         path = token_file(settings.database_path)
         raise Failure(
-            f"there is no {path}: the hub was given its token; set {PREFIX}ADMIN_TOKEN"
+            f"{path} does not exist, because the hub was given its token; set"
+            f" {PREFIX}ADMIN_TOKEN"
         )
     return Hub(url=proven, token=token)
 
@@ -243,20 +244,20 @@ def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
     database = settings.database_path.absolute()
     if named is not None:
         return HubUnreachable(
-            f"{named} is not known to be the hub on {database}, so it got no token;"
-            f" set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
+            f"{named} is not known to be the hub on {database}, so it was sent no"
+            f" token; set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
         )
     return HubUnreachable(
         f"no hub runs on {database}; start one with `fanfare serve`, or name another"
-        f" database by {PREFIX}DATABASE, or a hub by --url and {PREFIX}ADMIN_TOKEN"
+        f" database with {PREFIX}DATABASE, or a hub with --url and {PREFIX}ADMIN_TOKEN"
     )
 
 
 def _is_another(url: str, settings: Settings) -> HubUnreachable:
     return HubUnreachable(
-        f"what answers at {url} is not the hub on {settings.database_path.absolute()},"
+        f"the server at {url} is not the hub on {settings.database_path.absolute()},"
         f" and was sent no token; for another hub set {PREFIX}ADMIN_TOKEN and name it"
-        " by --url"
+        " with --url"
     )
 
 

@@ -48,7 +48,7 @@ def import_feeds(
             say_in_place("")
             if progress.done:
                 done = f"{progress.done:,} of {len(feeds):,} feeds were done"
-                say(f"{done}; the same command goes on", err=True)
+                say(f"{done}; repeat the command to continue", err=True)
             raise
 
 

@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from hub.cli import say, say_in_place
+from hub.cli import examples, say, say_in_place
 from hub.cli.feed_watch import FeedWatch, found, how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.receiver import Receiver
@@ -21,22 +21,37 @@ from hub.cli.wording import Failure, json_option, printable
 from hub.runtime.clock import SystemClock
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "fanfare listen --sample https://example.org/feed.xml",
+        "fanfare listen --once --json https://example.org/feed.xml",
+    )
+)
 @click.argument("topic")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="0 picks one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="The port to listen on.  [default: a free one]",
+)
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["json", "atom", "as-is"]),
     default="json",
     show_default=True,
+    help="The format of deliveries; as-is: the topic's own document.",
 )
 @click.option("--once", is_flag=True, help="End after the first delivery.")
-@click.option("--count", type=click.IntRange(1), help="End after so many deliveries.")
 @click.option(
-    "--sample", is_flag=True, help="Have a test delivery sent first; it counts as one."
+    "--count",
+    type=click.IntRange(1),
+    help="End after this many deliveries.  [default: never]",
 )
-@json_option("One JSON object for each delivery, one a line.")
+@click.option(
+    "--sample", is_flag=True, help="Begin with a test delivery; it counts as one."
+)
+@json_option("Print one JSON object for each delivery, one a line.")
 @speaks_to_hub
 def listen(
     hub: Hub,
@@ -50,13 +65,13 @@ def listen(
 ) -> None:
     """Subscribe to TOPIC and print each new entry until Ctrl-C.
 
-    With --sample the hub first sends the newest entry there is, marked as a test: what
-    it shows is what new entries will look like.
+    With --sample the hub first sends the newest entry, marked as a test, to show what
+    new entries will look like.
 
-    Listens on the loopback address, which the hub must be allowed to reach:
-    FANFARE_ALLOW_CALLBACK_NETWORKS=127.0.0.0/8 (scripts/run does so). The signature
-    of every delivery is checked, and the subscription ends with the command. When the
-    feed is polled next, and what each poll finds, goes to standard error.
+    The command listens on the loopback address, which the hub must be allowed to reach:
+    FANFARE_ALLOW_CALLBACK_NETWORKS=127.0.0.0/8 (scripts/run sets it). It checks the
+    signature of every delivery and unsubscribes when it ends. Standard error shows when
+    the feed is polled next, and what each poll finds.
     """
     secret = secrets.token_hex(20)
     try:

@@ -140,7 +140,7 @@ class LiveClient:
                     self.topics = [each for each in self.topics if each != topic]
                     yield StreamGone(topic, message.reason or "unsubscribed")
                     if not self.topics:
-                        raise Failure("none of the topics is left")
+                        raise Failure("all topics have ended")
 
     def _is_gap(self, message: NotificationMessage) -> bool:
         """Whether the topic had a record that should have come before this one."""
@@ -165,7 +165,7 @@ class LiveClient:
 
 def _ended(closed: ConnectionClosed) -> Lost | Failure:
     if closed.rcvd is None:
-        return Lost("no farewell")
+        return Lost("without a close message")
     if closed.rcvd.code in DO_NOT_RETURN:
-        return Failure(f"the hub refuses: {closed.rcvd.reason}")
+        return Failure(f"the hub closed the connection: {closed.rcvd.reason}")
     return Lost(closed.rcvd.reason or f"code {closed.rcvd.code}")

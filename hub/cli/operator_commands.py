@@ -1,10 +1,10 @@
-"""``fanfare health``, ``deliveries`` and ``scp``: how the hub is."""
+"""``fanfare health``, ``deliveries`` and ``scp``."""
 
 from __future__ import annotations
 
 import click
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.delivery_facts import print_failed, print_report
 from hub.cli.feed_facts import delay_facts
 from hub.cli.hub_client import Hub, speaks_to_hub
@@ -27,7 +27,10 @@ from hub.core.durations import duration
 @json_option()
 @speaks_to_hub
 def health(hub: Hub, as_json: bool) -> None:
-    """Is the hub ready, and how much is waiting? Exit code 1 if it is not ready."""
+    """Show whether the hub is ready, its backlog, and what is wrong.
+
+    Exit code 1 if it is not ready.
+    """
     found = hub.get("/api/health")
     if as_json:
         say_json(found)
@@ -70,17 +73,39 @@ def _due(at: str | None) -> str:
 
 @click.group(cls=VerbGroup)
 def deliveries() -> None:
-    """Deliveries that failed: list, show, retry."""
+    """List, show and retry deliveries that failed."""
 
 
-@deliveries.command(name="list")
+@deliveries.command(
+    name="list",
+    epilog=examples(
+        "fanfare deliveries list",
+        "fanfare deliveries list --status 5xx --host you.example --since 2h",
+    ),
+)
 @json_option()
-@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
-@click.option("--failed", is_flag=True, help="Requests that failed, newest first.")
-@click.option("--status", help="The same, of this status: 404, 5xx, or none.")
-@click.option("--host", help="The same, of callbacks at this host.")
-@click.option("--since", type=SINCE, help="The same, from then on: 2h, or a time.")
-@click.option("--subscription", type=click.IntRange(1), help="The same, of this one.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=100,
+    show_default=True,
+    help="The most to list.",
+)
+@click.option("--failed", is_flag=True, help="List failed requests, newest first.")
+@click.option(
+    "--status", help="Failed requests with this status: 404, 5xx, or none (no answer)."
+)
+@click.option("--host", help="Failed requests to callbacks at this host.")
+@click.option(
+    "--since",
+    type=SINCE,
+    help="Failed requests since then: an age such as 2h, or a time.",
+)
+@click.option(
+    "--subscription",
+    type=click.IntRange(1),
+    help="Failed requests of this subscription.",
+)
 @speaks_to_hub
 def list_deliveries(
     hub: Hub,
@@ -92,10 +117,10 @@ def list_deliveries(
     since: str | None,
     subscription: int | None,
 ) -> None:
-    """List retrying subscriptions, and dead letters (what was given up).
+    """List retrying subscriptions and dead letters (deliveries that were given up).
 
-    With --failed, or any of the options that say which, list the requests themselves
-    that callbacks did not take, of all subscriptions.
+    With --failed, --status, --host, --since or --subscription, list the failed requests
+    of all subscriptions instead.
     """
     if failed or status or host or since or subscription:
         page = hub.get(
@@ -160,39 +185,39 @@ def show(hub: Hub, delivery: int, as_json: bool) -> None:
 
 @deliveries.command()
 @click.option(
-    "--subscription", type=click.IntRange(1), help="A retrying subscription, by its id."
+    "--subscription", type=click.IntRange(1), help="The id of a retrying subscription."
 )
 @click.option(
-    "--dead-letter", "--dead", type=click.IntRange(1), help="A dead letter, by its id."
+    "--dead-letter", "--dead", type=click.IntRange(1), help="The id of a dead letter."
 )
 @json_option()
 @speaks_to_hub
 def retry(
     hub: Hub, subscription: int | None, dead_letter: int | None, as_json: bool
 ) -> None:
-    """Try a delivery again, now."""
+    """Try a retrying subscription or a dead letter again now."""
     if (subscription is None) == (dead_letter is None):
-        raise click.UsageError("name either --subscription or --dead-letter")
+        raise click.UsageError("give either --subscription or --dead-letter")
     body = {"subscription": subscription, "dead_letter": dead_letter}
     named = {name: value for name, value in body.items() if value is not None}
     answer = hub.post("/api/deliveries/retry", named)
     if as_json:
         say_json({**named, **answer})
     else:
-        say("due now; `fanfare subs show` tells how it went")
+        say("due now; `fanfare subs show` shows the result")
 
 
 @click.group(cls=VerbGroup)
 def scp() -> None:
-    """Collections of pages for crawlers (SCP): build."""
+    """Build collections of pages for crawlers (SCP)."""
 
 
 @scp.command()
-@click.option("--snapshots", is_flag=True, help="All snapshots, too, due or not.")
+@click.option("--snapshots", is_flag=True, help="Build all snapshots, due or not.")
 @json_option()
 @speaks_to_hub
 def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
-    """Build now what has changed, and the snapshots that are due."""
+    """Build deltas of what has changed, and the snapshots that are due."""
     with waiting("building collections"):
         found = hub.post("/api/scp/build", {"snapshots": snapshots})
     if as_json:

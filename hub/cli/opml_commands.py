@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 
 import click
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.progress import waiting
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 @click.group(cls=VerbGroup)
 def opml() -> None:
-    """Lists of feeds in OPML: import, discover, export."""
+    """Import, discover and export lists of feeds in OPML."""
 
 
 @opml.command()
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write; without it, standard output.",
+    help="The file to write.  [default: standard output]",
 )
-@json_option("One JSON object: the feeds, and the file written.")
+@json_option("Print one JSON object with the feeds and the file written.")
 @speaks_to_hub
 def export(hub: Hub, output: Path | None, as_json: bool) -> None:
-    """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them.
+    """Write the public feeds as OPML 2.0, like /myPublicFeeds.opml.
 
-    Sections are folders.
+    Categories become folders.
     """
     document = hub.read("/myPublicFeeds.opml")
     if output is not None:
@@ -57,7 +57,7 @@ def _write(path: Path, document: bytes) -> None:
     try:
         path.write_bytes(document)
     except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror}") from error
+        raise Failure(f"cannot write {path}: {error.strerror}") from error
 
 
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
@@ -80,31 +80,41 @@ _FATES = {
 }
 
 
-@opml.command(name="import")
+@opml.command(
+    name="import",
+    epilog=examples(
+        "fanfare opml import feeds.opml --dry-run",
+        "fanfare opml import https://example.org/blogroll.opml --category blogs",
+    ),
+)
 @click.argument("source", metavar="FILE|URL|-")
 @click.option(
     "--category",
     "--section",
     "category",
     default="",
-    help="For feeds that are in no folder.",
+    help="The category of feeds outside folders.",
 )
-@click.option("--private", is_flag=True, help="Never shown to the public.")
-@click.option("--dry-run", is_flag=True, help="Say what would be added; add nothing.")
-@json_option("One JSON object: what became of each, and of each list.")
+@click.option(
+    "--private",
+    is_flag=True,
+    help="Make the feeds private: they appear in no public list or page.",
+)
+@click.option("--dry-run", is_flag=True, help="Only print what would be added.")
+@json_option("Print one JSON object with the outcome of each feed and list.")
 @speaks_to_hub
 def import_list(
     hub: Hub, source: str, category: str, private: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Add all feeds of a list and of those it includes; folders become categories.
+    """Add all feeds of a list and of the lists it includes; folders become categories.
 
-    Prints a line for each, and on standard error how far it has come. Feeds that are
-    there already stay as they are, so that a repeat goes on with the others.
+    Prints a line for each feed, and progress on standard error. Feeds that exist are
+    not changed, so a repetition continues where it stopped.
     """
     listing = _read(hub, source)
     if not listing["feeds"]:
         _print_unread_lists(listing)
-        raise Failure("there are no feeds in it")
+        raise Failure("the list has no feeds")
 
     feeds = [_as_asked(each, category) for each in listing["feeds"]]
     terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
@@ -125,7 +135,7 @@ def import_list(
         told = [f"{fates[each]:,} {each}" for each in ImportFate if fates[each]]
         say(f"{', '.join(told)}, of {len(feeds):,} feeds")
     if fates[ImportFate.REFUSED] or _unread_lists(listing):
-        raise Failure("not all of it could be imported")
+        raise Failure("some feeds or lists could not be imported")
 
 
 @opml.command()
@@ -133,7 +143,7 @@ def import_list(
 @json_option()
 @speaks_to_hub
 def discover(hub: Hub, site: str, as_json: bool) -> None:
-    """Show the feeds that a site publishes at /myPublicFeeds.opml. Adds nothing."""
+    """List the feeds that a site publishes at /myPublicFeeds.opml. Adds nothing."""
     root = site if "://" in site else f"https://{site}"
     listing = _read(hub, urljoin(root, MY_PUBLIC_FEEDS))
     if as_json:
@@ -191,7 +201,7 @@ def _read_file(hub: Hub, name: str) -> Document:
             body = file.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise Failure(f"{name} cannot be read: {reason}") from error
+        raise Failure(f"cannot read {name}: {reason}") from error
     if len(body) > MOST_BYTES:
         raise Failure(f"{name} has more than {MOST_BYTES} bytes")
     found = _read_outlines(body, name)

@@ -1,14 +1,18 @@
-"""``fanfare parse``: what the hub makes of a document, without a hub."""
+"""``fanfare parse``: show how the hub reads a document."""
 
 from __future__ import annotations
 
 import click
 
-from hub.cli import say
+from hub.cli import examples, say
 from hub.cli.wording import Failure, json_option, plural, printable
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "fanfare parse feed.xml", "fanfare parse --explain https://example.org/feed.xml"
+    )
+)
 @click.argument("source", metavar="FILE|URL|-")
 @click.option(
     "--format",
@@ -16,28 +20,28 @@ from hub.cli.wording import Failure, json_option, plural, printable
     type=click.Choice(["json", "atom"]),
     default="json",
     show_default=True,
-    help="How to print it.",
+    help="The format to print.",
 )
 @click.option(
     "--explain",
     "is_explained",
     is_flag=True,
-    help="Say why it is read as it is, instead of printing it.",
+    help="Print why the document is read as it is, instead of the feed.",
 )
-@json_option("JSON, also of the explanation.")
+@json_option("Print JSON, also with --explain.")
 def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
-    """Parse a feed and print it the way subscribers get it.
+    """Parse a feed and print it as subscribers get it.
 
-    With --explain: which parser read it, in which encoding, after which repairs; what
-    each entry is known by and why; what was dropped and why.
+    --explain prints instead which parser read the document, its encoding and repairs,
+    how each entry is identified and why, and what was dropped and why.
 
-    Needs no running hub. A URL is fetched under the address guard, with the
+    No running hub is needed. A URL is fetched under the address guard, with the
     FANFARE_ALLOW_… settings of this environment.
     """
     from hub.cli.parsed_documents import print_explanation, read_document, render
 
     if as_json and format_ == "atom":
-        raise click.UsageError("--json goes without --format atom")
+        raise click.UsageError("--json cannot be combined with --format atom")
     document = read_document(source)
     if is_explained:
         print_explanation(document, as_json=as_json)

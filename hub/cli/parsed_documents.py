@@ -176,6 +176,6 @@ def _print(explanation: ParseExplanation) -> None:
 def _encoding(encoding: EncodingExplanation) -> list[tuple[str, object]]:
     return [
         ("encoding", f"{encoding.name}, by {encoding.source}"),
-        ("said", "; ".join(encoding.claims)),
-        ("encoding trouble", encoding.problem),
+        ("declared", "; ".join(encoding.claims)),
+        ("encoding error", encoding.problem),
     ]

@@ -50,7 +50,10 @@ def _common(states: str, where: str) -> tuple[Option, ...]:
 
 
 category_option = click.option(
-    "--category", "--section", "category", help="A label to group feeds by."
+    "--category",
+    "--section",
+    "category",
+    help="A label to group feeds by, at most 200 characters.",
 )
 feed_selection = _given(
     *_common(

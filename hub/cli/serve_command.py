@@ -14,7 +14,7 @@ from functools import partial
 import click
 
 from hub.admin_token import token_file
-from hub.cli import say
+from hub.cli import examples, say
 from hub.cli.hub_client import read_settings
 from hub.cli.wording import Failure, json_option
 from hub.hub_address import address_file, read_address
@@ -26,17 +26,24 @@ def _option(each: Setting) -> click.Option:
     return click.Option(
         [each.option, each.field],
         help=f"{each.help}  [{each.variable}; {default}]",
-        metavar="TEXT",
+        metavar="VALUE",
     )
 
 
-@click.command(params=[_option(each) for each in SETTINGS])
-@json_option("Say where the hub is as one JSON object.")
+@click.command(
+    params=[_option(each) for each in SETTINGS],
+    epilog=examples(
+        "fanfare serve",
+        "fanfare serve --port 9000 --public-url https://hub.example",
+        "FANFARE_CONTACT=ops@hub.example fanfare serve",
+    ),
+)
+@json_option("Print the hub's URL and files as one JSON object.")
 def serve(as_json: bool, **options: str | None) -> None:
     """Run the hub until SIGTERM or Ctrl-C.
 
-    Every option is also a variable of the environment, given in brackets; the option
-    wins. A secret can be in a file, named by the variable with _FILE at its end.
+    Every option is also an environment variable, shown in brackets; the option takes
+    precedence. A secret can be read from a file: FANFARE_ADMIN_TOKEN_FILE names it.
     """
     _hold_standard_streams()
     settings = read_settings(options)

@@ -1,4 +1,4 @@
-"""``fanfare simulate``: ways to plan polls against each other, without a hub."""
+"""``fanfare simulate``: compare ways to plan polls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hub.cli import say
+from hub.cli import examples, say
 from hub.cli.hub_client import read_settings
 from hub.cli.wording import Failure, print_table
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from hub.simulation.traces import Trace
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "fanfare simulate",
+        "fanfare simulate --history --polls-per-day 24 --plot delays.svg",
+    )
+)
 @click.argument(
     "traces",
     required=False,
@@ -29,31 +34,31 @@ if TYPE_CHECKING:
     type=click.FloatRange(0.1, 1_440),
     default=48.0,
     show_default=True,
-    help="The budget of every policy, for each feed.",
+    help="Polls a day for each feed, the same for every policy.",
 )
-@click.option("--seed", type=int, help="Generate traffic from this number instead.")
+@click.option("--seed", type=int, help="Generate posting times from this number.")
 @click.option(
     "--feeds",
     "feeds",
     type=click.IntRange(1, 10_000),
     default=60,
     show_default=True,
-    help="How many feeds to generate.",
+    help="The number of feeds to generate, with --seed.",
 )
 @click.option(
     "--days",
     type=click.IntRange(2, 1_000),
     default=28,
     show_default=True,
-    help="How many days of traffic to generate.",
+    help="The number of days to generate, with --seed.",
 )
 @click.option("--history", is_flag=True, help="Replay the entries in the database.")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, writable=True),
-    help="Draw the delays into this SVG file.",
+    help="Draw the delays in this SVG file.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def simulate(
     traces: str | None,
     polls_per_day: float,
@@ -64,15 +69,15 @@ def simulate(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Replay posting times against the planner and others, at equal numbers of polls.
+    """Compare ways to plan polls on posting times, with the same number of polls.
 
     TRACES is a JSON file, or "-": {"feeds": [{"feed": …, "posts": [Unix seconds, …]}]}.
-    Without it, --seed or --history, the generated traces are replayed that come with
-    the hub. Each planner learns from the first 60 % of a feed's span and is tested on
-    the rest. Equal input gives equal output.
+    Without TRACES, --seed or --history, the bundled traces are replayed. Each planner
+    learns from the first 60 % of a feed's span and is tested on the rest. The same
+    input gives the same output.
     """
     if sum((traces is not None, seed is not None, history)) > 1:
-        raise click.UsageError("name one of TRACES, --seed and --history")
+        raise click.UsageError("give only one of TRACES, --seed and --history")
     from hub.simulation.comparison import compare, draw, policies_for
 
     replayed = _history() if history else _traces(traces, seed, feeds, days)

@@ -1,4 +1,4 @@
-"""``fanfare subs``: who is told of new entries, and subscriptions of another hub."""
+"""``fanfare subs``: subscriptions, and the import of those of another hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.delivery_facts import print_attempts, print_trial
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
@@ -50,24 +50,35 @@ from protocols.websub.signatures import OF_OLD
 
 @click.group(cls=VerbGroup, name="subs")
 def subscriptions() -> None:
-    """Subscriptions: who is told of new entries, and how."""
+    """Add, list, show, test, edit, import and remove subscriptions."""
 
 
-@subscriptions.command()
+FORMATS = ("json", "atom", "as-is", "by-topic")
+_FORMAT_HELP = (
+    "The format of deliveries. as-is: the topic's own document; by-topic: Atom for a"
+    " feed, as-is for anything else."
+)
+
+
+@subscriptions.command(
+    epilog=examples(
+        "fanfare subs add https://you.example/hook https://example.org/feed.xml",
+        "fanfare subs add --secret-file secret.txt --format atom CALLBACK TOPIC",
+    )
+)
 @click.argument("callback")
 @click.argument("topic")
-@secret_option("secret", "Signs every delivery.")
+@secret_option("secret", "The secret that signs every delivery.")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
+    type=click.Choice(FORMATS),
     default="json",
     show_default=True,
-    help="What is delivered; as-is: the topic's own document; by-topic: that, but Atom"
-    " of a feed.",
+    help=_FORMAT_HELP,
 )
-@click.option("--updates", is_flag=True, help="Also every update, and deletions.")
-@click.option("--batch", is_flag=True, help="Several records may share a request.")
+@click.option("--updates", is_flag=True, help="Also deliver updates and deletions.")
+@click.option("--batch", is_flag=True, help="Allow several records in one request.")
 @json_option()
 @speaks_to_hub
 def add(
@@ -80,9 +91,9 @@ def add(
     batch: bool,
     as_json: bool,
 ) -> None:
-    """Tell CALLBACK of the new entries of TOPIC from now on.
+    """Subscribe CALLBACK to the new entries of TOPIC.
 
-    A topic the hub does not know yet becomes a private feed.
+    A topic that the hub does not know yet becomes a private feed.
     """
     body: Document = {
         "callback": callback,
@@ -107,21 +118,27 @@ def add(
         say(f"  {line}")
 
 
-@subscriptions.command(name="list")
+@subscriptions.command(
+    name="list",
+    epilog=examples(
+        "fanfare subs list --failing --sort since",
+        "fanfare subs list --topic https://example.org/feed.xml --json",
+    ),
+)
 @subscription_selection
-@click.option("--account", help="Only those of this account.")
+@click.option("--account", help="Only those of this account, by its name.")
 @sort_option("id", "since")
 @limit_option
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def list_subscriptions(
     hub: Hub, /, limit: int | None, sort: str | None, as_json: bool, **given: object
 ) -> None:
-    """List the subscriptions: how each is, and since when.
+    """List subscriptions with their state and since when they are in it.
 
-    A subscription is ok, failing (its callback has not answered with a 2xx, and is
-    retried or was given up), slow (it is behind and is sent what it lacks), paused,
-    or, once it has ended, gone (its callback answered 410) or ended.
+    The state is ok, failing (the callback did not answer with a 2xx, and is retried or
+    was given up), slow (behind without a failure), paused, or, after its end, gone (the
+    callback answered 410) or ended.
     """
     wanted = selection(**given)
     every = hub.each("/api/subscriptions", "subscriptions", sort=sort, **wanted)
@@ -131,7 +148,7 @@ def list_subscriptions(
     elif found:
         _print_subscriptions(found)
     elif wanted:
-        say("no such subscriptions")
+        say("no subscriptions match")
     else:
         say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
 
@@ -188,7 +205,7 @@ def _former_secret(found: Document) -> str:
 def _lateness(found: Document) -> str:
     late = found["retrying"]
     if late is None:
-        return "gave up; each new record is one try" if found["exhausted"] else ""
+        return "given up; each new record is one try" if found["exhausted"] else ""
     reason = late["last_error"] or f"HTTP {late['last_status']}"
     return (
         f"{reason} since {moment(late['failing_since'])},"
@@ -200,20 +217,26 @@ def _signing(found: Document) -> str:
     if not found["has_secret"]:
         return "no secret"
     if found["algorithm"] == OF_OLD:
-        return "sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
+        return "sha1 for older clients; sha256 in X-Hub-Signature-256"
     return str(found["algorithm"])
 
 
-@subscriptions.command(name="test")
+@subscriptions.command(
+    name="test",
+    epilog=examples(
+        "fanfare subs test 1",
+        "fanfare subs test --callback https://you.example/hook --topic URL",
+    ),
+)
 @click.argument("subscription", type=click.IntRange(1), metavar="[ID]", required=False)
-@click.option("--callback", help="A callback, without a subscription.")
-@click.option("--topic", help="What it is sent a notification of.")
-@secret_option("secret", "Signs the notification.")
+@click.option("--callback", help="Any callback, without a subscription.")
+@click.option("--topic", help="The topic of the notification, with --callback.")
+@secret_option("secret", "The secret that signs the notification.")
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
-    help="What is delivered.  [json]",
+    type=click.Choice(FORMATS),
+    help=f"{_FORMAT_HELP}  [default: json]",
 )
 @json_option()
 @speaks_to_hub
@@ -226,15 +249,15 @@ def send_test(
     format_: str | None,
     as_json: bool,
 ) -> None:
-    """Send one notification now, marked as a test, and show what is answered.
+    """Send one notification now, marked as a test, and show the answer.
 
-    To the callback of subscription ID, or with --callback and --topic to any, for which
-    no subscription is made. It has the newest entry of the topic. Exit code 1 if the
-    callback does not take it.
+    It goes to the callback of subscription ID, or with --callback and --topic to any
+    callback, without making a subscription. It has the newest entry of the topic. Exit
+    code 1 if the callback does not accept it.
     """
     is_named = callback is not None and topic is not None
     if (subscription is None) is not is_named or (subscription and (secret or format_)):
-        raise click.UsageError("name either ID, or --callback and --topic")
+        raise click.UsageError("give either ID, or --callback and --topic")
     if subscription is not None:
         found = hub.post(f"/api/subscriptions/{subscription}/test")
     else:
@@ -245,23 +268,34 @@ def send_test(
     else:
         print_trial(found)
     if not found["delivered"]:
-        raise Failure(f"the callback did not take it: {found['error']}")
+        raise Failure(f"the callback did not accept it: {found['error']}")
 
 
-@subscriptions.command()
+@subscriptions.command(
+    epilog=examples(
+        "fanfare subs edit 1 --format atom --no-updates",
+        "fanfare subs edit 1 --secret-file secret.txt",
+    )
+)
 @click.argument("subscription", type=click.IntRange(1), metavar="ID")
-@secret_option("secret", 'Signs every delivery; "" for none.', default=None)
+@secret_option(
+    "secret", 'The secret that signs every delivery; "" for none.', default=None
+)
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
-    help="What is delivered.",
+    type=click.Choice(FORMATS),
+    help=_FORMAT_HELP,
 )
 @click.option(
-    "--updates/--no-updates", default=None, help="Every update, and deletions, or not."
+    "--updates/--no-updates",
+    default=None,
+    help="Deliver updates and deletions, or not.",
 )
 @click.option(
-    "--batch/--no-batch", default=None, help="Several records may share a request."
+    "--batch/--no-batch",
+    default=None,
+    help="Allow several records in one request, or not.",
 )
 @json_option()
 @speaks_to_hub
@@ -274,7 +308,7 @@ def edit(
     batch: bool | None,
     as_json: bool,
 ) -> None:
-    """Change how a callback is told; its place in the log stays."""
+    """Change a subscription without losing its place in the log."""
     wanted: Document = {
         "secret": secret,
         "format": format_,
@@ -283,7 +317,7 @@ def edit(
     }
     body = {name: value for name, value in wanted.items() if value is not None}
     if not body:
-        raise click.UsageError("say what is to change, as by --format or --secret-file")
+        raise click.UsageError("name a change, such as --format or --secret-file")
     found = hub.patch(f"/api/subscriptions/{subscription}", body)
     if as_json:
         say_json(found)
@@ -297,7 +331,7 @@ def edit(
 @json_option()
 @speaks_to_hub
 def remove(hub: Hub, subscription: int, as_json: bool) -> None:
-    """End a subscription; its callback is told."""
+    """End a subscription and tell its callback."""
     found = hub.delete(f"/api/subscriptions/{subscription}")
     if as_json:
         say_json(found)
@@ -316,7 +350,7 @@ class SubscriptionOutcome(StrEnum):
     MADE = "subscribed"
     WOULD_BE = "would be subscribed"
     KNOWN = "already there"
-    REPEATED = "twice in the file"
+    REPEATED = "repeated in the file"
     FAILED = "failed"
 
 
@@ -333,10 +367,15 @@ class ImportedSubscription(Struct, frozen=True, kw_only=True):
 
 @subscriptions.command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.File("rb"), metavar="FILE")
-@click.option("--account", default="", help="Whose they are.  [the operator's]")
-@secret_option("secret", "For those that have none.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; do nothing.")
-@json_option("The report as one JSON object.")
+@click.option(
+    "--account",
+    default="",
+    help="The account that gets the subscriptions; it must have a token.  [default:"
+    " operator]",
+)
+@secret_option("secret", "The secret of subscriptions that have none.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
+@json_option("Print the report as one JSON object.")
 @speaks_to_hub
 def import_subscriptions(
     hub: Hub,
@@ -346,18 +385,17 @@ def import_subscriptions(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Subscribe as files say that were saved from another hub.
+    """Import subscriptions from files saved at another hub.
 
-    FILE is what Superfeedr's hub.mode=list answered, JSON Lines, or CSV, with topic,
-    callback, and perhaps format and secret; "-" is standard input. Those that are
-    there already stay as they are, so an import can be repeated. Exit code 1 if not
-    all could be subscribed.
+    FILE is an answer of Superfeedr's hub.mode=list, JSON Lines, or CSV, with topic,
+    callback, and optionally format and secret; "-" is standard input. Subscriptions
+    that exist are not changed, so an import can be repeated. Exit code 1 if any failed.
     """
     if account:
         hub.get("/api/subscriptions", account=account, limit=1)  # or it is refused
     written = [each for file in files for each in _read(file)]
     if not written:
-        raise Failure("there are no subscriptions in it")
+        raise Failure("no subscriptions found in the files")
     make = _Maker(hub, account=account, secret=secret, is_dry=dry_run)
     found = list(_progress(make.all(written), len(written)))
     if as_json:
@@ -365,7 +403,7 @@ def import_subscriptions(
     else:
         _print_report(found)
     if any(each.outcome is SubscriptionOutcome.FAILED for each in found):
-        raise Failure("not all of them could be subscribed")
+        raise Failure("some subscriptions could not be made")
 
 
 def _read(file: BinaryIO) -> Iterator[WrittenSubscription]:
@@ -483,7 +521,7 @@ def _print_report(found: list[ImportedSubscription]) -> None:
     say(_counted(Counter(each.outcome for each in found)))
     if errors := sum(bool(each.feed_error) for each in found):
         feeds = plural(errors, "of their feeds", "of their feeds")
-        say(f"{feeds} cannot be read now, and will be asked again")
+        say(f"{feeds} cannot be read now and will be polled again")
 
 
 def _print_json(found: list[ImportedSubscription]) -> None:

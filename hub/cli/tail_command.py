@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hub.cli import say
+from hub.cli import examples, say
 from hub.cli.hub_client import find_stream, url_option
 from hub.cli.line_input import with_input
 from hub.cli.receiver import describe
@@ -25,19 +25,30 @@ FIRST_WAIT = 1.0
 LONGEST_WAIT = 30.0
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "fanfare tail https://example.org/feed.xml",
+        "fanfare feeds list --category news --urls | fanfare tail -",
+    )
+)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
-@click.option("--cursor", default="", help="Begin after it, not now.")
+@click.option(
+    "--cursor", default="", help="Begin after this cursor.  [default: with new entries]"
+)
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["json", "atom"]),
     default="json",
     show_default=True,
-    help="atom: print the documents themselves.",
+    help="The format of messages; atom prints whole documents.",
 )
-@click.option("--count", type=click.IntRange(1), help="End after so many messages.")
-@json_option("One JSON object for each message, one a line.")
+@click.option(
+    "--count",
+    type=click.IntRange(1),
+    help="End after this many messages.  [default: never]",
+)
+@json_option("Print one JSON object for each message, one a line.")
 @url_option
 def tail(
     topics: tuple[str, ...],
@@ -49,8 +60,9 @@ def tail(
 ) -> None:
     """Print the new entries of each TOPIC until Ctrl-C, each with its cursor.
 
-    A lost connection is made again, and what came meanwhile is printed then; what
-    cannot be had any more is said. Notes go to stderr. Public topics take no token.
+    After a lost connection the command reconnects and prints what came meanwhile, or
+    reports what is no longer available. Notes go to standard error. Public topics need
+    no token. "-" reads topics from standard input.
     """
     from hub.cli.live_client import LiveClient
 
@@ -99,18 +111,18 @@ class _Tail:
                     self._print_missed(event)
                 elif isinstance(event, StreamGone):
                     topic, reason = printable(event.topic), printable(event.reason)
-                    say(f"gone: {topic}: {reason}", err=True)
+                    say(f"ended: {topic}: {reason}", err=True)
                 else:
                     self._print(event)
                 if self._left == 0:
                     return
-        raise Lost("the hub ended it")
+        raise Lost("closed by the hub")
 
     def _greet(self) -> None:
         client = self._client
         said = f"listening to {plural(len(client.topics), 'topic')} at {client.hub.url}"
         if self._has_connected:
-            said = f"connected again, going on after {client.cursor}"
+            said = f"reconnected, resuming after {client.cursor}"
         say(said, err=True)
         self._has_connected = True
 

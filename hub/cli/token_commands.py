@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.hub_client import Hub, speaks_to_hub
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import json_option, moment, print_table, printable, say_json
@@ -14,15 +14,19 @@ SCOPES = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
 
 @click.group(cls=VerbGroup, name="tokens")
 def tokens() -> None:
-    """Tokens: create, list, revoke."""
+    """Create, list and revoke tokens."""
 
 
-@tokens.command()
+@tokens.command(
+    epilog=examples(
+        "fanfare tokens create --account alice --scope subscribe --scope list"
+    )
+)
 @click.option(
     "--account",
     default="operator",
     show_default=True,
-    help="Whose token; a new name is a new account.",
+    help="The account of the token; a new name makes a new account.",
 )
 @click.option(
     "--scope",
@@ -31,11 +35,13 @@ def tokens() -> None:
     type=click.Choice(SCOPES),
     multiple=True,
     required=True,
-    help="What it may do; may be repeated.",
+    help="What the token may do. Repeatable.",
 )
-@click.option("--label", default="", help="What it is for, for people.")
+@click.option("--label", default="", help="A note on what the token is for.")
 @secret_option(
-    "value", "The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
+    "value",
+    "The token itself, 32 hexadecimal digits, such as one of Superfeedr's. By default"
+    " it is generated.",
 )
 @json_option()
 @speaks_to_hub
@@ -56,16 +62,16 @@ def create(
     say(made["token"])
     say(
         f"token {made['id']} of {printable(made['account'])}:"
-        f" {', '.join(made['scopes'])}; keep it, it is not shown again",
+        f" {', '.join(made['scopes'])}; it is not shown again",
         err=True,
     )
 
 
 @tokens.command(name="list")
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def list_tokens(hub: Hub, as_json: bool) -> None:
-    """List the tokens, revoked ones included; not what they are."""
+    """List tokens, including revoked ones, without their values."""
     found = list(hub.each("/api/tokens", "tokens"))
     if as_json:
         say_json(found)
@@ -92,7 +98,7 @@ def list_tokens(hub: Hub, as_json: bool) -> None:
 @json_option()
 @speaks_to_hub
 def revoke(hub: Hub, token: int, as_json: bool) -> None:
-    """Revoke a token; it is refused from now on."""
+    """Revoke a token at once."""
     found = hub.delete(f"/api/tokens/{token}")
     if as_json:
         say_json(found)

@@ -1,4 +1,4 @@
-"""``fanfare track``: queries that find entries in all feeds, tried out."""
+"""``fanfare track``: try out queries that find entries in all feeds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hub.cli import VerbGroup, say
+from hub.cli import VerbGroup, examples, say
 from hub.cli.wording import Failure, json_option, plural, printable, say_json
 from protocols.protocol_errors import InvalidValue
 
@@ -17,24 +17,28 @@ if TYPE_CHECKING:
 
 @click.group(cls=VerbGroup)
 def track() -> None:
-    """Try track queries."""
+    """Try out track queries."""
 
 
-@track.command("test")
+@track.command(
+    "test",
+    epilog=examples(
+        "fanfare track test 'laurel + hardy -site:example.com' --in feed.xml"
+    ),
+)
 @click.argument("query")
 @click.option(
     "--in",
     "source",
     metavar="FILE|URL|-",
-    help="A feed whose entries are held against it.",
+    help="A feed whose entries are matched against the query.",
 )
 @json_option()
 def test(query: str, source: str | None, as_json: bool) -> None:
-    """Say how QUERY is understood, and which entries of a feed it matches.
+    """Show how QUERY is understood, and which entries of a feed it matches.
 
-    A URL that subscribes to a query (HUB/track?query=..., or one of Superfeedr's) is
-    read as a subscription reads it. Exit code 1: the query cannot be read; what was
-    expected is said, and where.
+    QUERY may be the URL of a track topic (HUB/track?query=..., or one of Superfeedr's).
+    Exit code 1 if the query is invalid; the message says where, and what was expected.
     """
     try:
         understood = _read_query(query)

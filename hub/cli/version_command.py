@@ -11,7 +11,7 @@ from hub.cli import say
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def version(as_json: bool) -> None:
     """Print the version."""
     if as_json:

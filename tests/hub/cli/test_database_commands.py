@@ -45,7 +45,7 @@ def test_without_a_database_there_is_nothing_to_do(
 ) -> None:
     result = alone("db", *verb)
     assert result.exit_code == 1
-    assert "there is no database" in result.stderr
+    assert "no database at" in result.stderr
 
 
 @pytest.mark.usefixtures("database")
@@ -134,7 +134,7 @@ def test_a_backup_that_takes_long_is_waited_for(fanfare: Fanfare, api: FakeApi) 
     ("found", "reason"),
     [
         (jobs(last=job(error="no disk")), "no disk"),
-        (jobs(last=job("/other.db")), "broken off: its hub was started anew"),
+        (jobs(last=job("/other.db")), "interrupted: the hub was restarted"),
     ],
 )
 def test_a_backup_that_was_not_made_is_a_failure(
@@ -186,8 +186,8 @@ def test_a_database_and_a_backup_at_rest_are_checked(
 ) -> None:
     copy = tmp_path / "copy.db"
     alone("db", "backup", str(copy))
-    assert alone("db", "check").stdout == f"{database} is sound\n"
-    assert alone("db", "check", str(copy)).stdout == f"{copy} is sound\n"
+    assert alone("db", "check").stdout == f"{database} is intact\n"
+    assert alone("db", "check", str(copy)).stdout == f"{copy} is intact\n"
     copy.with_name("copy.db.key").unlink()
     told = alone("db", "check", str(copy), "--json")
     assert told.exit_code == 1
@@ -248,9 +248,10 @@ def test_scheduled_backups_are_listed(fanfare: Fanfare, api: FakeApi) -> None:
     }
     api.answers["GET /api/db/jobs"] = (200, scheduled)
     told = fanfare("db", "backups")
-    assert told.stdout.startswith("one every 1 d to /backups, 7 are kept\n")
+    schedule = "a backup every 1 d in /backups; the newest 7 are kept\n"
+    assert told.stdout.startswith(schedule)
     assert "/backups/a" in told.stdout
-    assert "the last one failed: no disk" in told.stderr
+    assert "the last backup failed: no disk" in told.stderr
 
 
 @pytest.mark.usefixtures("database")
@@ -289,4 +290,4 @@ def test_a_database_in_use_by_no_hub_is_not_copied(
 def test_a_name_no_file_can_have_is_a_failure(alone: Fanfare, tmp_path: Path) -> None:
     result = alone("db", "backup", str(tmp_path / ("n" * 300)))
     assert result.exit_code == 1
-    assert "is no file name" in result.stderr
+    assert "is not a valid file name" in result.stderr

@@ -85,7 +85,7 @@ def test_a_failure_is_shown_in_full(fanfare: Fanfare, api: FakeApi) -> None:
     document = failed_delivery(failed_at="answered", answer=answer, request=request)
     api.answers["GET /api/deliveries/failed/12"] = (200, document)
     lines = fanfare("deliveries", "show", "12").stdout
-    assert "answered to the end, but not with a 2xx" in lines
+    assert "complete answer, but not a 2xx" in lines
     assert "    retry-after: 60\n\n    not\n    now\n    […]" in lines
     assert "the request, as it was sent (2 bytes):\n    POST https://you" in lines
     assert "    webhook-id: epoch-9-4\n\n    {}\n" in lines
@@ -104,18 +104,18 @@ def test_entries_that_have_changed_are_said(fanfare: Fanfare, api: FakeApi) -> N
     document = failed_delivery(request=request)
     api.answers["GET /api/deliveries/failed/12"] = (200, document)
     lines = fanfare("deliveries", "show", "12").stdout
-    assert "as it would be sent now: the entries have changed since" in lines
+    assert "as it would be sent now, because the entries have changed" in lines
     assert "[…]" in lines
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, "failed  looking up the callback's name (DNS)"),
+        ({}, "failed  looking up the callback's host (DNS)"),
         ({}, "the request cannot be shown: the log no longer has it"),
         ({"status": 0}, "answer  none"),
         ({"failed_at": None}, "answer  HTTP 503"),
-        ({"answer_withheld": True}, "answer  HTTP 503; no more is shown of"),
+        ({"answer_withheld": True}, "answer  HTTP 503; the rest is not shown for"),
     ],
 )
 def test_what_is_not_known_of_a_failure_is_said(

@@ -40,7 +40,7 @@ def test_a_missing_arrival_is_shown_and_fails(
     assert "  250 ms  webhook    Entry 1 of the RSS feed" in shown.stdout
     assert "1 entry published" in shown.stdout
     assert "websocket  0    0     0     1        -       -" in shown.stdout
-    assert shown.stderr == "fanfare: 1 arrival did not come\n"
+    assert shown.stderr == "fanfare: 1 arrival missing\n"
 
 
 def test_programs_get_the_summary_alone(

@@ -139,10 +139,10 @@ def test_of_a_page_that_leaves_a_choice_nothing_is_added(
     api.answers[ADD] = (300, {"url": URL, "feeds": CHOICES})
     result = fanfare("feeds", "add", URL)
     assert result.exit_code == 3
-    assert f"not added  {URL}: a page that names" in result.stdout
+    assert f"not added  {URL}: the page names several feeds:" in result.stdout
     assert "  https://example.org/news  (News, application/rss+xml)\n" in result.stdout
     assert "  https://example.org/blog\n" in result.stdout
-    assert "nothing added for 1 page: choose a feed" in result.stderr
+    assert "nothing added for 1 page; choose a feed" in result.stderr
 
 
 def test_a_page_itself_is_added_if_that_is_said(fanfare: Fanfare, api: FakeApi) -> None:
@@ -208,7 +208,7 @@ def test_a_feed_that_takes_long_is_no_failure(fanfare: Fanfare, api: FakeApi) ->
     api.answers[ADD] = (201, feed_document(last_fetch=None))
     result = fanfare("feeds", "add", URL)
     assert result.exit_code == 0
-    assert "not fetched yet; `fanfare feeds show 7` will tell" in result.stdout
+    assert "not fetched yet; see `fanfare feeds show 7`" in result.stdout
 
 
 def test_of_several_urls_each_has_its_outcome(fanfare: Fanfare, api: FakeApi) -> None:
@@ -247,8 +247,9 @@ def test_of_a_file_of_urls_each_has_its_outcome(
     result = fanfare("feeds", "add", "--file", str(file))
     assert result.exit_code == 1
     assert "known  known" in result.stdout
-    assert "not added  undecided: a page that names\n  https://a.example/" in (
-        result.stdout
+    assert (
+        "not added  undecided: the page names several feeds:\n  https://a.example/"
+        in (result.stdout)
     )
     assert "not added  refused\n  url: expected" in result.stderr
     assert "error: the host's name cannot be resolved" in result.stderr
@@ -358,7 +359,7 @@ def test_a_list_without_any_says_whether_there_are_others(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
-    assert fanfare("feeds", "list", "--failing").stdout == "no such feeds\n"
+    assert fanfare("feeds", "list", "--failing").stdout == "no feeds match\n"
 
 
 def test_the_list_goes_on_where_a_page_ended(fanfare: Fanfare, api: FakeApi) -> None:
@@ -414,7 +415,7 @@ def test_show_tells_what_is_odd_about_the_entries(
     )
     text = fanfare("feeds", "show", "7").stdout
     assert "bozo rank           0.25" in text
-    assert "ids                 some are made by the hub" in text
+    assert "ids                 some were made by the hub" in text
     assert (
         "re-keyed            1 known entry under new ids, 2026-01-01 10:00:00Z" in text
     )
@@ -435,7 +436,7 @@ def test_show_tells_what_maintenance_found(fanfare: Fanfare, api: FakeApi) -> No
     text = fanfare("feeds", "show", "7").stdout
     assert "popularity          1.1" in text
     assert "porn rank           0.3" in text
-    assert "stale               yes: nothing could be read for days" in text
+    assert "stale               yes: no document could be parsed for days" in text
     assert "related feeds       8, 9" in text
     assert "maintained          2026-01-01 10:00:00Z" in text
 
@@ -482,11 +483,11 @@ def test_how_far_the_reading_of_a_site_has_come_is_told(
     text, early = tell(**A_SITE), tell(**{**A_SITE, **under_way, "phase": phase})
 
     assert "site openfeeder, 120 pages known changes since eyJ0" in text
-    assert "walked whole 2026-01-01 10:00:00Z" in text
+    assert "full walk 2026-01-01 10:00:00Z" in text
     assert "every page read 2026-01-01 09:00:00Z" in text
-    assert "first reading under way: nobody is told yet" in early
-    assert f"under way {phase} changes since not told by the site" in early
-    assert "walked whole not yet" in early
+    assert "first reading under way: nothing is sent yet" in early
+    assert f"under way {phase} changes since not reported by the site" in early
+    assert "full walk not yet" in early
     if verb == "show":
         assert "entries 120 pages of the site" in text
 
@@ -752,7 +753,7 @@ def test_a_fetch_that_fails_is_exit_code_1(fanfare: Fanfare, api: FakeApi) -> No
 @pytest.mark.parametrize(
     ("retry_after", "words"),
     [
-        ("2026-01-01T14:00:00Z", "asked to be left alone until 2026-01-01 14:00:00Z"),
+        ("2026-01-01T14:00:00Z", "asks for no request until 2026-01-01 14:00:00Z"),
         (None, "has not answered yet"),
     ],
 )
@@ -778,7 +779,7 @@ def test_removing_says_how_many_subscriptions_ended(
     [
         (
             "dead",
-            "none: it answered nothing but 404 for long; `fanfare feeds resume 7`",
+            "none: it answered nothing but 404 for days; `fanfare feeds resume 7`",
         ),
         ("gone", "none: it answered 410; `fanfare feeds resume 7` polls it again"),
         ("paused", "none; `fanfare feeds resume 7` polls it again"),

@@ -116,7 +116,7 @@ def test_what_took_the_port_of_a_killed_hub_is_sent_no_token(
     api.key = key
     result = alone("feeds", "list", **variables)
     assert result.exit_code == 3
-    assert f"what answers at {api.url} is not the hub on" in result.stderr
+    assert f"the server at {api.url} is not the hub on" in result.stderr
     assert api.tokens == [""]
 
 

@@ -22,7 +22,7 @@ def logging_is_restored() -> Iterator[None]:
 def test_every_setting_is_an_option_with_its_variable(alone: Fanfare) -> None:
     text = " ".join(alone("serve", "--help").stdout.split())
     for each in SETTINGS:
-        assert f"{each.option} TEXT" in text
+        assert f"{each.option} VALUE" in text
         assert f"[{each.variable}; default:" in text
 
 

@@ -45,7 +45,7 @@ def test_as_json_it_is_one_object(alone: Fanfare) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--seed", "1", "--history"), 2, "name one of"),
+        (("--seed", "1", "--history"), 2, "give only one of"),
         (("--history",), 1, "hub.db"),
         (("NO_TRACES",), 1, "cannot replay"),
     ],

@@ -91,7 +91,7 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
     assert "late          no answer within 20 s since 2026-01-01" in lines
     assert "next try: being tried" in lines
     assert "9       -       20000  no answer within 20 s" in lines
-    assert "failed  agreeing on TLS" in lines
+    assert "failed  negotiating TLS" in lines
     assert "fanfare deliveries show 12" in lines
     assert json.loads(fanfare("subs", "show", "4", "--json").stdout) == document
 
@@ -111,9 +111,7 @@ def test_one_of_a_client_of_old_says_which_header_has_which_signature(
 ) -> None:
     document = subscription_document(algorithm="sha1+sha256")
     api.answers["GET /api/subscriptions/4"] = (200, document)
-    signed = (
-        "signed        sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
-    )
+    signed = "signed        sha1 for older clients; sha256 in X-Hub-Signature-256"
     assert signed in fanfare("subs", "show", "4").stdout
 
 
@@ -121,7 +119,7 @@ def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> No
     document = subscription_document(exhausted=True, has_secret=False)
     api.answers["GET /api/subscriptions/4"] = (200, document)
     lines = fanfare("subs", "show", "4").stdout
-    assert "gave up; each new record is one try" in lines
+    assert "given up; each new record is one try" in lines
     assert "no secret" in lines
     assert "no attempts yet" in lines
 
@@ -180,7 +178,7 @@ def test_a_test_delivery_that_is_not_taken_is_exit_code_1(
     result = fanfare("subs", "test", *named)
     assert result.exit_code == 1
     assert "failed  connecting" in result.stdout
-    assert result.stderr == "fanfare: the callback did not take it: timed out\n"
+    assert result.stderr == "fanfare: the callback did not accept it: timed out\n"
     body = {"callback": HOOK, "topic": URL, "secret": "s", "format": "json"}
     assert api.requests == [("POST /api/deliveries/test", body)]
 
@@ -298,7 +296,7 @@ def test_failures_are_told_with_their_place_and_the_others_are_made(
         f"failed  line 2: {URL} to mailto:a@b: callback: expected an absolute http or"
         " https URL, not 'mailto:a@b'",
         f"failed  line 3: {URL} to : callback: expected a URL",
-        "1 subscribed, 1 twice in the file, 2 failed",
+        "1 subscribed, 1 repeated in the file, 2 failed",
     ]
     assert len(bodies(api)) == 1
 
@@ -338,7 +336,7 @@ def test_the_report_is_json_on_demand(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "there are no subscriptions in it"),
+        (b"", "no subscriptions found in the files"),
         (b"a,b\n", "expected subscriptions as JSON, JSON Lines or CSV"),
         (b"\xff\xfe", "expected UTF-8"),
     ],

@@ -60,7 +60,7 @@ async def test_it_survives_lost_connections_and_prints_each_entry_once(
         network.cut()
         await hub.publish(OTHER, key)
         assert (await line(tail.stderr)).startswith("connection lost")
-        assert (await line(tail.stderr)).startswith("connected again, going on after")
+        assert (await line(tail.stderr)).startswith("reconnected, resuming after")
         printed.append(await line(tail.stdout))
     await hub.publish(NEWS, "four")
     printed.append(await line(tail.stdout))
@@ -123,7 +123,7 @@ async def test_a_token_that_opens_nothing_ends_it(hub: LiveHub) -> None:
     found = await fanfare("tail", NEWS, variables=knowing(hub.port, "guess"))
     assert (found.code, found.err.splitlines()[-1]) == (
         1,
-        "fanfare: the hub refuses: not authorized",
+        "fanfare: the hub closed the connection: not authorized",
     )
 
 
@@ -181,6 +181,6 @@ async def test_a_topic_that_goes_is_said_and_the_last_one_ends_it(
     await eventually(lambda: len(audience.feeds) == 2)
     for topic in (NEWS, OTHER):
         await hub.hub.services.feeds.remove(hub.feeds[topic])
-        assert await line(tail.stderr) == f"gone: {topic}: no such topic here"
-    assert await line(tail.stderr) == "fanfare: none of the topics is left"
+        assert await line(tail.stderr) == f"ended: {topic}: no such topic here"
+    assert await line(tail.stderr) == "fanfare: all topics have ended"
     assert await tail.wait() == 1
