@@ -89,6 +89,7 @@ from hub.services import (
 )
 from hub.services.backup_directory import BackupDirectory
 from hub.services.database_jobs import DatabaseJobs
+from hub.services.disk_space import DiskSpace
 from hub.services.hub_conditions import HubConditions
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.topic_addresses import AddressCheck
@@ -372,10 +373,17 @@ async def build_hub(
         tells_unlisted=settings.tells_unlisted,
     )
     database_jobs = DatabaseJobs(storage, clock, metrics, _backup_directory(settings))
-    conditions = HubConditions(
+    disk = DiskSpace(
         storage,
         clock,
         settings.database_path.parent,
+        store.directory,
+        settings.log_retention_bytes,
+    )
+    conditions = HubConditions(
+        storage,
+        clock,
+        disk,
         (lambda: clock_watch.warning, database_jobs.warning),
         lambda: poller.under_way,
     )
@@ -431,10 +439,10 @@ async def build_hub(
         analytics=analytics,
         tokens=TokenService(storage.tokens, clock, live_watch.wake),
         operations=OperationsService(
-            storage, clock, conditions, lambda: poller.under_way, metrics
+            storage, clock, conditions, disk, lambda: poller.under_way, metrics
         ),
         database_jobs=database_jobs,
-        metrics=MetricsService(storage, metrics, clock, lambda: poller.under_way),
+        metrics=MetricsService(storage, metrics, clock, disk, lambda: poller.under_way),
         front=FrontPageService(
             storage,
             clock,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import click
 
 from hub.cli import VerbGroup, examples, say
@@ -20,6 +22,7 @@ from hub.cli.wording import (
     printable,
     say_json,
 )
+from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
 
 
@@ -54,7 +57,11 @@ def health(hub: Hub, as_json: bool) -> None:
                 *delay_facts(found["freshness"]),
                 ("live streams", f"{duration(live_lag)} behind"),
                 ("splitting", f"{split:.3g} deliveries a second, in the last minute"),
-                ("database", f"{database['location']}, {database['size_bytes']} bytes"),
+                (
+                    "database",
+                    f"{database['location']}, {byte_size(database['size_bytes'])}",
+                ),
+                *_disk_facts(found["disk"]),
             ]
         )
     for each in found["conditions"]:
@@ -65,6 +72,27 @@ def health(hub: Hub, as_json: bool) -> None:
             say(f"  what to do: {printable(each['advice'])}", err=True)
     if not found["ready"]:
         raise Failure("the hub is not ready")
+
+
+def _disk_facts(disk: dict[str, Any]) -> list[tuple[str, str]]:
+    sizes = [f"{what} {byte_size(disk[key])}" for key, what in _PURPOSES.items()]
+    free, size = byte_size(disk["disk_free"]), byte_size(disk["disk_size"])
+    return [
+        ("used for", ", ".join(sizes)),
+        ("disk", f"{free} of {size} free"),
+        ("outlook", disk["outlook"]),
+    ]
+
+
+_PURPOSES: Final = {
+    "entries": "entries",
+    "search": "search index",
+    "seen": "seen entries",
+    "deliveries": "deliveries",
+    "other": "all else",
+    "free_pages": "free pages",
+    "collections": "collections",
+}
 
 
 def _due(at: str | None) -> str:

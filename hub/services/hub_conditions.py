@@ -8,17 +8,19 @@ since when something holds; each is logged when it begins and when it is over.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 import structlog
 
+from hub.core.byte_sizes import byte_size
+from hub.core.disk_forecast import span
 from hub.core.durations import duration
 from hub.runtime.clock import Clock
+from hub.services.disk_space import DiskReport, DiskSpace
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import FeedHealth, FeedId, SubscriptionHealth
@@ -30,6 +32,7 @@ LOOK_SECONDS: Final = 5.0
 COUNT_SECONDS: Final = 60.0
 """Between two looks into the database at what waits and what fails."""
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
+FULL_SOON: Final = timedelta(days=3)
 LATE_POLL: Final = timedelta(minutes=30)
 LATE_DELIVERY: Final = timedelta(minutes=2)
 LEAST_FAILING: Final = 10
@@ -64,16 +67,15 @@ class HubConditions:
         self,
         storage: Storage,
         clock: Clock,
-        directory: Path,
+        disk: DiskSpace,
         warned: Sequence[Callable[[], str]] = (),
         under_way: Callable[[], Collection[FeedId]] = tuple,
     ) -> None:
-        """``directory``: the one the database lies in. ``warned``: each says what is to
-        be known of something; "" when there is nothing. ``under_way``: the feeds that
-        are being visited."""
+        """``warned``: each says what is to be known of something; "" when there is
+        nothing. ``under_way``: the feeds that are being visited."""
         self._storage = storage
         self._clock = clock
-        self._directory = directory
+        self._disk = disk
         self._warned = warned
         self._under_way = under_way
         self._checked: float | None = None
@@ -101,19 +103,21 @@ class HubConditions:
         """What holds now, troubles first. It makes a trial write, if the last one was
         some time ago."""
         await self._try_write()
-        self._free = shutil.disk_usage(self._directory).free
+        self._free = self._disk.free()
         return self._note()
 
     async def count(self) -> None:
         """Look into the database at what waits and what fails, and at the disk."""
-        usage = await asyncio.to_thread(shutil.disk_usage, self._directory)
-        self._free = usage.free
+        with suppress(StorageError):  # which is found by itself
+            await self._disk.sample()
         try:
+            disk = await self._disk.report()
             backlog = await self._storage.backlog(self._under_way())
             feeds = await self._storage.feed_selections.counts()
             failing = await self._storage.subscription_selections.counts()
         except StorageError:
             return  # which is found by itself
+        self._free = disk.free
         by_health = {
             health: sum(each.total for each in feeds if each.health is health)
             for health in FeedHealth
@@ -140,6 +144,7 @@ class HubConditions:
                 "the network of this machine may be down;"
                 " `fanfare deliveries list --failed` says where requests fail",
             ),
+            *self._full_soon(disk),
         )
 
     def _late(
@@ -153,6 +158,19 @@ class HubConditions:
         if oldest is not None and (late := self._clock.now() - oldest) > allowed:
             text = what.format(duration(round(late.total_seconds())))
             yield _Finding(key=key, what=text, advice=advice, since=oldest)
+
+    def _full_soon(self, disk: DiskReport) -> Iterator[_Finding]:
+        if disk.forecast is None or disk.forecast.full_at is None:
+            return
+        left = disk.forecast.full_at - self._clock.now()
+        if left < FULL_SOON:
+            yield _Finding(
+                key="disk_filling",
+                what=f"at this rate the disk is full in {span(left)}: free space"
+                f" shrinks by {byte_size(disk.forecast.loss)} a day",
+                advice="free space on the disk of the database, or set"
+                f" FANFARE_LOG_RETENTION_BYTES, now {disk.limit}, to less",
+            )
 
     def _note(self) -> tuple[HubCondition, ...]:
         """What holds, and since when; what begins and what is over is logged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from datetime import datetime
 from typing import TypeVar
 
 import hub
+from hub.core.disk_forecast import DiskForecast
 from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from hub.services.disk_space import DiskReport, DiskSpace
 from hub.services.hub_conditions import HubCondition, HubConditions
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
 from storage.contract import Storage
@@ -47,6 +50,7 @@ class Health:
     backlog: Backlog
     database: DatabaseStatus
     freshness: HubFreshness
+    disk: DiskReport
 
 
 class OperationsService:
@@ -55,6 +59,7 @@ class OperationsService:
         storage: Storage,
         clock: Clock,
         conditions: HubConditions,
+        disk: DiskSpace,
         under_way: Callable[[], Collection[FeedId]] = tuple,
         metrics: Metrics | None = None,
     ) -> None:
@@ -62,6 +67,7 @@ class OperationsService:
         self._storage = storage
         self._clock = clock
         self._conditions = conditions
+        self._disk = disk
         self._under_way = under_way
         self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
@@ -82,6 +88,7 @@ class OperationsService:
             backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
             freshness=await self._freshness(),
+            disk=await self._disk.report(),
         )
 
     async def _freshness(self) -> HubFreshness:
@@ -101,8 +108,6 @@ _UNWELL = (
     SubscriptionHealth.FAILING,
     SubscriptionHealth.PAUSED,
 )
-USAGE_SECONDS = 60.0
-"""For so long it counts how much of the disk was for what."""
 FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
 
@@ -121,15 +126,16 @@ class MetricsService:
         storage: Storage,
         metrics: Metrics,
         clock: Clock,
+        disk: DiskSpace,
         under_way: Callable[[], Collection[FeedId]] = tuple,
     ) -> None:
         """``under_way``: the feeds that are being visited."""
         self._storage = storage
         self._metrics = metrics
         self._clock = clock
+        self._disk = disk
         self._under_way = under_way
         self._asked = asyncio.Lock()
-        self._usage: tuple[float, Mapping[str, int]] | None = None
         self._waiting: tuple[float, _Waiting] | None = None
 
     async def families(self) -> list[MetricFamily]:
@@ -142,15 +148,7 @@ class MetricsService:
             *self._families_of(waiting),
             await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", database.head),
-            MetricFamily(
-                name="fanfare_disk_bytes",
-                kind=MetricKind.GAUGE,
-                help="About how much of the database is for what.",
-                samples=tuple(
-                    MetricSample(value=size, labels={"purpose": purpose})
-                    for purpose, size in (await self._read_usage()).items()
-                ),
-            ),
+            *_disk_families(await self._disk.report(), self._clock.now()),
             MetricFamily(
                 name="fanfare_database_bytes",
                 kind=MetricKind.GAUGE,
@@ -181,12 +179,6 @@ class MetricsService:
                 for what in PushCount
             ),
         )
-
-    async def _read_usage(self) -> Mapping[str, int]:
-        now = self._clock.monotonic()
-        if self._usage is None or now - self._usage[0] >= USAGE_SECONDS:
-            self._usage = now, await self._storage.usage()
-        return self._usage[1]
 
     async def _read_waiting(self) -> _Waiting:
         async with self._asked:
@@ -261,6 +253,53 @@ class MetricsService:
                 _age(backlog.oldest_due, self._clock),
             ),
         ]
+
+
+def _disk_families(disk: DiskReport, now: datetime) -> list[MetricFamily]:
+    return [
+        MetricFamily(
+            name="fanfare_disk_bytes",
+            kind=MetricKind.GAUGE,
+            help="About how much of the disk is for what.",
+            samples=tuple(
+                MetricSample(value=size, labels={"purpose": purpose})
+                for purpose, size in disk.purposes.items()
+            ),
+        ),
+        _gauge("fanfare_disk_free_bytes", "Free space of the disk.", disk.free),
+        _gauge(
+            "fanfare_disk_limit_bytes",
+            "Size of the database at which the oldest entries go.",
+            disk.limit,
+        ),
+        _gauge(
+            "fanfare_disk_growth_bytes",
+            "By how much the database grows in a day, at the rate of the last one; NaN:"
+            " not known yet.",
+            math.nan if disk.forecast is None else disk.forecast.growth,
+        ),
+        _gauge(
+            "fanfare_disk_limit_seconds",
+            "Until the database reaches its limit, at that rate; +Inf: not foreseen.",
+            _seconds_until(disk.forecast, lambda forecast: forecast.limit_at, now),
+        ),
+        _gauge(
+            "fanfare_disk_full_seconds",
+            "Until the disk is full, at the rate of its last day; +Inf: not foreseen.",
+            _seconds_until(disk.forecast, lambda forecast: forecast.full_at, now),
+        ),
+    ]
+
+
+def _seconds_until(
+    forecast: DiskForecast | None,
+    moment_of: Callable[[DiskForecast], datetime | None],
+    now: datetime,
+) -> float:
+    if forecast is None:
+        return math.nan
+    moment = moment_of(forecast)
+    return math.inf if moment is None else max(0.0, (moment - now).total_seconds())
 
 
 async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | None:

@@ -24,7 +24,7 @@ from storage.contract.subscriptions import (
     TrackStore,
     VerificationStore,
 )
-from storage.records import Backlog, DatabaseStatus, FeedId, OnProgress
+from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, OnProgress
 
 
 class Storage(Protocol):
@@ -89,6 +89,14 @@ class Storage(Protocol):
         """Bytes by purpose, about: ``entries`` with the log, ``search``, ``seen``,
         ``deliveries``, ``other``, and ``free``. What it costs does not depend on how
         much there is."""
+        ...
+
+    async def note_disk(self, sample: DiskSample, kept_from: datetime) -> None:
+        """Keep a sample. Those of before ``kept_from`` and of after the new one go."""
+        ...
+
+    async def disk_samples(self) -> list[DiskSample]:
+        """The oldest first."""
         ...
 
     async def give_back(self, limit: int) -> int:

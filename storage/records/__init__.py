@@ -118,6 +118,7 @@ from storage.records.log import (
 from storage.records.operations import (
     Backlog,
     DatabaseStatus,
+    DiskSample,
     OnProgress,
     Retention,
 )
@@ -204,6 +205,7 @@ __all__ = [
     "DatabaseStatus",
     "DeadLetter",
     "DeliveryFlush",
+    "DiskSample",
     "DocumentWrite",
     "DueFeed",
     "Either",

@@ -58,3 +58,12 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: int = 0  # of these, in pages that nothing takes
     tail: Position = BEFORE_ALL  # up to which the log was trimmed
     wal_bytes: int = 0  # of a write-ahead log beside it, not yet in the file itself
+
+
+class DiskSample(msgspec.Struct, frozen=True, kw_only=True):
+    """``used_bytes`` of the database, without its free pages; ``free_bytes`` of the
+    disk."""
+
+    at: datetime
+    used_bytes: int
+    free_bytes: int

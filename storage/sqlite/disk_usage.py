@@ -112,3 +112,12 @@ def give_back_pages(limit: int, connection: sqlite3.Connection) -> int:
     for _ in range(count):  # of several at once the driver takes the first step only
         connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
     return max(0, count)
+
+
+def note_sample(
+    row: tuple[int, int, int], kept_from: int, connection: sqlite3.Connection
+) -> None:
+    connection.execute(
+        "DELETE FROM disk_samples WHERE at NOT BETWEEN ? AND ?", (kept_from, row[0])
+    )
+    connection.execute("INSERT INTO disk_samples VALUES (?, ?, ?)", row)

@@ -13,12 +13,24 @@ from functools import partial
 from pathlib import Path
 
 from storage.errors import StorageClosed, StorageError, WriteFailed
-from storage.records import Backlog, DatabaseStatus, FeedId, OnProgress, Position
+from storage.records import (
+    Backlog,
+    DatabaseStatus,
+    DiskSample,
+    FeedId,
+    OnProgress,
+    Position,
+)
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
 from storage.sqlite.backup import copy_database, ignore_progress
 from storage.sqlite.bulk_plans import SqliteBulkPlans
-from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
+from storage.sqlite.columns import (
+    from_milliseconds,
+    from_milliseconds_or_none,
+    pack_ids,
+    to_milliseconds,
+)
 from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
@@ -27,6 +39,7 @@ from storage.sqlite.disk_usage import (
     estimate_tables,
     give_back_pages,
     index_bytes,
+    note_sample,
 )
 from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
@@ -165,6 +178,20 @@ class SqliteStorage:
         found["other"] = max(0, used - found.total())
         found["free"] = status.free_bytes
         return found
+
+    async def note_disk(self, sample: DiskSample, kept_from: datetime) -> None:
+        row = to_milliseconds(sample.at), sample.used_bytes, sample.free_bytes
+        unit = partial(note_sample, row, to_milliseconds(kept_from))
+        await self._writer.submit(unit)
+
+    async def disk_samples(self) -> list[DiskSample]:
+        rows = await self._readers.all(
+            "SELECT at, used_bytes, free_bytes FROM disk_samples ORDER BY at"
+        )
+        return [
+            DiskSample(at=from_milliseconds(at), used_bytes=used, free_bytes=free)
+            for at, used, free in rows
+        ]
 
     async def give_back(self, limit: int) -> int:
         return await self._writer.submit(partial(give_back_pages, limit))

@@ -56,6 +56,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "dead": {"at": HISTORY},
     "deliveries": {"at": Limit()},
     "digests": {"due": Limit(ahead=_DAY, is_wait=True)},
+    "disk_samples": {"at": HISTORY},  # those ahead go with the next
     "entries": {"sorted_at": HISTORY},
     "feeds": {
         "condition_since": HISTORY,

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services import OperationsService
+from hub.services.disk_space import DiskReport
 from hub.services.hub_operations import Health, HubFreshness
 from hub.services.served_collections import CollectionService
 from hub.web.json_output import (
@@ -81,6 +82,55 @@ class FreshnessJson(FeedFreshnessJson):
         )
 
 
+class DiskJson(JsonObject):
+    """Bytes by purpose, about, of the database, and of the ``collections`` beside it.
+
+    ``free_pages`` of the database are used again; ``disk_free`` are those of the disk.
+    ``limit`` is the size of the database at which the oldest entries go. At the rate of
+    the last day, in bytes: ``growth_per_day`` of the database, ``loss_per_day`` of the
+    disk's free space, null until they are known; when the limit is reached
+    (``limit_at``) and the disk is full (``full_at``), null if that is not foreseen.
+    ``outlook`` says it in sentences.
+    """
+
+    entries: int
+    search: int
+    seen: int
+    deliveries: int
+    other: int
+    free_pages: int
+    collections: int
+    disk_free: int
+    disk_size: int
+    limit: int
+    growth_per_day: int | None
+    loss_per_day: int | None
+    limit_at: Time | None
+    full_at: Time | None
+    outlook: str
+
+    @classmethod
+    def of_disk(cls, disk: DiskReport) -> Self:
+        sizes, forecast = disk.purposes, disk.forecast
+        return cls(
+            entries=sizes["entries"],
+            search=sizes["search"],
+            seen=sizes["seen"],
+            deliveries=sizes["deliveries"],
+            other=sizes["other"],
+            free_pages=sizes["free"],
+            collections=sizes["collections"],
+            disk_free=disk.free,
+            disk_size=disk.total,
+            limit=disk.limit,
+            growth_per_day=round(forecast.growth) if forecast else None,
+            loss_per_day=round(forecast.loss) if forecast else None,
+            limit_at=forecast.limit_at if forecast else None,
+            full_at=forecast.full_at if forecast else None,
+            outlook=disk.outlook,
+        )
+
+
 class HealthJson(ReadinessJson):
     """Whether the hub can work; ``uptime`` in seconds."""
 
@@ -89,6 +139,7 @@ class HealthJson(ReadinessJson):
     backlog: BacklogJson
     database: DatabaseJson
     freshness: FreshnessJson
+    disk: DiskJson
 
     @classmethod
     def of_health(cls, health: Health) -> Self:
@@ -100,6 +151,7 @@ class HealthJson(ReadinessJson):
             backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(database, schema=database.version),
             freshness=FreshnessJson.of_hub(health.freshness),
+            disk=DiskJson.of_disk(health.disk),
         )
 
 

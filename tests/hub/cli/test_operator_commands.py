@@ -35,6 +35,18 @@ def health(**changes: object) -> dict[str, Any]:
         "backlog": {**backlog, "oldest_due": None},
         "database": {"location": "/srv/hub.db", "size_bytes": 4096},
         "freshness": freshness_document(live_lag=0.2, split_per_second=12.5),
+        "disk": {
+            "entries": 700_000_000,
+            "search": 350_000_000,
+            "seen": 30_000_000,
+            "deliveries": 1_200_000,
+            "other": 4_096,
+            "free_pages": 0,
+            "collections": 45_000_000,
+            "disk_free": 80_000_000_000,
+            "disk_size": 252_000_000_000,
+            "outlook": "At this rate (1.2 GB a day) the log …",
+        },
     }
     return {**document, **changes}
 
@@ -48,6 +60,10 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert "5.17 min after publication (p50), 29.3 min (p99), of 12" in result.stdout
     assert "live streams   0.2 s behind" in result.stdout
     assert "12.5 deliveries a second, in the last minute" in result.stdout
+    assert "entries 700 MB, search index 350 MB, seen entries 30 MB" in result.stdout
+    assert "free pages 0 B, collections 45 MB" in result.stdout
+    assert "disk           80 GB of 252 GB free" in result.stdout
+    assert "outlook        At this rate (1.2 GB a day)" in result.stdout
 
 
 def condition(what: str, *, trouble: bool, advice: str = "") -> dict[str, Any]:

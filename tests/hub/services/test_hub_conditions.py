@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import cast
 
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from hub.core.disk_forecast import DiskForecast
 from hub.services import hub_conditions
-from hub.services.hub_conditions import CHECK_SECONDS, HubConditions
+from hub.services.disk_space import DiskReport, DiskSpace
+from hub.services.hub_conditions import (
+    CHECK_SECONDS,
+    LEAST_FREE_BYTES,
+    HubConditions,
+)
 from storage.contract import Storage
 from storage.errors import StorageError, WriteFailed
 from storage.records import (
@@ -78,15 +83,45 @@ class FakeStorage:
         return self.counted
 
 
+@dataclass
+class FakeDisk:
+    """``full_at``: at the rate of the last day."""
+
+    space: int = 10**9
+    full_at: datetime | None = None
+    is_broken: bool = False
+    samples: int = 0
+
+    def free(self) -> int:
+        return self.space
+
+    async def sample(self) -> None:
+        if self.is_broken:
+            raise WriteFailed("no luck")
+        self.samples += 1
+
+    async def report(self) -> DiskReport:
+        forecast = DiskForecast(growth=0, loss=2e9, limit_at=None, full_at=self.full_at)
+        return DiskReport(
+            purposes={},
+            free=self.space,
+            total=10**10,
+            limit=8 * 2**30,
+            forecast=forecast,
+            outlook="",
+        )
+
+
 class Scene:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.storage = FakeStorage()
+        self.disk = FakeDisk()
         self.clock = ManualClock()
         self.warning = ""
         self.conditions = HubConditions(
             cast("Storage", self.storage),
             self.clock,
-            folder,
+            cast("DiskSpace", self.disk),
             (lambda: self.warning,),
         )
 
@@ -100,8 +135,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path)
+def scene() -> Scene:
+    return Scene()
 
 
 async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
@@ -188,3 +223,40 @@ async def test_a_database_that_cannot_be_asked_leaves_what_was_counted(
     assert len(await scene.counted()) == 1
     scene.storage.counted = StorageError("cannot be read")
     assert len(await scene.counted()) == 1
+
+
+async def test_a_disk_without_room_is_a_trouble(scene: Scene) -> None:
+    scene.disk.space = LEAST_FREE_BYTES - 1
+    (found,) = await scene.conditions.look()
+    assert (found.what, found.is_trouble) == (
+        "the disk has only 67108863 bytes left",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hours", "found"),
+    [
+        (71, "at this rate the disk is full in 3 days: free space shrinks by 2 GB a"),
+        (30, "at this rate the disk is full in 30 h: free space shrinks by 2 GB a day"),
+        (73, ""),
+        (None, ""),
+    ],
+)
+async def test_a_disk_that_is_full_within_three_days_is_warned_of(
+    scene: Scene, hours: int | None, found: str
+) -> None:
+    if hours is not None:
+        scene.disk.full_at = scene.clock.now() + timedelta(hours=hours)
+    assert [each[: len(found)] for each in await scene.counted()] == [found][
+        : len(found)
+    ]
+
+
+async def test_sizes_that_cannot_be_kept_hide_nothing_else(scene: Scene) -> None:
+    scene.disk.is_broken = True
+    scene.storage.subscription_selections.failing = 150
+    assert len(await scene.counted()) == 1
+    scene.disk.is_broken = False
+    await scene.conditions.count()
+    assert scene.disk.samples == 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from storage.records import (
     Backlog,
     DatabaseStatus,
+    DiskSample,
     FeedId,
     FeedState,
     OnProgress,
@@ -33,6 +34,7 @@ from .subscriptions import MemorySubscriptions
 class MemoryStorage:
     def __init__(self) -> None:
         self._state = State()
+        self._disk: list[DiskSample] = []
         self.feeds = MemoryFeeds(self._state)
         self.log = MemoryLog(self._state)
         self.entries = MemoryEntries(self._state)
@@ -93,6 +95,13 @@ class MemoryStorage:
 
     async def usage(self) -> dict[str, int]:
         return {}
+
+    async def note_disk(self, sample: DiskSample, kept_from: datetime) -> None:
+        kept = [each for each in self._disk if kept_from <= each.at <= sample.at]
+        self._disk = [*kept, sample]
+
+    async def disk_samples(self) -> list[DiskSample]:
+        return self._disk
 
     async def give_back(self, limit: int) -> int:
         return 0

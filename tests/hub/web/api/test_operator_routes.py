@@ -1,7 +1,13 @@
 from __future__ import annotations
 
-import httpx2
+import re
+import shutil
+from datetime import timedelta
 
+import httpx2
+import pytest
+
+from storage.records import DiskSample
 from tests.support.services import Hub
 from tests.support.waiting import eventually, in_background
 
@@ -66,3 +72,36 @@ async def test_a_clock_that_went_back_is_named_though_the_hub_is_ready(
     hub.clock.set_back(7_200)
     async with in_background(hub.built.background["clock"]):
         await eventually(is_warned)
+
+
+async def test_health_says_what_takes_the_disk_and_that_growth_is_not_known_yet(
+    client: httpx2.AsyncClient,
+) -> None:
+    disk = (await client.get("/api/health")).json()["disk"]
+    assert disk["other"] > 0
+    assert disk["collections"] == 0
+    assert 0 < disk["disk_free"] < disk["disk_size"]
+    assert disk["limit"] == 8 * 2**30
+    assert (disk["growth_per_day"], disk["limit_at"], disk["full_at"]) == (None,) * 3
+    assert disk["outlook"].startswith("Not known yet: ")
+
+
+async def test_health_says_when_the_disk_is_full(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    free = shutil.disk_usage(hub.directory).free
+    for ago in range(12, 0, -1):
+        sample = DiskSample(
+            at=hub.clock.now() - timedelta(hours=ago),
+            used_bytes=2**20,
+            free_bytes=free + ago * free // 48,
+        )
+        await hub.storage.note_disk(sample, hub.clock.now() - timedelta(days=1))
+    disk = (await client.get("/api/health")).json()["disk"]
+    assert disk["loss_per_day"] == pytest.approx(free / 2, rel=0.1)
+    assert disk["full_at"].startswith("2026-01-0")
+    assert "the disk is full in" in disk["outlook"]
+    metrics = (await client.get("/metrics")).text
+    assert re.search(r"^fanfare_disk_full_seconds 1\d{5}", metrics, re.MULTILINE)
+    assert re.search(r"^fanfare_disk_growth_bytes ", metrics, re.MULTILINE)
+    assert re.search(r"^fanfare_disk_limit_seconds ", metrics, re.MULTILINE)
