@@ -12,6 +12,7 @@ StorageError
 ├── StaleQueries            commit again, held against the queries there are now
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
+├── SubscriptionPaused       it is sent nothing until it is resumed
 └── NotFound                 no such feed, subscription or dead letter
 """
 
@@ -92,3 +93,13 @@ class NotFound(StorageError):
         self.what = what
         self.identifier = identifier
         super().__init__(f"no {what} {identifier}")
+
+
+class SubscriptionPaused(StorageError):
+    """It is sent nothing until it is resumed."""
+
+    def __init__(self, subscription_id: int) -> None:
+        super().__init__(
+            f"subscription {subscription_id} is paused; it is sent what it lacks when"
+            " it is resumed"
+        )

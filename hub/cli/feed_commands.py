@@ -16,6 +16,7 @@ from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
 from hub.cli.progress import waiting
+from hub.cli.repeated_verbs import Verb, failed_of, repeat_verb
 from hub.cli.secret_options import header_options, secret_option
 from hub.cli.selection_options import (
     category_option,
@@ -208,7 +209,7 @@ def _judge(outcomes: Sequence[Document]) -> None:
         for each in outcomes
     )
     if failed:
-        raise _failure(failed, len(outcomes))
+        raise failed_of(failed, len(outcomes), "feeds")
     undecided = sum(each["outcome"] == "undecided" for each in outcomes)
     if undecided:
         raise Undecided(f"nothing added for {plural(undecided, 'page')}; choose a feed")
@@ -421,8 +422,6 @@ def history(hub: Hub, feed: str, as_json: bool) -> None:
 
 feeds_argument = click.argument("feeds", nargs=-1, required=True, metavar="URL|ID…")
 """Several, or ``-`` for the lines of standard input: see `_each_feed`."""
-FeedVerb = Callable[[str, int], Document]
-"""Given the name that was typed and the id; returns what is printed as JSON."""
 
 
 @feeds.command()
@@ -503,36 +502,20 @@ def remove(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 def _each_feed(
     hub: Hub,
     feeds: Sequence[str],
-    verb: FeedVerb,
+    verb: Verb,
     is_failure: Callable[[Document], bool] = lambda found: False,
     *,
     as_json: bool,
 ) -> None:
-    """Do it to each; one that fails keeps none of the others from it. Then it raises
-    `Failure`."""
-    done: list[Document] = []
-    failures: list[Failure] = []
-    named = with_input(feeds, "URL|ID")
-    for name in named:
-        try:
-            done.append(verb(name, _feed_id(hub, name)))
-        except HubUnreachable:
-            raise
-        except Failure as error:
-            failures.append(error)
-            if len(named) > 1:
-                say(f"{printable(name)}\n  {printable(error.message)}", err=True)
-    if as_json:
-        say_json(done)
-    if len(named) == 1 and failures:
-        raise failures[0]
-    failed = len(failures) + sum(map(is_failure, done))
-    if failed:
-        raise _failure(failed, len(named))
-
-
-def _failure(failed: int, total: int) -> Failure:
-    return Failure(f"{failed:,} of {total:,} feeds failed")
+    """See `repeat_verb`."""
+    repeat_verb(
+        with_input(feeds, "URL|ID"),
+        lambda name: [_feed_id(hub, name)],
+        verb,
+        is_failure,
+        what="feeds",
+        as_json=as_json,
+    )
 
 
 def _feed_id(hub: Hub, feed: str) -> int:

@@ -174,7 +174,7 @@ def list_deliveries(
                 (
                     each["subscription"],
                     each["attempts"],
-                    next_try(each["next_try"], each["under_way"]),
+                    next_try(each),
                     each["last_error"] or each["last_status"],
                     each["callback"],
                 )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
@@ -17,7 +18,9 @@ from hub.cli import VerbGroup, examples, say
 from hub.cli.delivery_facts import print_attempts, print_trial
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.line_input import with_input, with_scheme
 from hub.cli.progress import Progress
+from hub.cli.repeated_verbs import Verb, repeat_verb
 from hub.cli.secret_options import secret_option
 from hub.cli.selection_options import (
     health_cells,
@@ -207,10 +210,7 @@ def _lateness(found: Document) -> str:
     if late is None:
         return "given up; each new record is one try" if found["exhausted"] else ""
     reason = late["last_error"] or f"HTTP {late['last_status']}"
-    return (
-        f"{reason} since {moment(late['failing_since'])},"
-        f" next try: {next_try(late['next_try'], late['under_way'])}"
-    )
+    return f"{reason} since {moment(late['failing_since'])}, next try: {next_try(late)}"
 
 
 def _signing(found: Document) -> str:
@@ -324,6 +324,79 @@ def edit(
         return
     say(f"edited  {printable(found['callback'])}  (subscription {found['id']})")
     say(f"  {found['format']}, {found['updates']} updates, {_signing(found)}")
+
+
+subscriptions_argument = click.argument(
+    "subscriptions", nargs=-1, required=True, metavar="ID|CALLBACK…"
+)
+"""A callback stands for all of its subscriptions, ``-`` for standard input's lines."""
+
+
+@subscriptions.command()
+@subscriptions_argument
+@json_option("One JSON array.")
+@speaks_to_hub
+def pause(hub: Hub, subscriptions: tuple[str, ...], as_json: bool) -> None:
+    """Send nothing to callbacks, for now.
+
+    What comes meanwhile is sent when they are resumed.
+    """
+
+    def pause_one(name: str, subscription: int) -> Document:
+        found = hub.post(f"/api/subscriptions/{subscription}/pause")
+        if not as_json:
+            _say_turned("paused", found)
+        return found
+
+    _each_subscription(hub, subscriptions, pause_one, as_json=as_json)
+
+
+@subscriptions.command()
+@subscriptions_argument
+@json_option("One JSON array.")
+@speaks_to_hub
+def resume(hub: Hub, subscriptions: tuple[str, ...], as_json: bool) -> None:
+    """Send callbacks that were paused what they lack, and what comes."""
+
+    def resume_one(name: str, subscription: int) -> Document:
+        found = hub.post(f"/api/subscriptions/{subscription}/resume")
+        if not as_json:
+            _say_turned("resumed", found)
+        return found
+
+    _each_subscription(hub, subscriptions, resume_one, as_json=as_json)
+
+
+def _say_turned(what: str, found: Document) -> None:
+    say(
+        f"{what}  {printable(found['callback'])}  (subscription {found['id']})\n"
+        f"  to {printable(found['topic'])}"
+    )
+
+
+def _each_subscription(
+    hub: Hub, subscriptions: Sequence[str], verb: Verb, *, as_json: bool
+) -> None:
+    """See `repeat_verb`."""
+    repeat_verb(
+        with_input(subscriptions, "ID|CALLBACK"),
+        partial(_subscription_ids, hub),
+        verb,
+        what="subscriptions",
+        as_json=as_json,
+    )
+
+
+def _subscription_ids(hub: Hub, name: str) -> list[int]:
+    if name.isascii() and name.isdigit():
+        return [int(name)]
+    callback = with_scheme(name)
+    of_it = hub.each("/api/subscriptions", "subscriptions", callback=callback)
+    if found := [int(each["id"]) for each in of_it]:
+        return found
+    raise Failure(
+        f"no subscription of {callback}; `fanfare subs list` names those there are"
+    )
 
 
 @subscriptions.command()

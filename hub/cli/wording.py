@@ -96,9 +96,11 @@ def health_of(found: Mapping[str, Any]) -> str:
     return f"{health['state']} since {moment(health['since'])}{reason}"
 
 
-def next_try(at: str, is_under_way: bool) -> str:
-    """When a late delivery is tried again; one under way has no such time yet."""
-    return "being tried" if is_under_way else moment(at)
+def next_try(late: Mapping[str, Any]) -> str:
+    """When a retrying subscription is tried again."""
+    if late["under_way"]:
+        return "being tried"
+    return "when it is resumed" if late["paused"] else moment(late["next_try"])
 
 
 def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:

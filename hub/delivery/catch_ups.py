@@ -35,7 +35,7 @@ from hub.core.delivery.delivery_outcome import (
 )
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
-from hub.delivery.ended_subscriptions import RecentlyEnded
+from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notifications import (
     NotificationBody,
     Notifications,
@@ -230,7 +230,7 @@ class CatchUps:
         acknowledgements: Acknowledgements,
         leases: WorkLeases,
         random: Random,
-        endings: RecentlyEnded,
+        halted: HaltedSubscriptions,
         events: CallbackEvents | None = None,
         metrics: Metrics | None = None,
     ) -> None:
@@ -243,7 +243,7 @@ class CatchUps:
         self._acknowledgements = acknowledgements
         self._leases = leases
         self._random = random
-        self._endings = endings
+        self._halted = halted
         self.are_waited_for = False
         self._stopping = False
 
@@ -308,6 +308,8 @@ class CatchUps:
             await self._announce(running, request.last)
         if self._is_over(running):
             return False
+        if self._halted.is_paused(running.catch_up.subscription):
+            return self._release(running, wait=0.0)
         if not self._poster.admits(running.origin):
             return self._postpone(running)
         reply = await self._poster.post(
@@ -334,7 +336,7 @@ class CatchUps:
     def _is_over(self, running: RunningCatchUp) -> bool:
         """Whether the subscription has ended: its row is gone, and nothing is
         left to be written."""
-        return running.is_lost or self._endings.has_ended(running.catch_up.subscription)
+        return running.is_lost or self._halted.has_ended(running.catch_up.subscription)
 
     async def _settle(
         self, running: RunningCatchUp, last: Position, reply: CallbackResponse

@@ -18,8 +18,8 @@ import structlog
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps, RetryingSubscriptions
-from hub.delivery.ended_subscriptions import RecentlyEnded
 from hub.delivery.first_deliveries import Chunks, FirstDeliveries
+from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster, SlowRequests
@@ -74,7 +74,7 @@ class Dispatcher:
         self._storage = storage
         self._grace = limits.grace
         self._counter = counter or NotificationCounter()
-        self._endings = RecentlyEnded()
+        self._halted = HaltedSubscriptions()
         self._tasks = DrainingTaskGroup()
         self._acknowledgements = Acknowledgements(
             deliveries, clock, metrics, self._counter
@@ -95,7 +95,7 @@ class Dispatcher:
             self._acknowledgements,
             leases,
             random,
-            self._endings,
+            self._halted,
             told,
             metrics,
         )
@@ -106,7 +106,7 @@ class Dispatcher:
             self._acknowledgements,
             leases,
             random,
-            self._endings,
+            self._halted,
             tasks=self._tasks,
             limit=limits.requests,
             events=told,
@@ -139,7 +139,11 @@ class Dispatcher:
         and what came of them is written before this returns.
         """
         self._poster.epoch = await self._resume()
-        with self._storage.subscriptions.watch_endings(self._endings.note):
+        subscriptions, halted = self._storage.subscriptions, self._halted
+        with (
+            subscriptions.watch_endings(halted.note_endings),
+            subscriptions.watch_pauses(halted.note_pause),
+        ):
             await self._deliver()
 
     async def _resume(self) -> str:

@@ -27,6 +27,7 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
 )
 from hub.core.delivery.first_delivery_outcomes import (
+    NOT_STARTED,
     FirstDelivery,
     delivered,
     demoted,
@@ -37,7 +38,7 @@ from hub.core.delivery.first_delivery_outcomes import (
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.callback_events import CallbackEvents
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.ended_subscriptions import RecentlyEnded
+from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notifications import (
     NotificationBody,
     Notifications,
@@ -56,6 +57,7 @@ from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
 from storage.records import (
     BEFORE_ALL,
+    WAS_PAUSED,
     ClaimedChunk,
     ClaimTerms,
     Position,
@@ -102,7 +104,7 @@ class FirstDeliveries:
         acknowledgements: Acknowledgements,
         leases: WorkLeases,
         random: Random,
-        endings: RecentlyEnded,
+        halted: HaltedSubscriptions,
         *,
         tasks: DrainingTaskGroup,
         limit: int,
@@ -117,7 +119,7 @@ class FirstDeliveries:
         self._acknowledgements = acknowledgements
         self._leases = leases
         self._random = random
-        self._endings = endings
+        self._halted = halted
         self._tasks = tasks
         self._limit = limit
         self._ready = FairQueue[Member](_feed_of)
@@ -196,8 +198,11 @@ class FirstDeliveries:
             member = self._ready.take()
             if member.chunk.expires <= self._clock.monotonic():
                 continue  # no longer ours: it is delivered under the chunk's next lease
-            if self._endings.has_ended(member.first.subscription):
+            if self._halted.has_ended(member.first.subscription):
                 self._write(member.chunk, nothing_to_send(member.first))
+                continue
+            if self._halted.is_paused(member.first.subscription):
+                self._put_off(member, WAS_PAUSED)
                 continue
             if self._poster.admits(member.origin):
                 return member
@@ -242,9 +247,16 @@ class FirstDeliveries:
         self._employ()
 
     def _give_up_waiting(self, member: Member) -> None:
+        self._put_off(member, wait=self._poster.postponement(member.origin))
+
+    def _put_off(
+        self, member: Member, reason: str = NOT_STARTED, *, wait: float = 0.0
+    ) -> None:
+        """Leave it to the catch-up, in so many seconds, without a try."""
         now = self._clock.now()
-        wait = timedelta(seconds=self._poster.postponement(member.origin))
-        self._write(member.chunk, not_started(member.first, at=now, due=now + wait))
+        due = now + timedelta(seconds=wait)
+        outcome = not_started(member.first, at=now, due=due, reason=reason)
+        self._write(member.chunk, outcome)
 
     def _park(self, member: Member) -> None:
         if member.parked_at == NEVER:

@@ -1,4 +1,4 @@
-"""Subscriptions that accounts make, look at and end, the operator among them.
+"""Subscriptions that accounts make, pause and end, the operator among them.
 
 `SubscriptionService` is the rule for all of them. `SuperfeedrService` is the
 Superfeedr-compatible API's use of it: there the account's token replaces verification
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol, Self, TypeVar
 
@@ -58,6 +58,7 @@ from storage.records import (
     NewSubscription,
     NewVerification,
     RetryingSubscription,
+    SelectedSubscription,
     StoredFeed,
     Subscription,
     SubscriptionCondition,
@@ -344,6 +345,39 @@ class SubscriptionService:
         return await self._storage.subscriptions.end(
             subscription_id, f"ended by {who}", self._clock.now(), tell=tell
         )
+
+    async def pause(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> SelectedSubscription:
+        """Have nothing sent to its callback; it keeps its place in the log.
+
+        Raises `NotFound`, also for one of another account than the given one, and
+        `Conflict` for one that has ended.
+        """
+        change = self._storage.subscriptions.pause
+        return await self._change(subscription_id, account, change)
+
+    async def resume(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> SelectedSubscription:
+        """Have its callback sent what it lacks, in order, and what comes.
+
+        Raises as `pause` does.
+        """
+        change = self._storage.subscriptions.resume
+        return await self._change(subscription_id, account, change)
+
+    async def _change(
+        self,
+        subscription_id: SubscriptionId,
+        account: AccountId | None,
+        change: Callable[[SubscriptionId, datetime], Awaitable[bool]],
+    ) -> SelectedSubscription:
+        found = await self._existing(subscription_id, account)
+        if not await change(found.id, self._clock.now()):
+            raise _has_ended(found.id)
+        [condition] = await self._storage.subscription_selections.conditions([found.id])
+        return SelectedSubscription(subscription=found, condition=condition)
 
     async def _existing(
         self, subscription_id: SubscriptionId, account: AccountId | None

@@ -26,7 +26,12 @@ from hub.services.service_errors import (
 from hub.web.json_output import JsonObject
 from hub.web.problem_types import ProblemType, type_of_status
 from protocols.protocol_errors import InvalidValue
-from storage.errors import DestinationTaken, NotFound, StorageError
+from storage.errors import (
+    DestinationTaken,
+    NotFound,
+    StorageError,
+    SubscriptionPaused,
+)
 
 STORAGE_RETRY_SECONDS = 5
 """While storage fails: what the hub itself tries again, it tries this often."""
@@ -97,7 +102,7 @@ _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
     ),
     ((Gone,), HTTPStatus.GONE),
     ((NotFound,), HTTPStatus.NOT_FOUND),
-    ((Conflict, DestinationTaken), HTTPStatus.CONFLICT),
+    ((Conflict, DestinationTaken, SubscriptionPaused), HTTPStatus.CONFLICT),
     ((TooManyWaiting, StorageError), HTTPStatus.SERVICE_UNAVAILABLE),
 )
 """The first that fits; an error that has a ``field`` names it."""
@@ -141,7 +146,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     What nobody expected is logged by the server, which gets it raised again.
     """
     problem = as_problem(error)
-    if isinstance(error, StorageError) and not isinstance(error, NotFound):
+    if isinstance(error, StorageError) and problem.status >= 500:
         log.error(
             "request_failed",
             method=request.method,

@@ -119,6 +119,29 @@ class SubscriptionStore(Protocol):
         """
         ...
 
+    async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        """Have nothing sent to it until `resume`.
+
+        What comes for it is owed by its retry, which is not claimed; its lease goes on.
+        False, and nothing changes, unless it is active. One that is paused already has
+        been so since then.
+        """
+        ...
+
+    async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        """Send it what it is owed, beginning now, and what comes.
+
+        False unless it is active. Of one that is not paused nothing changes.
+        """
+        ...
+
+    def watch_pauses(
+        self, tell: Callable[[SubscriptionId, bool], None]
+    ) -> AbstractContextManager[None]:
+        """As `watch_endings`: call ``tell`` with one that was paused, or, with False,
+        was resumed. One that ends is told of there only."""
+        ...
+
     async def ending(self, limit: int) -> list[Subscription]:
         """Subscriptions whose subscriber is still to be told."""
         ...
@@ -149,7 +172,7 @@ class DigestStore(Protocol):
         ...
 
     async def due(self, now: datetime, limit: int) -> list[Subscription]:
-        """Active ones that are due, the one that has waited longest first."""
+        """Active ones that are due and not paused; who has waited longest is first."""
         ...
 
 

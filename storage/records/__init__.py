@@ -18,6 +18,7 @@ from storage.records.bulk_plans import (
     PlanState,
 )
 from storage.records.deliveries import (
+    WAS_PAUSED,
     Attempt,
     AttemptDetails,
     AttemptFilter,
@@ -184,6 +185,7 @@ __all__ = [
     "OPERATOR",
     "PACES",
     "UNKNOWN_PACE",
+    "WAS_PAUSED",
     "Account",
     "AccountId",
     "AccountRequest",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -34,8 +35,12 @@ class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True):
     pending: tuple[tuple[int, Subscription], ...]
 
 
+WAS_PAUSED: Final = "it was paused"
+"""Why a subscription is behind that was sent nothing for a while."""
+
+
 class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription that did not answer in time, and its one open retry.
+    """A subscription that did not answer in time, or is paused, and its open retry.
 
     It delivers the records above ``position`` in order, except those in
     ``(skip_after, skip_to]``, delivered before (of a dead letter that is retried).
@@ -55,6 +60,7 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     )
     lease_id: int = 0  # 0: nobody's
     tried_to: Position | None = None  # where the request ended that is to be repeated
+    is_paused: bool = False  # not tried until it is resumed
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,8 +32,9 @@ from storage.sqlite.delivery_chunks import (
     claim_retrying,
 )
 from storage.sqlite.flushes import apply_flush
+from storage.sqlite.pauses import refuse_if_paused
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import discard_retry, retry_dead_letter
+from storage.sqlite.retries import discard_retry, make_due, retry_dead_letter
 from storage.sqlite.rows import (
     ATTEMPT,
     read_attempt,
@@ -98,7 +99,9 @@ class SqliteDeliveries:
         return [read_retrying(row, self._box) for row in rows]
 
     async def next_retry(self) -> datetime | None:
-        row = await self._readers.first("SELECT min(due) FROM stragglers")
+        row = await self._readers.first(
+            "SELECT min(due) FROM stragglers WHERE is_paused = 0"
+        )
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def void_leases(self) -> None:
@@ -146,9 +149,8 @@ class SqliteDeliveries:
         return int(row[0]) if row else 0
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
-        unit = partial(_make_due, subscription_id, to_milliseconds(now))
-        if not await self._writer.submit(unit, is_single=True):
-            raise NotFound("retry of subscription", subscription_id)
+        unit = partial(_retry_now, subscription_id, to_milliseconds(now))
+        await self._writer.submit(unit)
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         await self._writer.submit(
@@ -319,13 +321,10 @@ def _void_leases(connection: sqlite3.Connection) -> None:
     )
 
 
-def _make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> int:
-    """A leased one is being tried already, and stays as it is."""
-    return connection.execute(
-        "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
-        " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
-        {"subscription": subscription_id, "now": now},
-    ).rowcount
+def _retry_now(subscription_id: int, now: int, connection: sqlite3.Connection) -> None:
+    refuse_if_paused(subscription_id, connection)
+    if not make_due(subscription_id, now, connection):
+        raise NotFound("retry of subscription", subscription_id)
 
 
 def _discard_dead_letter(dead_id: int, connection: sqlite3.Connection) -> int:

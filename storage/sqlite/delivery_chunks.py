@@ -20,6 +20,7 @@ from storage.errors import StorageError
 from storage.records import ClaimedChunk, ClaimTerms
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, unpack_ids
+from storage.sqlite.pauses import owe_to_paused
 from storage.sqlite.readers import Row
 from storage.sqlite.rows import (
     NO_ATTEMPT,
@@ -135,7 +136,7 @@ UPDATE stragglers SET due = :now WHERE subscription_id IN (
     JOIN subscriptions s ON s.id = g.subscription_id
     JOIN records r ON r.position = :position
     WHERE g.feed_id = :feed_id AND g.news_from <= :now AND g.due > :now
-        AND g.lease_id = 0
+        AND g.is_paused = 0 AND g.lease_id = 0
         AND EXISTS (SELECT 1 FROM temp.wanted w
             WHERE w.taker = s.format || '/' || s.updates
             AND w.news = r.news)
@@ -192,19 +193,25 @@ class Split:
         members: list[int] = []
         while self._pages_left and len(members) < CHUNK_SIZE:
             self._pages_left -= 1
+            room = CHUNK_SIZE - len(members)
             page = {
                 "position": position,
                 "feed_id": feed_id,
                 "after_id": after_id,
                 "page_size": PAGE_SIZE,
-                "wanted_size": CHUNK_SIZE - len(members),
+                "wanted_size": room,
             }
             listed, last_id, examined = self._connection.execute(_PAGE, page).fetchone()
-            members += unpack_ids(listed)
-            if len(members) < CHUNK_SIZE and examined < PAGE_SIZE:
+            found = unpack_ids(listed)
+            reached = found[-1] if len(found) == room else last_id or after_id
+            paused = owe_to_paused(
+                position, feed_id, found, self._now, self._connection
+            )
+            members += [each for each in found if each not in paused]
+            if len(found) < room and examined < PAGE_SIZE:
                 self._drop_fanout(position, feed_id)
                 return members
-            after_id = members[-1] if len(members) == CHUNK_SIZE else last_id
+            after_id = reached
         self._connection.execute(
             "UPDATE fanouts SET after_id = ? WHERE position = ?", (after_id, position)
         )
@@ -328,6 +335,7 @@ _UNABLE = """
 SELECT (SELECT json_group_array(m.key) FROM json_each(c.members) m
     LEFT JOIN subscriptions s ON s.id = m.value
     WHERE s.state IS NOT 'active' OR s.from_position >= c.position
+        OR s.paused_at IS NOT NULL
         OR EXISTS (SELECT 1 FROM stragglers g WHERE g.subscription_id = m.value)),
     c.outcomes
 FROM chunks c WHERE c.id = ?
@@ -337,8 +345,9 @@ FROM chunks c WHERE c.id = ?
 def _pass_by_the_unable(
     chunk_id: int, lease_id: int, now: int, connection: sqlite3.Connection
 ) -> None:
-    """Members that ended, or are retried, since the chunk was split need
+    """Members that ended, are retried, or were paused, since the chunk was split need
     nothing more from it. Without any others it is finished."""
+    _owe_to_paused_members(chunk_id, now, connection)
     unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
     passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
     if passed:
@@ -346,9 +355,21 @@ def _pass_by_the_unable(
         acknowledge(chunk_id, lease_id, noted, now, connection)
 
 
+def _owe_to_paused_members(
+    chunk_id: int, now: int, connection: sqlite3.Connection
+) -> None:
+    position, feed_id, packed, outcomes = connection.execute(
+        "SELECT position, feed_id, members, outcomes FROM chunks WHERE id = ?",
+        (chunk_id,),
+    ).fetchone()
+    members = unpack_ids(packed)
+    pending = [members[index] for index in pending_indexes(outcomes)]
+    owe_to_paused(position, feed_id, pending, now, connection)
+
+
 def claim_retrying(terms: ClaimTerms, connection: sqlite3.Connection) -> list[Row]:
     due = connection.execute(
-        "SELECT subscription_id FROM stragglers WHERE due <= ?"
+        "SELECT subscription_id FROM stragglers WHERE due <= ? AND is_paused = 0"
         " ORDER BY due, subscription_id LIMIT ?",
         (to_milliseconds(terms.now), terms.limit),
     ).fetchall()

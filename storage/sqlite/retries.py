@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Collection
 from enum import Enum, auto
 
-from storage.errors import NotFound, StorageBusy
+from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import NewDeadLetter, RetryMoved, RetryOpened
 from storage.sqlite.columns import pack_ids, to_milliseconds
 
@@ -112,19 +112,21 @@ def add_dead_letter(
 def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) -> None:
     """Turn a dead letter, as far as the log still has it, into a retry due now.
 
-    Raises `NotFound`, `StorageBusy`.
+    Raises `NotFound`, `StorageBusy`, `SubscriptionPaused`.
     """
     found = connection.execute(
-        "SELECT d.subscription_id, d.first, d.last, m.tail"
+        "SELECT d.subscription_id, d.first, d.last, m.tail, s.paused_at"
         " FROM dead d JOIN subscriptions s ON s.id = d.subscription_id, meta m"
         " WHERE d.id = ? AND s.state = 'active'",
         (dead_id,),
     ).fetchone()
     if found is None:
         raise NotFound("dead letter of an active subscription with the id", dead_id)
-    subscription_id, first, last, tail = found
+    subscription_id, first, last, tail, paused_at = found
     if last <= tail:
         raise NotFound("record left of the dead letter", dead_id)
+    if paused_at is not None:
+        raise SubscriptionPaused(subscription_id)
     _refuse_if_at_work(subscription_id, connection)
     position = max(first - 1, tail)
     if not _set_back(subscription_id, position, last, now, connection):
@@ -134,6 +136,17 @@ def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) ->
     else:
         connection.execute("DELETE FROM dead WHERE id = ?", (dead_id,))
     note_conditions([subscription_id], now, connection)
+
+
+def make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
+    """Have a retry tried now; one that is leased is being tried already, and stays as
+    it is. False if there is none."""
+    found = connection.execute(
+        "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
+        " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
+        {"subscription": subscription_id, "now": now},
+    )
+    return found.rowcount > 0
 
 
 def _refuse_if_at_work(subscription_id: int, connection: sqlite3.Connection) -> None:
@@ -274,9 +287,10 @@ def open_retry(opened: RetryOpened, connection: sqlite3.Connection) -> None:
     connection.execute(
         "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
         " next_try, failing_since, last_status, last_error, lease_id, due, tried_to,"
-        " news_from) SELECT id, feed_id, :position, :attempts, :next_try,"
+        " news_from, is_paused)"
+        " SELECT id, feed_id, :position, :attempts, :next_try,"
         " :failing_since, :last_status, :last_error, :lease, :next_try, :tried_to,"
-        " :news_from FROM subscriptions"
+        " :news_from, paused_at IS NOT NULL FROM subscriptions"
         " WHERE id = :subscription AND state = 'active'"
         " ON CONFLICT (subscription_id) DO UPDATE"
         " SET position = excluded.position, tried_to = excluded.tried_to"

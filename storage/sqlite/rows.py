@@ -218,6 +218,7 @@ def read_retrying(row: Row, box: SecretBox) -> RetryingSubscription:
         missed_last,
         lease_id,
         tried_to,
+        is_paused,
     ) = row
     return RetryingSubscription(
         subscription=read_subscription(row, box),
@@ -232,6 +233,7 @@ def read_retrying(row: Row, box: SecretBox) -> RetryingSubscription:
         missed=None if missed_first is None else (missed_first, missed_last),
         lease_id=lease_id,
         tried_to=tried_to,
+        is_paused=bool(is_paused),
     )
 
 

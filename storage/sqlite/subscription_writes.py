@@ -103,7 +103,8 @@ def end_all(
     """End those that have not ended yet; their retries go with them."""
     listed = pack_ids(ids)
     connection.execute(
-        "UPDATE subscriptions SET state = ?, ended_reason = ?, ended_at = ?"
+        "UPDATE subscriptions SET state = ?, ended_reason = ?, ended_at = ?,"
+        " paused_at = NULL"
         " WHERE id IN (SELECT value FROM json_each(?))"
         " AND state IN ('pending', 'active')",
         (state, reason, now, listed),
@@ -331,7 +332,6 @@ ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
     condition = iif(state IN ('ending', 'ended'), 'ok', condition),
     condition_since = iif(state IN ('ending', 'ended'), NULL, condition_since),
     failure = iif(state IN ('ending', 'ended'), '', failure),
-    paused_at = iif(state IN ('ending', 'ended'), NULL, paused_at),
     state = 'active',
     ended_reason = '',
     ended_at = NULL,

@@ -21,6 +21,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.pauses import pause, resume
 from storage.sqlite.purging import purge_ended_subscriptions
 from storage.sqlite.readers import Readers
 from storage.sqlite.rows import hash_key, read_subscription
@@ -32,7 +33,12 @@ from storage.sqlite.subscription_writes import (
     subscribe_one,
     subscription_parameters,
 )
-from storage.sqlite.watchers import EndedSubscriptions, EndingListener
+from storage.sqlite.watchers import (
+    EndedSubscriptions,
+    EndingListener,
+    PausedSubscriptions,
+    PauseListener,
+)
 from storage.sqlite.writer import Writer
 
 
@@ -48,6 +54,7 @@ class SqliteSubscriptions:
         self._readers = readers
         self._box = box
         self._ended = ended
+        self._pauses = PausedSubscriptions()
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
         parameters = subscription_parameters(new, now, self._box)
@@ -138,6 +145,25 @@ class SqliteSubscriptions:
 
     def watch_endings(self, tell: EndingListener) -> AbstractContextManager[None]:
         return self._ended.told_to(tell)
+
+    async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        return await self._writer.submit(
+            partial(pause, subscription_id, to_milliseconds(now)),
+            then=lambda is_active: self._tell_paused(subscription_id, is_active),
+        )
+
+    async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        return await self._writer.submit(
+            partial(resume, subscription_id, to_milliseconds(now)),
+            then=lambda _: self._pauses.tell(subscription_id, is_paused=False),
+        )
+
+    def _tell_paused(self, subscription_id: SubscriptionId, is_active: bool) -> None:
+        if is_active:
+            self._pauses.tell(subscription_id, is_paused=True)
+
+    def watch_pauses(self, tell: PauseListener) -> AbstractContextManager[None]:
+        return self._pauses.told_to(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
@@ -256,8 +282,9 @@ class SqliteDigests:
     async def due(self, now: datetime, limit: int) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM digests d"
-            " CROSS JOIN stored_subscriptions v ON v.id = d.subscription_id"
-            " WHERE d.due <= ? ORDER BY d.due LIMIT ?",
+            " CROSS JOIN subscriptions s ON s.id = d.subscription_id"
+            " CROSS JOIN stored_subscriptions v ON v.id = s.id"
+            " WHERE d.due <= ? AND s.paused_at IS NULL ORDER BY d.due LIMIT ?",
             (to_milliseconds(now), limit),
         )
         return [read_subscription(row, self._box) for row in rows]

@@ -1,5 +1,5 @@
-"""Who waits for what becomes durable: the end of the log, ended subscriptions, queries
-that came or went."""
+"""Who waits for what becomes durable: the end of the log, subscriptions that ended or
+were paused, queries that came or went."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class LogEnd:
 
 Listener = TypeVar("Listener", bound=Callable[..., None])
 EndingListener = Callable[[Sequence[SubscriptionId], Position], None]
+PauseListener = Callable[[SubscriptionId, bool], None]
 
 
 class Watchers(Generic[Listener]):
@@ -78,6 +79,12 @@ class EndedSubscriptions(Watchers[EndingListener]):
         """The log's end is that of the ending."""
         for listener in self._listeners:
             listener(ids, self._head.position)
+
+
+class PausedSubscriptions(Watchers[PauseListener]):
+    def tell(self, subscription_id: SubscriptionId, *, is_paused: bool) -> None:
+        for listener in self._listeners:
+            listener(subscription_id, is_paused)
 
 
 class QueryWatchers(Watchers[QueryListener]):

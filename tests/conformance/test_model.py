@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from protocols.model import Deletion
 from storage.contract import Storage
-from storage.errors import NotFound, StorageBusy
+from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
@@ -278,6 +278,14 @@ class Comparison(RuleBasedStateMachine):
     def mark_denied(self, each: int) -> None:
         self._do(lambda storage: storage.subscriptions.mark_denied([each]))
 
+    @rule(each=SUBSCRIPTIONS)
+    def pause(self, each: int) -> None:
+        self._do(lambda storage: storage.subscriptions.pause(each, self._now))
+
+    @rule(each=SUBSCRIPTIONS)
+    def resume(self, each: int) -> None:
+        self._do(lambda storage: storage.subscriptions.resume(each, self._now))
+
     # --- deliveries ---
 
     @rule(limit=LIMITS)
@@ -502,7 +510,7 @@ async def _attempt(
 ) -> object:
     try:
         return await operation(storage)
-    except (NotFound, StorageBusy) as error:
+    except (NotFound, StorageBusy, SubscriptionPaused) as error:
         return type(error)
 
 

@@ -135,9 +135,9 @@ def refused(
 
 
 def not_started(
-    first: FirstDelivery, *, at: datetime, due: datetime
+    first: FirstDelivery, *, at: datetime, due: datetime, reason: str = NOT_STARTED
 ) -> DeliveryOutcome:
-    """The hub's own limits held it back: that is no try, and none is counted."""
+    """It was held back here, for a reason: that is no try, and none is counted."""
     opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=first.subscription.id,
@@ -145,7 +145,7 @@ def not_started(
         attempts=0,
         next_try=due,
         failing_since=at,
-        last_error=NOT_STARTED,
+        last_error=reason,
     )
     return DeliveryOutcome(outcome=first.over(), opened=opened)
 

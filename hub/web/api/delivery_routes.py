@@ -71,7 +71,7 @@ class CallbackToTest(RequestBody):
 
 
 class RetryingSubscriptionJson(JsonObject):
-    """A subscription that did not take a notification, and is tried again."""
+    """A subscription that lacks notifications, and is sent them unless it is paused."""
 
     subscription: int
     topic: str
@@ -80,6 +80,7 @@ class RetryingSubscriptionJson(JsonObject):
     attempts: int
     next_try: Time
     under_way: bool
+    paused: bool
     failing_since: Time
     last_status: int
     last_error: str
@@ -91,6 +92,7 @@ class RetryingSubscriptionJson(JsonObject):
             retrying.subscription,
             subscription=retrying.subscription.id,
             under_way=retrying.lease_id != 0,
+            paused=retrying.is_paused,
         )
 
 

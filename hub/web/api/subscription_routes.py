@@ -48,6 +48,7 @@ from storage.contract import Storage
 from storage.records import (
     AccountId,
     Format,
+    SelectedSubscription,
     Subscription,
     SubscriptionCondition,
     SubscriptionHealth,
@@ -143,6 +144,11 @@ class ListedSubscriptionJson(SubscriptionJson):
 
     health: SubscriptionHealthReportJson
 
+    @classmethod
+    def of_selected(cls, found: SelectedSubscription) -> Self:
+        health = SubscriptionHealthReportJson.of_condition(found.condition)
+        return cls.of_subscription(found.subscription, health=health)
+
 
 class SubscriptionReportJson(ListedSubscriptionJson):
     """A subscription with its last attempts."""
@@ -179,11 +185,7 @@ class SubscriptionsJson(JsonObject):
     def of_page(cls, page: SubscriptionPage) -> Self:
         return cls(
             subscriptions=[
-                ListedSubscriptionJson.of_subscription(
-                    each.subscription,
-                    health=SubscriptionHealthReportJson.of_condition(each.condition),
-                )
-                for each in page.subscriptions
+                ListedSubscriptionJson.of_selected(each) for each in page.subscriptions
             ],
             cursor=cursor_of(page.next),
             next=id_of(page.next),
@@ -301,6 +303,36 @@ class SubscriptionRoutes(Routes):
         )
         edited = await self._subscriptions.edit(report.subscription, change)
         return json_response(SubscriptionJson.of_subscription(edited))
+
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/pause",
+        id="pause_subscription",
+        scope=TokenScope.UNSUBSCRIBE,
+        summary="Have nothing sent to a callback; its place in the log stays",
+        answers={200: ListedSubscriptionJson},
+        problems=(404, 409),
+    )
+    async def pause(self, request: Request) -> Response:
+        paused = await self._subscriptions.pause(
+            _subscription_id(request), account=own_account(request)
+        )
+        return json_response(ListedSubscriptionJson.of_selected(paused))
+
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/resume",
+        id="resume_subscription",
+        scope=TokenScope.SUBSCRIBE,
+        summary="Have a paused callback sent what it lacks, and what comes",
+        answers={200: ListedSubscriptionJson},
+        problems=(404, 409),
+    )
+    async def resume(self, request: Request) -> Response:
+        resumed = await self._subscriptions.resume(
+            _subscription_id(request), account=own_account(request)
+        )
+        return json_response(ListedSubscriptionJson.of_selected(resumed))
 
     @ApiOperation(
         method="POST",

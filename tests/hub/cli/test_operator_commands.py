@@ -107,6 +107,7 @@ RETRYING: dict[str, Any] = {
     "attempts": 2,
     "next_try": "2026-01-01T12:05:00Z",
     "under_way": False,
+    "paused": False,
     "last_error": "",
     "last_status": 503,
     "callback": "https://you.example/hook",

@@ -83,6 +83,7 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
         "failing_since": "2026-01-01T12:00:00Z",
         "next_try": "2026-01-01T12:05:00Z",
         "under_way": True,
+        "paused": False,
     }
     document = subscription_document(attempts=attempts, retrying=retrying)
     api.answers["GET /api/subscriptions/4"] = (200, document)
@@ -370,3 +371,59 @@ def test_edit_sends_what_is_to_change(fanfare: Fanfare, api: FakeApi) -> None:
     sent = {"secret": "", "format": "atom", "updates": "fresh", "batch": True}
     assert api.requests == [("PATCH /api/subscriptions/4", sent)]
     assert fanfare("subs", "edit", "4").exit_code == 2
+
+
+@pytest.mark.parametrize(("verb", "done"), [("pause", "paused"), ("resume", "resumed")])
+def test_several_are_paused_and_resumed_by_id_or_callback(
+    fanfare: Fanfare, api: FakeApi, verb: str, done: str
+) -> None:
+    of_it = [subscription_document(id=number) for number in (5, 6)]
+    api.answers[LIST] = (200, {"subscriptions": of_it, "next": None})
+    for number in (4, 5, 6):
+        document = subscription_document(id=number)
+        api.answers[f"POST /api/subscriptions/{number}/{verb}"] = (200, document)
+
+    result = fanfare("subs", verb, "4", "-", input=b"# mine\nyou.example/hook\n")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[:2] == [
+        f"{done}  {HOOK}  (subscription 4)",
+        f"  to {URL}",
+    ]
+    assert f"{LIST}?limit=500&callback=https%3A%2F%2Fyou.example%2Fhook" in {
+        request for request, _ in api.requests
+    }
+    shown = json.loads(fanfare("subs", verb, "4", HOOK, "--json").stdout)
+    assert [each["id"] for each in shown] == [4, 5, 6]
+
+
+def test_of_several_one_that_cannot_be_paused_keeps_none_from_it(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    ended = {"detail": "subscription 5 has ended; subscribe again"}
+    api.answers["POST /api/subscriptions/5/pause"] = (409, ended)
+    api.answers["POST /api/subscriptions/4/pause"] = (200, subscription_document())
+
+    result = fanfare("subs", "pause", "5", "other.example/hook", "4")
+
+    assert result.exit_code == 1
+    assert "paused" in result.stdout
+    assert "subscription 5 has ended" in result.stderr
+    assert "no subscription of https://other.example/hook" in result.stderr
+    assert result.stderr.endswith("fanfare: 2 of 3 subscriptions failed\n")
+    alone = fanfare("subs", "pause", "5")
+    assert alone.stderr == "fanfare: subscription 5 has ended; subscribe again\n"
+
+
+def test_what_a_paused_one_lacks_waits_for_it(fanfare: Fanfare, api: FakeApi) -> None:
+    retrying = {
+        "last_error": "it was paused",
+        "last_status": 0,
+        "failing_since": "2026-01-01T12:00:00Z",
+        "next_try": "2026-01-01T12:05:00Z",
+        "under_way": False,
+        "paused": True,
+    }
+    document = subscription_document(retrying=retrying)
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    assert "next try: when it is resumed" in fanfare("subs", "show", "4").stdout

@@ -163,6 +163,16 @@ async def test_who_has_ended_gets_none(scene: Scene) -> None:
     assert await scene.digests.send_due() == 0
 
 
+async def test_who_is_paused_gets_one_when_it_is_resumed(scene: Scene) -> None:
+    subscriptions, now = scene.storage.subscriptions, scene.clock.now()
+    await subscriptions.pause(scene.subscription.id, now)
+    scene.clock.advance(2 * DAY.total_seconds())
+    assert await scene.digests.send_due() == 0
+    await subscriptions.resume(scene.subscription.id, scene.clock.now())
+    assert await scene.digests.send_due() == 1
+    assert await scene.digests.send_due() == 0
+
+
 async def test_a_database_in_trouble_is_asked_again(scene: Scene) -> None:
     class Troubled:
         asked = 0

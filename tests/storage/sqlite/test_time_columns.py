@@ -29,7 +29,8 @@ NO_TIMES = frozenset(
     done entry_id exhausted failed
     failures feed_id first first_id free_bytes from_position head id inherits_language
     is_active is_copy
-    is_moved is_next is_stale is_superseded is_turned last last_id last_position
+    is_moved is_next is_paused is_stale is_superseded is_turned last last_id
+    last_position
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified owner pace page_id pages pending popularity porn_rank
     own_period place_id position private queries rank revision skip_after skip_to

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
 
 from msgspec.structs import replace
 
-from storage.errors import NotFound, StorageBusy
+from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import (
+    WAS_PAUSED,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -78,6 +79,8 @@ class MemoryDeliveries:
         over = [each for each in state.chunks.values() if each.due <= now]
         over.sort(key=lambda each: (each.position, each.id))
         for chunk in over[:limit]:
+            pending = [chunk.members[index] for index in chunk.pending]
+            self._owe_to_paused(pending, chunk.position, now)
             for index in chunk.pending:
                 if not self._is_able(chunk.members[index], chunk.position):
                     pass_by(chunk, index, now, state)
@@ -89,7 +92,29 @@ class MemoryDeliveries:
             subscription is not None
             and subscription.from_position < position
             and subscription_id not in self._state.retries
+            and not self._state.is_paused(subscription_id)
         )
+
+    def _owe_to_paused(
+        self, ids: Iterable[SubscriptionId], position: Position, now: datetime
+    ) -> None:
+        """Of those whose turn it is to get the record."""
+        state = self._state
+        paused = [each for each in ids if state.is_paused(each)]
+        for each in paused:
+            subscription = state.subscriptions[each]
+            if subscription.from_position < position and each not in state.retries:
+                retrying = RetryingSubscription(
+                    subscription=subscription,
+                    position=Position(position - 1),
+                    attempts=0,
+                    next_try=now,
+                    failing_since=now,
+                    last_status=0,
+                    last_error=WAS_PAUSED,
+                    is_paused=True,
+                )
+                state.retries[each] = ModelRetry(retrying, now, _START)
 
     def _next_fanout(self) -> Position | None:
         """Of feeds at rest, else of others, that with the oldest last chunk."""
@@ -111,13 +136,16 @@ class MemoryDeliveries:
         state, record = self._state, self._state.records[position]
         if not state.fanouts[position]:
             self._hurry_retries(record, now)
-        members = [
+        following = [
             each.id
             for each in sorted(state.active(record.feed_id), key=lambda each: each.id)
-            if each.id > state.fanouts[position]
-            and self._is_able(each.id, position)
-            and state.is_wanted(each, record)
-        ][:CHUNK_SIZE]
+            if each.id > state.fanouts[position] and state.is_wanted(each, record)
+        ]
+        able = [each for each in following if self._is_able(each, position)]
+        members = able[:CHUNK_SIZE]
+        if len(members) == CHUNK_SIZE:
+            following = [each for each in following if each <= members[-1]]
+        self._owe_to_paused(following, position, now)
         if len(members) == CHUNK_SIZE:
             state.fanouts[position] = members[-1]
         else:
@@ -136,6 +164,7 @@ class MemoryDeliveries:
             each
             for subscription_id, each in sorted(state.retries.items())
             if each.news_from <= now < each.due
+            and not each.stored.is_paused
             and not each.stored.lease_id
             and state.subscriptions[subscription_id].feed_id == record.feed_id
             and state.is_wanted(state.subscriptions[subscription_id], record)
@@ -173,7 +202,7 @@ class MemoryDeliveries:
         due = sorted(
             (each.due, subscription_id)
             for subscription_id, each in self._state.retries.items()
-            if each.due <= milliseconds(terms.now)
+            if each.due <= milliseconds(terms.now) and not each.stored.is_paused
         )[: terms.limit]
         for _, each in due:
             retrying = self._state.retries[each]
@@ -186,7 +215,9 @@ class MemoryDeliveries:
         return replace(stored, subscription=self._state.subscriptions[subscription_id])
 
     async def next_retry(self) -> datetime | None:
-        return min((each.due for each in self._state.retries.values()), default=None)
+        retries = self._state.retries.values()
+        claimable = (each.due for each in retries if not each.stored.is_paused)
+        return min(claimable, default=None)
 
     async def void_leases(self) -> None:
         for chunk in self._state.chunks.values():
@@ -249,12 +280,12 @@ class MemoryDeliveries:
         return min(most, len(retrying) + len(dead))
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
+        if self._state.is_paused(subscription_id):
+            raise SubscriptionPaused(subscription_id)
         found = self._state.retries.get(subscription_id)
         if found is None:
             raise NotFound("retrying subscription", subscription_id)
-        if not found.stored.lease_id:
-            found.due = milliseconds(now)
-            found.stored = replace(found.stored, next_try=found.due)
+        found.make_due(milliseconds(now))
 
     async def discard_retry(
         self, subscription_id: SubscriptionId, now: datetime
@@ -281,6 +312,8 @@ class MemoryDeliveries:
         subscription = state.active_or_none(dead.subscription_id)
         if subscription is None:
             raise NotFound("subscription", dead.subscription_id)
+        if state.is_paused(subscription.id):
+            raise SubscriptionPaused(subscription.id)
         if any(subscription.id in chunk.members for chunk in state.chunks.values()):
             raise StorageBusy("in a chunk")
         position = Position(max(dead.first - 1, state.tail))

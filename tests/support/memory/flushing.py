@@ -22,7 +22,7 @@ from storage.records import (
     SubscriptionState,
 )
 
-from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
+from .state import ModelChunk, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
 ATTEMPTS_KEPT = 20
@@ -58,7 +58,7 @@ class Flushing:
         subscriptions = MemorySubscriptions(state)
         for each, reason in flush.ended:
             if subscriptions.is_alive(each):
-                state.conditions.setdefault(each, ModelCondition()).health = GONE
+                state.condition(each).health = GONE
             subscriptions.end_these([each], reason, SubscriptionState.ENDED, flush.at)
         for each in flush.recovered:
             self._change(each, exhausted=False)
@@ -127,6 +127,7 @@ class Flushing:
             last_error=opened.last_error,
             lease_id=opened.lease_id,
             tried_to=opened.tried_to,
+            is_paused=self._state.is_paused(subscription.id),
         )
         self._state.retries[subscription.id] = ModelRetry(
             retrying, next_try, milliseconds(opened.news_from or opened.next_try)
@@ -184,8 +185,7 @@ class Flushing:
         self._bury(given_up, None if found is None else found.stored)
         if not given_up.was_untried:
             self._change(subscription_id, exhausted=True)
-            condition = state.conditions.setdefault(subscription_id, ModelCondition())
-            condition.failure = given_up.reason
+            state.condition(subscription_id).failure = given_up.reason
 
     def _bury(
         self, given_up: NewDeadLetter, known: RetryingSubscription | None

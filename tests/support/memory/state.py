@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from storage.errors import NotFound
 from storage.records import (
     NOBODY,
@@ -85,6 +87,12 @@ class ModelRetry:
     due: datetime
     news_from: datetime
 
+    def make_due(self, now: datetime) -> None:
+        """One that is leased is being tried already."""
+        if not self.stored.lease_id:
+            self.due = now
+            self.stored = replace(self.stored, next_try=now)
+
 
 @dataclass
 class ModelCondition:
@@ -122,6 +130,9 @@ class State:
     notified: dict[AccountId, int] = field(default_factory=dict)
     plans: dict[PlanId, BulkPlan] = field(default_factory=dict)
     watching: list[Callable[..., None]] = field(default_factory=list)
+    watching_pauses: list[Callable[[SubscriptionId, bool], None]] = field(
+        default_factory=list
+    )
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 
@@ -152,6 +163,12 @@ class State:
         is_active = found is not None and found.state is SubscriptionState.ACTIVE
         return found if is_active else None
 
+    def condition(self, subscription_id: SubscriptionId) -> ModelCondition:
+        return self.conditions.setdefault(subscription_id, ModelCondition())
+
+    def is_paused(self, subscription_id: SubscriptionId) -> bool:
+        return self.condition(subscription_id).paused_at is not None
+
     def note_conditions(self, ids: Iterable[SubscriptionId], at: datetime) -> None:
         """Whether they fail, are behind or are well."""
         for each in ids:
@@ -160,7 +177,7 @@ class State:
                 self._note_condition(subscription, milliseconds(at))
 
     def _note_condition(self, subscription: Subscription, at: datetime) -> None:
-        known = self.conditions.setdefault(subscription.id, ModelCondition())
+        known = self.condition(subscription.id)
         retry = self.retries.get(subscription.id)
         late = retry.stored if retry else None
         if subscription.exhausted or (late and late.attempts):

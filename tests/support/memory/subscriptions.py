@@ -211,6 +211,7 @@ class MemorySubscriptions:
             subscription = self._state.subscriptions[each]
             self._state.retries.pop(each, None)
             if subscription.state in ALIVE:
+                self._state.condition(each).paused_at = None
                 self._put(replace(subscription, state=state, ended_reason=reason))
                 self._state.ended_at[each] = milliseconds(now)
                 ended += 1
@@ -225,6 +226,44 @@ class MemorySubscriptions:
             yield
         finally:
             self._state.watching.remove(tell)
+
+    async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        if self._state.active_or_none(subscription_id) is None:
+            return False
+        condition = self._state.condition(subscription_id)
+        condition.paused_at = condition.paused_at or milliseconds(now)
+        retry = self._state.retries.get(subscription_id)
+        if retry is not None:
+            retry.stored = replace(retry.stored, is_paused=True)
+        self._tell_paused(subscription_id, is_paused=True)
+        return True
+
+    async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
+        state = self._state
+        if state.active_or_none(subscription_id) is None:
+            return False
+        state.condition(subscription_id).paused_at = None
+        retry = state.retries.get(subscription_id)
+        if retry is not None and retry.stored.is_paused:
+            retry.stored = replace(retry.stored, is_paused=False)
+            retry.make_due(milliseconds(now))
+        state.note_conditions([subscription_id], now)
+        self._tell_paused(subscription_id, is_paused=False)
+        return True
+
+    def _tell_paused(self, subscription_id: SubscriptionId, *, is_paused: bool) -> None:
+        for tell in self._state.watching_pauses:
+            tell(subscription_id, is_paused)
+
+    @contextmanager
+    def watch_pauses(
+        self, tell: Callable[[SubscriptionId, bool], None]
+    ) -> Iterator[None]:
+        self._state.watching_pauses.append(tell)
+        try:
+            yield
+        finally:
+            self._state.watching_pauses.remove(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:
         return [

@@ -14,12 +14,14 @@ from storage.records import (
     AccountId,
     Attempt,
     DeliveryFlush,
+    FeedId,
     FeedState,
     Position,
     RetryOpened,
     SubscriptionId,
 )
 from tests.support.services import Hub
+from tests.support.storage_scene import Scene
 
 URL = "https://example.org/feed.xml"
 HOOK = "https://you.example/hook"
@@ -311,6 +313,83 @@ async def test_who_may_not_subscribe_with_credentials_adds_no_feed(hub: Hub) -> 
             SubscriptionRequest(callback=HOOK, topic=topic, account=AccountId(7))
         )
     assert await hub.storage.feeds.find(URL) is None
+
+
+async def test_one_is_paused_and_resumed(client: httpx2.AsyncClient, hub: Hub) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    path = f"/api/subscriptions/{made['id']}"
+
+    answer = await client.post(f"{path}/pause")
+    assert answer.status_code == 200
+    paused = answer.json()
+    since = hub.clock.now().isoformat().replace("+00:00", "Z")
+    assert paused["health"] == {"state": "paused", "since": since, "reason": ""}
+    assert (await client.post(f"{path}/pause")).json() == paused
+    listed = (await client.get("/api/subscriptions?state=paused")).json()
+    assert listed["subscriptions"] == [paused]
+
+    answer = await client.post(f"{path}/resume")
+    assert answer.json() == {**paused, "health": {**paused["health"], "state": "ok"}}
+    assert (await client.post(f"{path}/resume")).json() == answer.json()
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+async def test_one_that_has_ended_is_neither_paused_nor_resumed(
+    client: httpx2.AsyncClient, verb: str
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    await client.delete(f"/api/subscriptions/{made['id']}")
+    answer = await client.post(f"/api/subscriptions/{made['id']}/{verb}")
+    assert answer.status_code == 409
+    assert "subscribe again" in answer.json()["detail"]
+    answer = await client.post(f"/api/subscriptions/9/{verb}")
+    assert answer.status_code == 404
+
+
+async def test_one_that_is_paused_is_not_retried_by_hand(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    scene = Scene(hub.storage)
+    await client.post(f"/api/subscriptions/{made['id']}/pause")
+    feed = await hub.storage.feeds.get(FeedId(made["feed"]))
+    assert feed is not None
+    await scene.publish(feed, "a")
+    await scene.deliver(hub.clock.now())
+
+    [late] = (await client.get("/api/deliveries")).json()["retrying"]
+    assert late["paused"]
+    body = {"subscription": made["id"]}
+    answer = await client.post("/api/deliveries/retry", json=body)
+    assert answer.status_code == 409
+    assert "is paused" in answer.json()["detail"]
+
+
+async def test_an_account_pauses_its_own_as_its_token_allows(
+    client: httpx2.AsyncClient, anybody: httpx2.AsyncClient
+) -> None:
+    tokens = {}
+    for account, scope in (
+        ("alice", "subscribe"),
+        ("alice", "unsubscribe"),
+        ("bob", "unsubscribe"),
+    ):
+        body = {"account": account, "scopes": [scope]}
+        made = (await client.post("/api/tokens", json=body)).json()
+        tokens[account, scope] = {"Authorization": f"Bearer {made['token']}"}
+    body = {**ASKED, "account": "alice"}
+    made = (await client.post("/api/subscriptions", json=body)).json()
+    path = f"/api/subscriptions/{made['id']}"
+
+    async def status(verb: str, account: str, scope: str) -> int:
+        headers = tokens[account, scope]
+        return (await anybody.post(f"{path}/{verb}", headers=headers)).status_code
+
+    assert await status("pause", "bob", "unsubscribe") == 404
+    assert await status("pause", "alice", "subscribe") == 403
+    assert await status("pause", "alice", "unsubscribe") == 200
+    assert await status("resume", "alice", "unsubscribe") == 403
+    assert await status("resume", "alice", "subscribe") == 200
 
 
 async def test_an_edit_changes_what_is_named_and_keeps_the_place(

@@ -1,4 +1,5 @@
-"""Subscriptions that ended lately: what was claimed for them before is not begun."""
+"""Subscriptions that ended or were paused lately: what was claimed for them before is
+not begun."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from collections.abc import Sequence
 from storage.records import Position, Subscription, SubscriptionId
 
 CAPACITY = 100_000
-"""Endings that are remembered; work that waits so long is let go with the oldest."""
+"""Endings and pauses that are remembered; work that waits so long is let go with the
+oldest."""
 
 
-class RecentlyEnded:
-    """Where in the log each was when it ended.
+class HaltedSubscriptions:
+    """Who is paused, and where in the log each was that ended.
 
     What is claimed for a subscription is of a record above where it began, and so it
     began below where it ended. One that begins anew begins there or above: it is owed
@@ -22,16 +24,29 @@ class RecentlyEnded:
     def __init__(self, *, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._ended: OrderedDict[SubscriptionId, Position] = OrderedDict()
+        self._paused: OrderedDict[SubscriptionId, None] = OrderedDict()
 
-    def note(self, ids: Sequence[SubscriptionId], head: Position) -> None:
+    def note_endings(self, ids: Sequence[SubscriptionId], head: Position) -> None:
         """These have ended when the log reached to ``head``."""
         for each in ids:
+            self._paused.pop(each, None)
             self._ended[each] = head
             self._ended.move_to_end(each)
         while len(self._ended) > self._capacity:
             self._ended.popitem(last=False)
 
+    def note_pause(self, subscription_id: SubscriptionId, is_paused: bool) -> None:
+        self._paused.pop(subscription_id, None)
+        if is_paused:
+            self._paused[subscription_id] = None
+        if len(self._paused) > self._capacity:
+            self._paused.popitem(last=False)
+
     def has_ended(self, subscription: Subscription) -> bool:
         """Whether it ended after it was read as it is here, with work to do."""
         ended = self._ended.get(subscription.id)
         return ended is not None and subscription.from_position < ended
+
+    def is_paused(self, subscription: Subscription) -> bool:
+        """Whether it was paused, and not resumed since."""
+        return subscription.id in self._paused

@@ -11,7 +11,7 @@ from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUpRequests, CatchUps
-from hub.delivery.ended_subscriptions import RecentlyEnded
+from hub.delivery.halted_subscriptions import HaltedSubscriptions
 from hub.delivery.notifications import Notifications
 from hub.delivery.webhook import Poster
 from hub.delivery.work_leases import WorkLeases
@@ -40,31 +40,54 @@ def of(subscription_id: int, *, since: int) -> Subscription:
 
 
 def test_what_was_claimed_before_an_ending_is_over() -> None:
-    endings = RecentlyEnded()
+    halted = HaltedSubscriptions()
 
-    endings.note([ONE], Position(5))
+    halted.note_endings([ONE], Position(5))
 
-    assert endings.has_ended(of(ONE, since=4))
-    assert not endings.has_ended(of(OTHER, since=4))
+    assert halted.has_ended(of(ONE, since=4))
+    assert not halted.has_ended(of(OTHER, since=4))
 
 
 def test_who_begins_anew_where_it_ended_is_another() -> None:
-    endings = RecentlyEnded()
-    endings.note([ONE], Position(5))
-    assert not endings.has_ended(of(ONE, since=5))
+    halted = HaltedSubscriptions()
+    halted.note_endings([ONE], Position(5))
+    assert not halted.has_ended(of(ONE, since=5))
 
-    endings.note([ONE], Position(6))
+    halted.note_endings([ONE], Position(6))
 
-    assert endings.has_ended(of(ONE, since=5))
+    assert halted.has_ended(of(ONE, since=5))
 
 
 def test_the_oldest_endings_are_forgotten() -> None:
-    endings = RecentlyEnded(capacity=2)
-    endings.note([ONE, OTHER], Position(1))
-    endings.note([ONE], Position(2))
-    endings.note([SubscriptionId(3)], Position(3))
+    halted = HaltedSubscriptions(capacity=2)
+    halted.note_endings([ONE, OTHER], Position(1))
+    halted.note_endings([ONE], Position(2))
+    halted.note_endings([SubscriptionId(3)], Position(3))
 
-    kept = [each for each in (1, 2, 3) if endings.has_ended(of(each, since=0))]
+    kept = [each for each in (1, 2, 3) if halted.has_ended(of(each, since=0))]
+
+    assert kept == [1, 3]
+
+
+def test_who_is_paused_is_so_until_it_is_resumed_or_ends() -> None:
+    halted = HaltedSubscriptions()
+    for each in (ONE, OTHER):
+        halted.note_pause(each, True)
+        assert halted.is_paused(of(each, since=4))
+
+    halted.note_pause(ONE, False)
+    halted.note_endings([OTHER], Position(5))
+
+    assert not halted.is_paused(of(ONE, since=4))
+    assert not halted.is_paused(of(OTHER, since=5))  # which began anew
+
+
+def test_the_oldest_pauses_are_forgotten() -> None:
+    halted = HaltedSubscriptions(capacity=2)
+    for each in (1, 2, 1, 3):
+        halted.note_pause(SubscriptionId(each), True)
+
+    kept = [each for each in (1, 2, 3) if halted.is_paused(of(each, since=0))]
 
     assert kept == [1, 3]
 
@@ -128,9 +151,9 @@ async def test_who_begins_anew_while_chunks_are_claimed_gets_what_comes_then(
 class FatalPoster:
     """Each subscription ends while its first request is under way."""
 
-    def __init__(self, endings: RecentlyEnded) -> None:
+    def __init__(self, halted: HaltedSubscriptions) -> None:
         self.posted: list[Position] = []
-        self._endings = endings
+        self._halted = halted
 
     def has_room(self, origin: str) -> bool:
         return True
@@ -146,13 +169,13 @@ class FatalPoster:
         **more: object,
     ) -> CallbackResponse:
         self.posted.append(position)
-        self._endings.note([subscription.id], position)
+        self._halted.note_endings([subscription.id], position)
         return CallbackResponse(status=200, milliseconds=1)
 
 
 async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> None:
-    clock, endings = ManualClock(), RecentlyEnded()
-    poster = FatalPoster(endings)
+    clock, halted = ManualClock(), HaltedSubscriptions()
+    poster = FatalPoster(halted)
     log = cast("LogStore", FakeLog(*(a_record(number) for number in range(1, 4))))
     catch_ups = CatchUps(
         log,
@@ -162,7 +185,7 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
         Acknowledgements(cast("DeliveryStore", None), clock),
         WorkLeases(clock, Random(1)),
         Random(1),
-        endings,
+        halted,
     )
     progress = CatchUpProgress(
         subscription=a_subscription(), lease_id=5, position=Position(0)
