@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,18 @@ PACKAGES = ("protocols", "storage", "hub")
 MAP = (ROOT / "docs" / "architecture.md").read_text()
 MIRRORS = ("storage/records", "storage/contract", "storage/sqlite")
 """An engine's file has the name of its contract's, and of the records it is about."""
+SHORT = 80
+"""Lines. A shorter module that one other imports is part of that one."""
+APART = {
+    "hub/core/news/entry_language.py": "pure, and the committer is not",
+    "hub/core/schedule/feed_retirement.py": "a rule that people look for",
+    "hub/limits/fifo_semaphore.py": "every limiter is in its folder",
+    "hub/limits/host_circuit_breaker.py": "every limiter is in its folder",
+    "hub/limits/memory_budget.py": "every limiter is in its folder",
+    "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
+    "storage/clock_steps.py": "the same for every engine",
+}
+"""Short modules that one other imports, and why they are their own all the same."""
 
 
 def modules() -> Iterator[Path]:
@@ -71,6 +84,62 @@ def defined_in(module: Path) -> set[str]:
 def functions_of(node: ast.Module | ast.ClassDef) -> set[str]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     return {each.name for each in node.body if isinstance(each, kinds)}
+
+
+def importers() -> dict[Path, set[Path]]:
+    """By module, whatever imports it, faces of packages included."""
+    by_name = {name_of(module): module for module in modules()}
+    found: dict[Path, set[Path]] = {module: set() for module in by_name.values()}
+    for module in by_name.values():
+        for package, name in taken_by(module):
+            source = by_name.get(f"{package}.{name}") or by_name.get(package)
+            if source not in (None, module):
+                found[source].add(module)
+    return found
+
+
+def name_of(module: Path) -> str:
+    parts = module.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def taken_by(module: Path) -> Iterator[tuple[str, str]]:
+    """What it imports: a module, and what it takes from there."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((str(node.module), each.name) for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((each.name, "") for each in node.names)
+
+
+def test_no_module_is_imported_by_what_it_imports() -> None:
+    imports = defaultdict(set)
+    for module, others in importers().items():
+        for each in others:
+            imports[each].add(module)
+    graph = TopologicalSorter(imports)
+
+    graph.prepare()  # raises CycleError, which names them
+
+
+def test_a_short_module_has_several_importers_or_a_reason() -> None:
+    alone = {
+        path_of(module)
+        for module, others in importers().items()
+        if len(others) == 1 and is_short(module) and not is_face(module, others)
+    }
+
+    assert alone == APART.keys()
+
+
+def is_short(module: Path) -> bool:
+    return len(module.read_text().splitlines()) < SHORT
+
+
+def is_face(module: Path, others: set[Path]) -> bool:
+    """Whether it is what a package shows, or a part of that."""
+    face = module.with_name("__init__.py")
+    return module == face or face in others
 
 
 def test_no_public_class_has_the_name_of_another() -> None:

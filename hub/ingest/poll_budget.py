@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hub.core.schedule.budget import Budget, Spending, after_poll
 from hub.core.schedule.poll_period import EVEN, PlanningContext
 from hub.core.schedule.posting_profile import Prior, prior_of, read_habits, watched_days
+from hub.limits.token_bucket import Rate, TokenBucket
 from hub.runtime.clock import Clock
 from storage.contract import FeedStore
 from storage.records import StoredFeed
@@ -90,3 +91,29 @@ class PollBudget:
         gap = max(0.0, watched.total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
         self._context = replace(self._context, price=self._spending.price)
+
+
+HEADROOM = 1.1
+"""Times the budget of polls a second: what may be spent where all that could be saved
+is used up. Were it 1, less than the budget would be spent in the mean, and the price
+sink for ever."""
+SAVED = 4 * 3_600.0
+"""Seconds for which polls not taken are saved; a day's rhythm moves that many."""
+AT_FIRST = 10.0
+"""Seconds' worth of polls that a start begins with."""
+
+
+def poll_tokens(budget: Budget, now: float) -> TokenBucket | None:
+    """Polls that may begin now, where the budget is so many a second; None: any.
+
+    The price keeps what is spent at the budget in the mean, over days; a hub that comes
+    back after a while finds everything overdue, whatever the price. So polls are taken
+    from a bucket that begins all but empty. For as long as the price holds the mean it
+    is mostly full, and what was saved in quiet hours serves the busy ones. ``now`` is
+    in monotonic seconds.
+    """
+    per_second = budget.polls_per_second
+    if not per_second:
+        return None
+    saved = Rate(per_second=HEADROOM * per_second, burst=max(1.0, SAVED * per_second))
+    return TokenBucket(saved, now, left=max(1.0, AT_FIRST * per_second))

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from datetime import datetime, timedelta
 
-from hub.core.schedule.budget import Budget, poll_tokens
+from hub.core.schedule.budget import Budget
 from hub.ingest.due_queue import Deferrals, Due, DueQueue
+from hub.ingest.poll_budget import poll_tokens
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
 from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock

@@ -16,7 +16,7 @@ from hub.core.schedule.poll_period import (
     Plan,
     PlanningContext,
     PollingRules,
-    explain,
+    plan,
     rules_of,
 )
 from hub.core.sites.site_bounds import SiteBounds
@@ -181,12 +181,12 @@ class Poller:
         planned_at = polling.last_fetch or self._clock.now()
         price = polling.price or self._rules.patience
         planning_context = PlanningContext(price=price, prior=self._profile.prior)
-        return explain(
+        return plan(
             polling,
             polling.subscribers,
             rules_of(self._rules, feed.own_period, is_failing=bool(polling.failures)),
             planned_at,
-            planning_context,
+            planning_context=planning_context,
             is_pushed=is_pushed and bool(self._rules.push_url) and not feed.own_period,
         )
 

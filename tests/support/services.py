@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 
 from hub.composition import BuiltHub, build_hub
-from hub.core.schedule.poll_period import Plan, PollingRules, explain
+from hub.core.schedule.poll_period import Plan, PollingRules, plan
 from hub.ingest.poller import Poller
 from hub.runtime.metrics import Metrics
 from hub.services import Services
@@ -99,7 +99,7 @@ class FakePoller:
 
     def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
         now = self.clock.now()
-        return explain(feed.polling, 1, PollingRules(), now, is_pushed=is_pushed)
+        return plan(feed.polling, 1, PollingRules(), now, is_pushed=is_pushed)
 
     def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
         self.asked.append(feed.id)

@@ -17,22 +17,12 @@ from math import exp, log
 
 import msgspec
 
-from hub.limits.token_bucket import Rate, TokenBucket
-
 MEMORY = 43_200.0
 """Seconds over which polls are forgotten."""
 GAIN = 2.0
 """k: how many e-folds a day the price moves when e times the budget is spent."""
 LEAST_PRICE, MOST_PRICE = 0.1, 1e7
 MOST_ERROR = 2.0
-HEADROOM = 1.1
-"""Times the budget of polls a second: what may be spent where all that could be saved
-is used up. Were it 1, less than the budget would be spent in the mean, and the price
-sink for ever."""
-SAVED = 4 * 3_600.0
-"""Seconds for which polls not taken are saved; a day's rhythm moves that many."""
-AT_FIRST = 10.0
-"""Seconds' worth of polls that a start begins with."""
 DOUBT = 10.0
 """Polls added to what was spent and to what was allowed: few polls say little."""
 _DAY = 86_400.0
@@ -57,22 +47,6 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     def share(self) -> float:
         """What was spent lately of what was allowed: 1 is all of it."""
         return _share(self.spent, self.allowed)
-
-
-def poll_tokens(budget: Budget, now: float) -> TokenBucket | None:
-    """Polls that may begin now, where the budget is so many a second; None: any.
-
-    The price keeps what is spent at the budget in the mean, over days; a hub that comes
-    back after a while finds everything overdue, whatever the price. So polls are taken
-    from a bucket that begins all but empty. For as long as the price holds the mean it
-    is mostly full, and what was saved in quiet hours serves the busy ones. ``now`` is
-    in monotonic seconds.
-    """
-    per_second = budget.polls_per_second
-    if not per_second:
-        return None
-    saved = Rate(per_second=HEADROOM * per_second, burst=max(1.0, SAVED * per_second))
-    return TokenBucket(saved, now, left=max(1.0, AT_FIRST * per_second))
 
 
 def after_poll(

@@ -220,26 +220,6 @@ def _reason(planned: PollReason, *, is_later: bool) -> PollReason:
     return PollReason.HELD_BACK if is_later and not is_retry else planned
 
 
-def explain(
-    polling: Polling,
-    subscribers: int,
-    rules: PollingRules,
-    now: datetime,
-    planning_context: PlanningContext | None = None,
-    *,
-    is_pushed: bool = False,
-) -> Plan:
-    """The plan that the stored state implies, without jitter."""
-    return plan(
-        polling,
-        subscribers,
-        rules,
-        now,
-        planning_context=planning_context,
-        is_pushed=is_pushed,
-    )
-
-
 def _wanted(
     polling: Polling,
     forecast: Forecast,

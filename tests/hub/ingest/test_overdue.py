@@ -14,8 +14,9 @@ from itertools import pairwise
 
 import pytest
 
-from hub.core.schedule.budget import AT_FIRST, HEADROOM, Budget
+from hub.core.schedule.budget import Budget
 from hub.ingest.due_queue import Due
+from hub.ingest.poll_budget import AT_FIRST, HEADROOM
 from hub.ingest.poll_schedule import CAPACITY, PollSchedule
 from hub.limits.host_limiter import INTERVAL
 from storage.records import FeedId, Polling

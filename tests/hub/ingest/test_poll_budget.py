@@ -6,7 +6,14 @@ import pytest
 
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, prior_of
-from hub.ingest.poll_budget import PollBudget
+from hub.ingest.poll_budget import (
+    AT_FIRST,
+    HEADROOM,
+    SAVED,
+    PollBudget,
+    poll_tokens,
+)
+from hub.limits.token_bucket import TokenBucket
 from storage.records import Polling, StoredFeed
 from tests.support.fetch_targets import START, a_feed
 
@@ -81,3 +88,36 @@ def test_the_habits_of_all_stay_while_the_price_moves() -> None:
     accounts.count(a_feed_of(START - HOUR, START), START)
 
     assert accounts.planning_context().prior == prior
+
+
+# --- polls that may begin ---
+
+TEN = Budget(polls_per_second=10.0)
+HOURLY = Budget(polls_per_second=1 / 3_600)
+
+
+def tokens(budget: Budget) -> TokenBucket:
+    found = poll_tokens(budget, 0.0)
+    assert found is not None
+    return found
+
+
+def test_without_a_budget_a_second_any_poll_may_begin() -> None:
+    assert poll_tokens(Budget(polls_per_feed_day=24.0), 0.0) is None
+
+
+def test_a_start_begins_with_a_few_seconds_worth_of_polls_and_with_one_at_least() -> (
+    None
+):
+    assert tokens(TEN).left(0.0) == 10 * AT_FIRST
+    assert tokens(HOURLY).left(0.0) == 1.0
+
+
+def test_polls_come_back_a_little_faster_than_the_budget() -> None:
+    spent = 10 * AT_FIRST
+    assert tokens(TEN).left(100.0) == pytest.approx(spent + 100 * 10 * HEADROOM)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(TEN, 10 * SAVED), (HOURLY, 4.0)])
+def test_what_some_hours_have_is_saved(budget: Budget, most: float) -> None:
+    assert tokens(budget).left(1e9) == most

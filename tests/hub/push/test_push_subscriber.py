@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import LEASE
-from hub.core.schedule.poll_period import Plan, PollingRules, explain
+from hub.core.schedule.poll_period import Plan, PollingRules, plan
 from hub.http import Purpose
 from hub.http.network_errors import Unreachable
 from hub.ingest.fetcher import BlockedHosts
@@ -71,7 +71,7 @@ class NoDeliveries:
 def normal_plan(feed: StoredFeed) -> Plan:
     at = feed.polling.last_fetch
     assert at is not None
-    return explain(feed.polling, 1, PollingRules(), at)
+    return plan(feed.polling, 1, PollingRules(), at)
 
 
 @dataclass

@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.core.schedule.budget import (
-    AT_FIRST,
-    HEADROOM,
     LEAST_PRICE,
     MOST_PRICE,
-    SAVED,
     Budget,
     Spending,
     after_poll,
-    poll_tokens,
 )
-from hub.limits.token_bucket import TokenBucket
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 DAY = 86_400.0
@@ -86,30 +81,3 @@ def test_the_price_has_bounds(
 
     assert LEAST_PRICE <= after.price <= MOST_PRICE
     assert after.at == later
-
-
-def tokens(budget: Budget) -> TokenBucket:
-    found = poll_tokens(budget, 0.0)
-    assert found is not None
-    return found
-
-
-def test_without_a_budget_a_second_any_poll_may_begin() -> None:
-    assert poll_tokens(Budget(polls_per_feed_day=24.0), 0.0) is None
-
-
-def test_a_start_begins_with_a_few_seconds_worth_of_polls_and_with_one_at_least() -> (
-    None
-):
-    assert tokens(TEN).left(0.0) == 10 * AT_FIRST
-    assert tokens(HOURLY).left(0.0) == 1.0
-
-
-def test_polls_come_back_a_little_faster_than_the_budget() -> None:
-    spent = 10 * AT_FIRST
-    assert tokens(TEN).left(100.0) == pytest.approx(spent + 100 * 10 * HEADROOM)
-
-
-@pytest.mark.parametrize(("budget", "most"), [(TEN, 10 * SAVED), (HOURLY, 4.0)])
-def test_what_some_hours_have_is_saved(budget: Budget, most: float) -> None:
-    assert tokens(budget).left(1e9) == most

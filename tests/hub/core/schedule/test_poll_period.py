@@ -13,7 +13,6 @@ from hub.core.schedule.poll_period import (
     Plan,
     PlanningContext,
     PollingRules,
-    explain,
     plan,
     rules_of,
 )
@@ -482,7 +481,7 @@ def test_every_term_is_named_with_its_number() -> None:
         fresh_until=after(2 * HOUR + 1),
     )
 
-    terms = {term.name: term.value for term in explain(polling, 2, RULES, NOW).terms}
+    terms = {term.name: term.value for term in plan(polling, 2, RULES, NOW).terms}
 
     assert terms == {
         "rate": pytest.approx(24 / (1 - EXCITED)),
@@ -510,7 +509,7 @@ def test_trouble_is_explained_too() -> None:
 
 
 def test_a_feed_never_fetched_can_be_explained() -> None:
-    assert explain(Polling(), 0, RULES, NOW).period > 0
+    assert plan(Polling(), 0, RULES, NOW).period > 0
     assert planned(Polling(fresh_until=after(60), validators=VALIDATORS)).period > 0
 
 
