@@ -35,7 +35,7 @@ from hub.ingest.committer import load_detector
 from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
 from hub.ingest.fetch_pipeline import draw_jitter
-from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
+from hub.ingest.fetcher import BlockedHosts, FeedFetcher, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
 from hub.ingest.poller import Poller
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
@@ -70,6 +70,7 @@ from hub.services import (
     FeedService,
     FrontPageService,
     HintService,
+    ListWatchService,
     LiveService,
     MetricsService,
     OpenFeederService,
@@ -106,7 +107,6 @@ from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
 from protocols.http import user_agent
 from protocols.openfeeder.write.content_queries import AuthorDisplay
-from protocols.opml import MOST_BYTES
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
@@ -114,7 +114,6 @@ from storage.contract import Storage
 COLLECTIONS_FOLDER: Final = "scp"
 """Beside the database."""
 ROBOTS_LIMITS: Final = ResponseLimits(body_bytes=2 * MEBIBYTE)
-LIST_LIMITS: Final = ResponseLimits(body_bytes=MOST_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,17 +170,13 @@ async def build_hub(
     fetcher_of = partial(
         Fetcher, network, clock, blocked=blocked_hosts, limiter=publishers
     )
-    feed_fetcher = PrefetchedResponses(
-        fetcher_of(ResponseLimits())
-        if settings.robots == "off"
-        else RobotsFetcher(
-            fetcher_of(ResponseLimits()), fetcher_of(ROBOTS_LIMITS), publishers, clock
-        )
-    )
+    fetcher: FeedFetcher = fetcher_of(ResponseLimits())
+    if settings.robots == "on":
+        robots_files = fetcher_of(ROBOTS_LIMITS)
+        fetcher = RobotsFetcher(fetcher, robots_files, publishers, clock)
+    feed_fetcher = PrefetchedResponses(fetcher)
     look_fetcher = RateLimitedFetcher(feed_fetcher, publishers, RequestKind.LOOK)
-    list_fetcher = RateLimitedFetcher(
-        fetcher_of(LIST_LIMITS), publishers, RequestKind.LOOK
-    )
+    list_fetcher = RateLimitedFetcher(fetcher, publishers, RequestKind.LOOK)
     finder = FeedFinder(look_fetcher, parser, clock, publisher_identity.of_hub)
     rules = settings.polling_rules
     if settings.takes_pushes:
@@ -264,6 +259,18 @@ async def build_hub(
         local_topics,
         finder,
         feed_fetcher,
+    )
+
+    # Lists of feeds elsewhere, which the hub keeps in step with.
+    lists = FeedListService(list_fetcher, addresses, publisher_identity.of_hub)
+    list_watches = ListWatchService(
+        storage,
+        lists,
+        feeds,
+        publishers,
+        clock,
+        every=settings.list_seconds,
+        jitter=jitter,
     )
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.
@@ -392,7 +399,8 @@ async def build_hub(
         clock=clock,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock, metrics),
-        lists=FeedListService(list_fetcher, addresses, publisher_identity.of_hub),
+        lists=lists,
+        list_watches=list_watches,
         subscriptions=subscriptions,
         delivery_reports=DeliveryReportService(storage, hub_url),
         trials=CallbackTrialService(
@@ -471,6 +479,7 @@ async def build_hub(
     )
     background: dict[str, BackgroundTask] = {
         "poller": poller.run,
+        "watched lists": list_watches.run,
         "dispatcher": dispatcher.run,
         "denials": denials.run,
         "digests": digests.run,

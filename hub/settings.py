@@ -289,6 +289,11 @@ class Settings:
         whole(1, 1_000),
         "The number of feeds fetched at the same time.",
     )
+    list_seconds: float = setting(
+        3_600.0,
+        seconds(60, 4 * _WEEK),
+        "The shortest time between two readings of a watched list, in seconds.",
+    )
     site_requests: int = setting(
         _SITES.requests,
         whole(50, 100_000),

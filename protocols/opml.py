@@ -318,10 +318,17 @@ class OutlineWalk:
     feeds: list[ListedFeed] = field(default_factory=list)
     lists: list[WalkedList] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _is_cut: bool = False
     _waiting: deque[_Wanted] = field(default_factory=deque)
     _asked: set[str] = field(default_factory=set)
     _listed: set[str] = field(default_factory=set)
     _current: _Wanted | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that the lists name was read."""
+        is_read = not any(each.error for each in self.lists)
+        return is_read and not self._is_cut and len(self.feeds) < MOST_FEEDS
 
     def begin(self, urls: Sequence[str], *, depth: int = 0) -> None:
         """Lists to read; ``depth`` is how deep they are themselves."""
@@ -340,8 +347,7 @@ class OutlineWalk:
             if resource in self._asked:
                 continue
             if len(self.lists) >= MOST_LISTS:
-                self._waiting.clear()
-                self.notes.append(f"only the first {MOST_LISTS} lists were read")
+                self.stop(f"only the first {MOST_LISTS} lists were read")
                 return None
             self._asked.add(resource)
             self._current = wanted
@@ -367,6 +373,7 @@ class OutlineWalk:
     def stop(self, reason: str) -> None:
         """Ask for nothing more."""
         self._waiting.clear()
+        self._is_cut = True
         self.notes.append(reason)
 
     def _answered(self) -> _Wanted:
@@ -394,6 +401,7 @@ class OutlineWalk:
 
     def _want(self, inclusions: Sequence[Inclusion], depth: int) -> None:
         if inclusions and depth > DEEPEST:
+            self._is_cut = True
             self.notes.append(f"lists more than {DEEPEST} levels deep were not read")
             return
         self._waiting.extend(_Wanted(each, depth) for each in inclusions)

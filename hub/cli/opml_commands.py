@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 import click
 
-from hub.cli import VerbGroup, examples, say
+from hub.cli import VerbGroup, examples, say, say_in_place
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
-from hub.cli.progress import waiting
-from hub.cli.wording import Failure, json_option, printable, say_json
+from hub.cli.progress import CopyProgress, waiting
+from hub.cli.wording import (
+    Failure,
+    age,
+    json_option,
+    moment,
+    print_table,
+    printable,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from protocols.opml import FeedList
@@ -61,6 +70,8 @@ def _write(path: Path, document: bytes) -> None:
 
 
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
+ASK_SECONDS: Final = 0.5
+"""Between two questions how far the hub is with a list."""
 
 
 class ImportFate(StrEnum):
@@ -101,16 +112,36 @@ _FATES = {
     help="Make the feeds private: they appear in no public list or page.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be added.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Follow the list at URL: the hub reads it again every hour.",
+)
 @json_option("Print one JSON object with the outcome of each feed and list.")
 @speaks_to_hub
 def import_list(
-    hub: Hub, source: str, category: str, private: bool, dry_run: bool, as_json: bool
+    hub: Hub,
+    source: str,
+    category: str,
+    private: bool,
+    dry_run: bool,
+    watch: bool,
+    as_json: bool,
 ) -> None:
     """Add all feeds of a list and of the lists it includes; folders become categories.
 
     Prints a line for each feed, and progress on standard error. Feeds that exist are
     not changed, so a repetition continues where it stopped.
+
+    With --watch the hub keeps in step with the list: feeds that appear in it are added,
+    those that leave it are removed. Feeds that have subscribers, or were there before,
+    only lose the category. `fanfare opml watches` shows the lists and their state.
     """
+    if watch:
+        if not _is_url(source) or dry_run:
+            raise click.UsageError("--watch takes the URL of a list, and no --dry-run")
+        _watch(hub, {"url": source, "category": category, "private": private}, as_json)
+        return
     listing = _read(hub, source)
     if not listing["feeds"]:
         _print_unread_lists(listing)
@@ -136,6 +167,100 @@ def import_list(
         say(f"{', '.join(told)}, of {len(feeds):,} feeds")
     if fates[ImportFate.REFUSED] or _unread_lists(listing):
         raise Failure("some feeds or lists could not be imported")
+
+
+def _watch(hub: Hub, wanted: Document, as_json: bool) -> None:
+    """Have a list watched, and wait until the hub is in step with it."""
+    found = hub.post("/api/watched-lists?wait=1", wanted)
+    progress = CopyProgress(what="feeds", amount="{:,}".format)
+    while (reading := found["reading"]) is not None:
+        progress(reading["done"], reading["total"])
+        time.sleep(ASK_SECONDS)
+        found = hub.get(f"/api/watched-lists/{found['id']}")
+    say_in_place("")
+    if as_json:
+        say_json(found)
+    else:
+        say(f"watched  {printable(found['url'])}: {_state_of(found)}")
+        say(f"read again {moment(found['next_read'])}; `fanfare opml unwatch` ends it")
+    if found["error"] or found["refused"]:
+        raise Failure(found["error"] or f"{found['refused']:,} feeds were not added")
+
+
+def _state_of(found: Document) -> str:
+    """``12 feeds, 2 added``."""
+    if found["failures"]:
+        return "could not be read"
+    counts = [f"{found['feeds']:,} feeds"]
+    if found["changed_at"] and found["changed_at"] == found["last_read"]:
+        counts.append(_last_change(found))
+    if found["refused"]:
+        counts.append(f"{found['refused']:,} not added")
+    return ", ".join(counts)
+
+
+def _last_change(found: Document) -> str:
+    """``2 added, 1 removed``; "" before any."""
+    words = ("added", "removed", "kept")
+    return ", ".join(f"{found[word]:,} {word}" for word in words if found[word])
+
+
+@opml.command()
+@json_option("One JSON array.")
+@speaks_to_hub
+def watches(hub: Hub, as_json: bool) -> None:
+    """List the lists that the hub keeps in step with."""
+    found = list(hub.each("/api/watched-lists", "lists"))
+    if as_json:
+        say_json(found)
+        return
+    if not found:
+        say("no list is watched; begin with `fanfare opml import --watch URL`")
+        return
+    print_table(
+        (
+            *("ID", "URL", "CATEGORY", "FEEDS", "READ", "LAST CHANGE", "CHANGED"),
+            *("NEXT", "ERROR"),
+        ),
+        [
+            (
+                *(each["id"], each["url"], each["category"], f"{each['feeds']:,}"),
+                *(_ago(each["last_read"]), _last_change(each)),
+                *(_ago(each["changed_at"]), _next_reading(each), each["error"]),
+            )
+            for each in found
+        ],
+    )
+
+
+def _ago(at: str | None) -> str:
+    return f"{age(at)} ago" if at else "never"
+
+
+def _next_reading(found: Document) -> str:
+    """``in 12 min``."""
+    when = moment(found["next_read"]).rpartition("(")[2]
+    return "now" if found["reading"] is not None else when.rstrip(")")
+
+
+@opml.command()
+@click.argument("watched", metavar="URL|ID")
+@json_option()
+@speaks_to_hub
+def unwatch(hub: Hub, watched: str, as_json: bool) -> None:
+    """Watch a list no more; its feeds stay."""
+    for each in hub.each("/api/watched-lists", "lists"):
+        if watched in (each["url"], str(each["id"])):
+            found = hub.delete(f"/api/watched-lists/{each['id']}")
+            break
+    else:
+        raise Failure(
+            f"{printable(watched)} is not watched; `fanfare opml watches` lists what is"
+        )
+    if as_json:
+        say_json(found)
+    else:
+        say(f"no longer watched  {printable(found['url'])}; its feeds stay")
 
 
 @opml.command()
@@ -166,9 +291,13 @@ def _print_feeds(listing: Document) -> None:
 
 
 def _read(hub: Hub, source: str) -> Document:
-    if source.lower().startswith(("http://", "https://")):
+    if _is_url(source):
         return _read_lists(hub, {"urls": [source]})
     return _read_file(hub, source)
+
+
+def _is_url(source: str) -> bool:
+    return source.lower().startswith(("http://", "https://"))
 
 
 def _read_lists(hub: Hub, wanted: Document) -> Document:

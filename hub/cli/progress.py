@@ -64,17 +64,25 @@ class Progress:
 
 
 class CopyProgress:
-    """How many bytes of how many are copied, once their number is known."""
+    """How many bytes of how many are copied, or whatever else ``amount`` writes, once
+    their number is known."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        what: str = "",
+        amount: Callable[[int], str] = byte_size,
+    ) -> None:
         self._monotonic = monotonic
+        self._what = what
+        self._amount = amount
         self._progress: Progress | None = None
 
     def __call__(self, done: int, total: int) -> None:
         if not total:
             return
         if self._progress is None:
-            self._progress = Progress(total, "", self._monotonic, byte_size)
+            self._progress = Progress(total, self._what, self._monotonic, self._amount)
         if done > self._progress.done:
             self._progress.add(done - self._progress.done)
 

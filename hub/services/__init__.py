@@ -21,6 +21,7 @@ from hub.services.entry_search import SearchService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
 from hub.services.hub_operations import MetricsService, OperationsService
+from hub.services.list_watching import ListWatchService
 from hub.services.live_access import LiveService
 from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
@@ -42,6 +43,7 @@ __all__ = [
     "FeedService",
     "FrontPageService",
     "HintService",
+    "ListWatchService",
     "LiveService",
     "MetricsService",
     "OpenFeederService",
@@ -70,6 +72,7 @@ class Services:
     feeds: FeedService
     feed_reports: FeedReportService
     lists: FeedListService
+    list_watches: ListWatchService
     subscriptions: SubscriptionService
     delivery_reports: DeliveryReportService
     trials: CallbackTrialService

@@ -10,28 +10,42 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Final, TypeAlias
 
+from hub.core.fetched import Fetched
+from hub.http import ResponseLimits
 from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
 from hub.services.topic_addresses import AddressCheck, read_topic
-from protocols.opml import OutlineWalk, read_outlines
+from protocols.opml import MOST_BYTES, OutlineWalk, read_outlines
 from protocols.protocol_errors import FeedError
+from storage.records import Validators
 
+LIMITS: Final = ResponseLimits(body_bytes=MOST_BYTES)
 SECONDS: Final = 50.0
 """For all lists that one of them leads to."""
 KEPT_SECONDS: Final = 600.0
 """A reading whose parts nobody has asked for in that time is done again."""
 MOST_KEPT: Final = 4
 
+
+@dataclass(frozen=True, slots=True)
+class ReadList:
+    """``walk`` has no list if the one that was ``fetched`` has not changed."""
+
+    fetched: Fetched
+    walk: OutlineWalk
+
+
 _Reading: TypeAlias = tuple[tuple[str, ...], int]
 """What was asked for: lists, and how deep they are."""
 
 
 class FeedListService:
-    """Reads lists through a fetcher that bounds their size and keeps their hosts'
-    pace; stores nothing."""
+    """Reads lists through a fetcher that keeps their hosts' pace; stores nothing."""
 
     def __init__(
         self,
@@ -67,22 +81,49 @@ class FeedListService:
 
         Raises `InvalidValue` and `AddressRefused`, which name the field ``urls``.
         """
-        addresses = [read_topic("urls", url).url for url in urls]
-        for address in addresses:
-            await self._addresses.check_topic("urls", address)
         walk = OutlineWalk()
-        walk.begin(addresses, depth=depth)
+        walk.begin([await self.check("urls", url) for url in urls], depth=depth)
+        await self._go_on(walk)
+        return walk
+
+    async def check(self, field: str, url: str) -> str:
+        """The URL of a list, if it may be read.
+
+        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        """
+        address = read_topic(field, url).url
+        await self._addresses.check_topic(field, address)
+        return address
+
+    async def read_again(self, url: str, validators: Validators | None) -> ReadList:
+        """A list with all that it includes, unless it has not changed."""
+        walk = OutlineWalk()
+        walk.begin([url])
+        walk.next_url()
+        fetched = await self._fetch(url, validators)
+        if fetched.status != HTTPStatus.NOT_MODIFIED or fetched.error:
+            await self._take(walk, fetched)
+            await self._go_on(walk)
+        return ReadList(fetched, walk)
+
+    async def _go_on(self, walk: OutlineWalk) -> None:
         try:
             async with asyncio.timeout(self._seconds):
                 while (url := walk.next_url()) is not None:
-                    await self._step(walk, url)
+                    await self._take(walk, await self._fetch(url))
         except TimeoutError:
             walk.stop(f"reading the lists took over {self._seconds:g} s")
-        return walk
 
-    async def _step(self, walk: OutlineWalk, url: str) -> None:
-        request = FetchRequest(url=url, user_agent=self._user_agent)
-        fetched = await self._fetcher.fetch(request)
+    async def _fetch(self, url: str, validators: Validators | None = None) -> Fetched:
+        request = FetchRequest(
+            url=url,
+            user_agent=self._user_agent,
+            validators=validators,
+            limits=LIMITS,
+        )
+        return await self._fetcher.fetch(request)
+
+    async def _take(self, walk: OutlineWalk, fetched: Fetched) -> None:
         if fetched.error:
             walk.give_up(fetched.error)
             return

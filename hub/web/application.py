@@ -18,6 +18,7 @@ from hub.services.service_errors import ServiceError
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
+from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
@@ -119,6 +120,7 @@ def create_application(
             services.storage,
             services.clock,
         ).routes(),
+        *ListWatchRoutes(services.list_watches).routes(),
         *SubscriptionRoutes(
             services.subscriptions,
             services.feed_reports,

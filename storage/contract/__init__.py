@@ -12,6 +12,7 @@ from __future__ import annotations
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
+from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.operations import Storage
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
@@ -36,6 +37,7 @@ __all__ = [
     "FeedSelectionStore",
     "FeedStatisticsStore",
     "FeedStore",
+    "ListWatchStore",
     "ListingStore",
     "LogStore",
     "PageListStore",

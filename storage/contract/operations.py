@@ -10,6 +10,7 @@ from typing import Protocol
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
+from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
 from storage.contract.selections import (
@@ -70,6 +71,8 @@ class Storage(Protocol):
     def subscription_selections(self) -> SubscriptionSelectionStore: ...
     @property
     def plans(self) -> BulkPlanStore: ...
+    @property
+    def list_watches(self) -> ListWatchStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -84,11 +84,18 @@ from storage.records.identities import (
     AccountId,
     EntryId,
     FeedId,
+    ListWatchId,
     PageId,
     PlanId,
     Position,
     SubscriptionId,
     TokenId,
+)
+from storage.records.list_watches import (
+    ListWatch,
+    NewListWatch,
+    WatchedFate,
+    WatchedFeed,
 )
 from storage.records.log import (
     Both,
@@ -236,6 +243,8 @@ __all__ = [
     "HiddenFeeds",
     "JudgedEntry",
     "ListPlace",
+    "ListWatch",
+    "ListWatchId",
     "ListedEntry",
     "ListedPage",
     "ListedSubscription",
@@ -246,6 +255,7 @@ __all__ = [
     "Matches",
     "NewDeadLetter",
     "NewFeed",
+    "NewListWatch",
     "NewPushCallback",
     "NewSubscription",
     "NewToken",
@@ -322,6 +332,8 @@ __all__ = [
     "VerificationMode",
     "VerificationState",
     "VerificationTry",
+    "WatchedFate",
+    "WatchedFeed",
     "lateness",
     "pace_of",
 ]

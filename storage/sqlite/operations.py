@@ -45,6 +45,7 @@ from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
 from storage.sqlite.integrity import find_damage
+from storage.sqlite.list_watches import SqliteListWatches
 from storage.sqlite.listings import SqliteListings
 from storage.sqlite.log import SqliteLog
 from storage.sqlite.publishing import SqlitePageList, SqlitePages, SqlitePublic
@@ -112,6 +113,7 @@ class SqliteStorage:
         self.feed_selections = SqliteFeedSelections(readers)
         self.subscription_selections = SqliteSubscriptionSelections(readers, box)
         self.plans = SqliteBulkPlans(self._writer, readers)
+        self.list_watches = SqliteListWatches(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

@@ -64,6 +64,12 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "removed_at": Limit(among="state = 'removed'"),
         "turned_at": HISTORY,
     },
+    "list_watches": {
+        "changed_at": HISTORY,
+        "created_at": HISTORY,
+        "due": Limit(ahead=timedelta(days=7), is_wait=True),
+        "read_at": HISTORY,
+    },
     "meta": {"seen_at": Limit()},
     "page_entries": {"dated": HISTORY, "stated": HISTORY},
     "pages": {

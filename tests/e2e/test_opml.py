@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,3 +80,48 @@ async def test_what_was_imported_is_exported_with_folders_and_names(
             ("T", "T", ""),  # its own
             ("Gone", "Gone", ""),  # it could not be read yet
         }
+
+
+async def test_the_hub_stays_in_step_with_a_watched_list(tmp_path: Path) -> None:
+    """Also after it was killed, and though the list breaks."""
+    listing = '<opml><body><outline text="Partners">{}</outline></body></opml>'
+    outline = '<outline text="{0}" xmlUrl="/{0}"/>'
+
+    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+
+        def put(*names: str) -> None:
+            feeds = "".join(outline.format(each) for each in names)
+            site.put("/list.opml", listing.format(feeds))
+
+        async def categories() -> dict[str, str]:
+            run = await fanfare("feeds", "list", "--json", variables=knowing(hub))
+            return {each["url"][-1]: each["category"] for each in json.loads(run.out)}
+
+        for name in "abcd":
+            site.put(f"/{name}", FEED, "application/atom+xml")
+        put("a", "b", "c")
+        command = ("opml", "import", site.url("/list.opml"), "--watch")
+
+        first = await fanfare(*command, variables=knowing(hub))
+        assert first.code == 0, first.err
+        assert "3 feeds, 3 added" in first.out
+        assert await categories() == dict.fromkeys("abc", "Partners")
+
+        await hub.kill()
+        await hub.start()
+        await hub.wait_ready()
+        site.put("/list.opml", listing.format(outline.format("a"))[:-20])
+        broken = await fanfare(*command, variables=knowing(hub))
+        assert broken.code == 1
+        assert await categories() == dict.fromkeys("abc", "Partners")
+
+        put("a", "b", "d")
+        again = await fanfare(*command, variables=knowing(hub))
+        assert "3 feeds, 1 added, 1 removed" in again.out, again.err
+        assert await categories() == dict.fromkeys("abd", "Partners")
+
+        listed = await fanfare("opml", "watches", variables=knowing(hub))
+        assert site.url("/list.opml") in listed.out
+        await fanfare("opml", "unwatch", "1", variables=knowing(hub))
+        ended = await fanfare("opml", "watches", "--json", variables=knowing(hub))
+        assert json.loads(ended.out) == []

@@ -195,6 +195,11 @@ async def a_list_of_feeds(internet: Internet, url: str) -> None:
 
 
 @door
+async def a_list_that_is_watched(internet: Internet, url: str) -> None:
+    await internet.api("POST", "/api/watched-lists?wait=0", url=url)
+
+
+@door
 async def a_list_that_another_includes(internet: Internet, url: str) -> None:
     outline = f'<outline type="include" url="{escape(url)}"/>'
     opml = f'<opml version="2.0"><head/><body>{outline}</body></opml>'

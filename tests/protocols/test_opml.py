@@ -432,6 +432,8 @@ def test_a_list_that_cannot_be_read_is_told_and_the_others_are_read() -> None:
 
     assert feeds_of(found) == ["x", "y"]
     assert found.lists[1] == WalkedList(url=url_of("gone"), error="answered 404")
+    assert not found.is_whole
+    assert walk({"a": (["x"], ["b"]), "b": ([], [])}).is_whole
 
 
 def test_the_first_mention_of_a_feed_counts_in_any_spelling() -> None:
@@ -454,6 +456,7 @@ def test_lists_are_read_so_deep_and_no_deeper() -> None:
 
     assert len(found.lists) == DEEPEST + 1
     assert found.notes == [f"lists more than {DEEPEST} levels deep were not read"]
+    assert not found.is_whole
 
 
 def test_not_more_than_so_many_lists_are_asked_for() -> None:
@@ -461,6 +464,7 @@ def test_not_more_than_so_many_lists_are_asked_for() -> None:
 
     assert len(found.lists) == MOST_LISTS
     assert found.notes == [f"only the first {MOST_LISTS} lists were read"]
+    assert not found.is_whole
 
 
 def test_not_more_than_so_many_feeds_are_taken() -> None:

@@ -18,6 +18,7 @@ from hub.services.open_hub_requests import Ping
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
+from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
@@ -102,6 +103,7 @@ class OpenApiRoutes(Routes):
 API_ROUTES: tuple[type[Routes], ...] = (
     OpenApiRoutes,
     FeedRoutes,
+    ListWatchRoutes,
     SubscriptionRoutes,
     DeliveryRoutes,
     TokenRoutes,

@@ -349,3 +349,108 @@ def test_a_site_that_publishes_none_is_a_failure(
     assert result.exit_code == 1
     assert "http://site.example publishes no list of feeds" in result.stderr
     assert "answered 404 Not Found" in result.stderr
+
+
+def watched(**more: Any) -> dict[str, Any]:
+    """As the API has it."""
+    read = {"last_read": "2026-11-21T10:00:00Z", "next_read": "2026-11-21T11:00:00Z"}
+    counts = {"feeds": 3, "refused": 0, "added": 3, "removed": 0, "kept": 0}
+    return {
+        "id": 7,
+        "url": LIST,
+        "category": "news",
+        "private": False,
+        "created_at": "2026-11-21T10:00:00Z",
+        "reading": None,
+        "error": "",
+        "failures": 0,
+        "changed_at": read["last_read"],
+        **read,
+        **counts,
+        **more,
+    }
+
+
+def test_a_list_is_watched_until_the_hub_is_in_step_with_it(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    reading = watched(reading={"done": 1, "total": 3}, changed_at=None)
+    api.answers["POST /api/watched-lists"] = (201, reading)
+    api.answers["GET /api/watched-lists/7"] = (200, watched())
+
+    result = fanfare("opml", "import", LIST, "--watch", "--category", "news")
+
+    assert result.exit_code == 0
+    assert f"watched  {LIST}: 3 feeds, 3 added\n" in result.stdout
+    assert "read again 2026-11-21 11:00:00Z" in result.stdout
+    body = {"url": LIST, "category": "news", "private": False}
+    assert api.requests[0] == ("POST /api/watched-lists?wait=1", body)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (watched(error="answered 404", failures=1), "answered 404"),
+        (watched(refused=2, changed_at=None), "2 feeds were not added"),
+    ],
+)
+def test_what_is_wrong_with_a_watched_list_is_a_failure(
+    fanfare: Fanfare, api: FakeApi, found: dict[str, Any], words: str
+) -> None:
+    api.answers["POST /api/watched-lists"] = (201, found)
+
+    result = fanfare("opml", "import", LIST, "--watch")
+
+    assert result.exit_code == 1
+    assert words in result.stderr
+    printed = fanfare("opml", "import", LIST, "--watch", "--json").stdout
+    assert json.loads(printed) == found
+
+
+@pytest.mark.parametrize("arguments", [["-"], [LIST, "--dry-run"]])
+def test_only_the_list_at_a_url_can_be_watched(
+    fanfare: Fanfare, arguments: list[str]
+) -> None:
+    result = fanfare("opml", "import", "--watch", *arguments)
+    assert result.exit_code == 2
+    assert "--watch takes the URL of a list" in result.stderr
+
+
+def test_watched_lists_are_listed_with_what_came_of_each(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    broken = watched(
+        id=8, error="answered 404", last_read=None, changed_at=None, reading={}
+    )
+    lists = [watched(removed=1), broken]
+    api.answers["GET /api/watched-lists"] = (200, {"lists": lists, "next": None})
+
+    shown = fanfare("opml", "watches").stdout.splitlines()
+
+    assert shown[0].split()[:3] == ["ID", "URL", "CATEGORY"]
+    assert "  3 added, 1 removed  " in shown[1]
+    assert "  never  " in shown[2]
+    assert "  now  " in shown[2]
+    assert shown[2].endswith("answered 404")
+    assert json.loads(fanfare("opml", "watches", "--json").stdout) == lists
+
+
+def test_without_any_it_is_said_how_to_begin(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/watched-lists"] = (200, {"lists": [], "next": None})
+    assert "fanfare opml import --watch URL" in fanfare("opml", "watches").stdout
+
+
+@pytest.mark.parametrize("name", [LIST, "7"])
+def test_a_list_is_unwatched_by_its_url_or_id(
+    fanfare: Fanfare, api: FakeApi, name: str
+) -> None:
+    api.answers["GET /api/watched-lists"] = (200, {"lists": [watched()], "next": None})
+    api.answers["DELETE /api/watched-lists/7"] = (200, watched())
+
+    result = fanfare("opml", "unwatch", name)
+
+    assert result.stdout == f"no longer watched  {LIST}; its feeds stay\n"
+    assert json.loads(fanfare("opml", "unwatch", name, "--json").stdout) == watched()
+    unknown = fanfare("opml", "unwatch", "https://other.example/")
+    assert unknown.exit_code == 1
+    assert "is not watched" in unknown.stderr

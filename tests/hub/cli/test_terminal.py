@@ -64,6 +64,8 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "opml discover": (("https://example.org",),),
     "opml export": ((),),
     "opml import": (("{folder}/list.opml",), ("https://example.org/list",)),
+    "opml unwatch": (("1",),),
+    "opml watches": ((), ("--json",)),
     "parse": (
         ("{folder}/feed.xml",),
         ("{folder}/feed.xml", "--format", "atom"),

@@ -23,6 +23,7 @@ from .bulk_plans import MemoryBulkPlans
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
 from .feeds import MemoryFeeds
+from .list_watches import MemoryListWatches
 from .log import MemoryLog
 from .search import MemorySearch
 from .selections import MemoryFeedSelections, MemorySubscriptionSelections
@@ -45,6 +46,7 @@ class MemoryStorage:
         self.feed_selections = MemoryFeedSelections(self._state)
         self.subscription_selections = MemorySubscriptionSelections(self._state)
         self.plans = MemoryBulkPlans(self._state)
+        self.list_watches = MemoryListWatches()
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

@@ -32,7 +32,7 @@ from tests.support.failures import ANSWER, details, failed
 from tests.support.golden import DATA
 from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
-from tests.support.services import PAGE, Hub
+from tests.support.services import LIST, PAGE, Hub
 from tests.support.storage_scene import Scene, at
 from tests.support.waiting import in_background
 
@@ -173,6 +173,10 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/imports", {"feeds": [FEED, {"url": "x"}]}),
     ("POST", "/api/discover", {"url": PAGE}),
     ("POST", "/api/lists", {"urls": ["https://example.org/a.opml"]}),
+    ("POST", "/api/watched-lists?wait=0", {"url": LIST}),
+    ("GET", "/api/watched-lists", None),
+    ("GET", "/api/watched-lists/1", None),
+    ("DELETE", "/api/watched-lists/1", None),
     ("GET", "/api/feeds/1", None),
     ("GET", "/api/feeds/1/plan", None),
     ("GET", "/api/feeds/1/history", None),
@@ -225,6 +229,9 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("POST", "/api/lists", {"urls": []}, 422),
     ("POST", "/api/lists", {"urls": ["https://a.example/"], "skip": -1}, 422),
     ("POST", "/api/lists", {"urls": ["https://a.example/"], "depth": 6}, 422),
+    ("POST", "/api/watched-lists", {"url": "x"}, 422),
+    ("GET", "/api/watched-lists/9", None, 404),
+    ("DELETE", "/api/watched-lists/9", None, 404),
     ("GET", "/api/feeds/9", None, 404),
     ("GET", "/openfeeder?page=x", None, 400),
     ("GET", "/openfeeder?url=/x", None, 404),

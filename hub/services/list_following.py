@@ -1,0 +1,243 @@
+"""The hub brought in step with a list of feeds that was read.
+
+Feeds are changed one by one, and what becomes of each is stored, so that an interrupted
+reading goes on with the others. A feed that was there before, whose category somebody
+has changed, or that has subscribers, is somebody's: it stays when the list has it no
+more, and only loses the category that the list gave it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from msgspec import structs
+
+from hub.core.watched_lists import changes_of
+from hub.runtime.offloading import run_in_thread
+from hub.services.feed_registration import ADDED_AT_ONCE, FeedService
+from hub.services.feed_requests import (
+    AddFeed,
+    EditFeed,
+    ImportedFeed,
+    ImportOutcome,
+)
+from hub.services.service_errors import ServiceError
+from protocols.opml import ListedFeed, OutlineWalk
+from protocols.protocol_errors import InvalidValue
+from storage.contract import Storage
+from storage.errors import NotFound
+from storage.records import (
+    FeedState,
+    ListWatch,
+    ListWatchId,
+    StoredFeed,
+    WatchedFate,
+    WatchedFeed,
+)
+
+PAGE: Final = 1_000
+URL_BYTES: Final = 100
+"""About; to compare them is work for a thread."""
+MOST_NAMED: Final = 3
+"""Lists within a list that could not be read, of which its status says why."""
+_OURS: Final = (WatchedFate.PENDING, WatchedFate.ADDED)
+
+
+@dataclass(slots=True)
+class ReadingProgress:
+    """How many of the feeds that are to change have been changed; ``total`` 0: it is
+    not known yet how many that are. ``is_stopped``: the others are not to."""
+
+    done: int = 0
+    total: int = 0
+    is_stopped: bool = False
+
+
+class ListFollower:
+    def __init__(self, storage: Storage, feeds: FeedService) -> None:
+        self._storage = storage
+        self._watches = storage.list_watches
+        self._feeds = feeds
+
+    async def follow(
+        self, watch: ListWatch, walk: OutlineWalk, progress: ReadingProgress
+    ) -> ListWatch:
+        """The list with what came of it, once the hub is in step with it."""
+        known = await self._known(watch.id)
+        listed = [
+            replace(each, section=each.section or watch.category) for each in walk.feeds
+        ]
+        changes = await run_in_thread(
+            partial(
+                changes_of,
+                known,
+                listed,
+                is_whole=walk.is_whole,
+                is_confirmed=watch.is_doubted,
+            ),
+            URL_BYTES * len(listed),
+        )
+        progress.total = len(changes.added) + len(changes.moved) + len(changes.left)
+        pending = {each.url for each in known if each.fate is WatchedFate.PENDING}
+        fates = Counter[WatchedFate]()
+        for start in range(0, len(changes.added), ADDED_AT_ONCE):
+            if progress.is_stopped:
+                return watch
+            part = changes.added[start : start + ADDED_AT_ONCE]
+            fates.update(await self._add(watch, part, pending))
+            progress.done += len(part)
+        for feed, category in changes.moved:
+            await self._move(watch.id, feed, category)
+            progress.done += 1
+        removed = 0
+        for feed in changes.left:
+            removed += await self._let_go(watch.id, feed)
+            progress.done += 1
+        followed = structs.replace(
+            watch,
+            is_doubted=bool(changes.doubt),
+            error=_gaps(walk, changes.doubt),
+            feeds=len(listed),
+            refused=fates[WatchedFate.REFUSED],
+            validators=watch.validators if _is_one(walk, changes.doubt) else None,
+        )
+        if not fates[WatchedFate.ADDED] and not changes.left:
+            return followed
+        return structs.replace(
+            followed,
+            added=fates[WatchedFate.ADDED],
+            removed=removed,
+            kept=len(changes.left) - removed,
+            changed_at=watch.read_at,
+        )
+
+    async def _known(self, watch_id: ListWatchId) -> list[WatchedFeed]:
+        known: list[WatchedFeed] = []
+        while page := await self._watches.feeds(
+            watch_id, after=known[-1].url if known else "", limit=PAGE
+        ):
+            known += page
+        return known
+
+    async def _add(
+        self, watch: ListWatch, part: Sequence[ListedFeed], pending: Collection[str]
+    ) -> list[WatchedFate]:
+        """What became of each. It is stored before whether they were there: an
+        interruption must not pass off as somebody's what this has added."""
+        before = []
+        for each in part:
+            found = await self._feeds.find(each.url)
+            is_known = found is not None and each.url not in pending
+            fate = WatchedFate.KNOWN if is_known else WatchedFate.PENDING
+            before.append(WatchedFeed(url=each.url, category=each.section, fate=fate))
+        await self._watches.put_feeds(watch.id, before)
+        imported = await self._feeds.add_all(
+            [_request(each, watch) for each in part], keeps_known=True
+        )
+        after = list(map(_after_import, before, imported))
+        for feed, outcome in zip(after, imported, strict=True):
+            found = outcome.feed
+            if found is not None and feed.fate is WatchedFate.KNOWN:
+                await self._categorize(found, "", feed.category)
+        await self._watches.put_feeds(watch.id, after)
+        return [each.fate for each in after]
+
+    async def _move(
+        self, watch_id: ListWatchId, feed: WatchedFeed, category: str
+    ) -> None:
+        found = await self._find(feed)
+        if found is not None:
+            await self._categorize(found, feed.category, category)
+        moved = structs.replace(feed, category=category)
+        await self._watches.put_feeds(watch_id, [moved])
+
+    async def _let_go(self, watch_id: ListWatchId, feed: WatchedFeed) -> bool:
+        """Whether the feed was removed: the list has added it, and nobody else has
+        taken it on."""
+        found, is_removed = await self._find(feed), False
+        if found is not None:
+            own = watch_id, feed.url
+            holders = await self._watches.holders(found.id)
+            others = [held for held in holders if (held[0], held[1].url) != own]
+            if others:
+                await self._hand_over(found, feed, *others[0])
+            elif await self._is_unwanted(found, feed):
+                await self._feeds.remove(found.id)
+                is_removed = True
+            else:
+                await self._categorize(found, feed.category, "")
+        await self._watches.drop_feeds(watch_id, [feed.url])
+        return is_removed
+
+    async def _hand_over(
+        self,
+        found: StoredFeed,
+        feed: WatchedFeed,
+        other_id: ListWatchId,
+        other: WatchedFeed,
+    ) -> None:
+        """To another list that has the feed, or to another place in the same one."""
+        await self._categorize(found, feed.category, other.category)
+        if feed.fate in _OURS:
+            added = structs.replace(other, fate=WatchedFate.ADDED)
+            await self._watches.put_feeds(other_id, [added])
+
+    async def _is_unwanted(self, found: StoredFeed, feed: WatchedFeed) -> bool:
+        is_untouched = feed.fate in _OURS and found.section == feed.category
+        return is_untouched and not await self._storage.subscriptions.count(found.id)
+
+    async def _find(self, feed: WatchedFeed) -> StoredFeed | None:
+        """The feed on the hub, unless somebody has removed it."""
+        if feed.feed_id is None:
+            is_there = feed.fate is WatchedFate.PENDING
+            return await self._feeds.find(feed.url) if is_there else None
+        found = await self._storage.feeds.get(feed.feed_id)
+        is_gone = found is None or found.state is FeedState.REMOVED
+        return None if is_gone else found
+
+    async def _categorize(self, found: StoredFeed, before: str, after: str) -> None:
+        """Unless somebody has given it another category, or changes it just now."""
+        if found.section == before != after:
+            with suppress(ServiceError, InvalidValue, NotFound):
+                await self._feeds.edit(found.id, EditFeed(section=after))
+
+
+def _request(feed: ListedFeed, watch: ListWatch) -> AddFeed:
+    return AddFeed(
+        url=feed.url,
+        section=feed.section,
+        title="" if feed.title == feed.url else feed.title,
+        description=feed.description,
+        private=watch.private,
+        wait=0,
+    )
+
+
+def _after_import(before: WatchedFeed, imported: ImportedFeed) -> WatchedFeed:
+    found, fate = imported.feed, before.fate
+    if imported.outcome is ImportOutcome.REFUSED or found is None:
+        return structs.replace(before, fate=WatchedFate.REFUSED)
+    if fate is WatchedFate.PENDING:
+        fate = WatchedFate.ADDED
+    return structs.replace(before, fate=fate, feed_id=found.id)
+
+
+def _gaps(walk: OutlineWalk, doubt: str) -> str:
+    """Why nothing of the list has left; "" if whatever has left has."""
+    if doubt:
+        return f"{doubt}; they leave if the next reading says so, too"
+    if walk.is_whole:
+        return ""
+    unread = [f"{each.url}: {each.error}" for each in walk.lists if each.error]
+    named = "; ".join((unread or walk.notes)[:MOST_NAMED])
+    return f"{named}; nothing leaves until all of it can be read"
+
+
+def _is_one(walk: OutlineWalk, doubt: str) -> bool:
+    """Whether nothing of it can have changed if its own document has not."""
+    return walk.is_whole and len(walk.lists) == 1 and not doubt
