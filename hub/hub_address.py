@@ -3,6 +3,11 @@
 The file has a key, too, new at each start. Who answers at the URL may be somebody else:
 the hub may have been killed, and its port taken. So a command asks for proof of the key
 before it sends a token there.
+
+Without the file, a hub that listens where FANFARE_PORT says is asked to prove that it
+has the admin token. The command shows first that it has it, so that the hub gives
+nobody else a proof to guess the token by; and both are for one port, so that nobody can
+pass them on to the hub behind another one.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ IDENTITY_PATH: Final = "/identity"
 SHORTEST_CHALLENGE: Final = 16
 LONGEST_CHALLENGE: Final = 128
 _LARGEST_FILE = 64 * 1024
-_PURPOSE = b"fanfare identity\n"
+_PURPOSE = "fanfare identity"
+_CLAIM, _PROOF = "fanfare command", "fanfare hub"
+"""Of what is signed with the admin token, by whom."""
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaces them
 
 
@@ -94,12 +101,30 @@ def remove_address(path: Path, address: HubAddress) -> None:
 
 def prove_identity(key: str, challenge: str) -> str:
     """What only who knows the key can answer to the challenge."""
-    message = _PURPOSE + challenge.encode()
-    return hmac.new(key.encode(), message, hashlib.sha256).hexdigest()
+    return _sign(key, _PURPOSE, challenge)
 
 
 def is_proof(address: HubAddress, challenge: str, proof: object) -> bool:
-    expected = prove_identity(address.key, challenge)
-    return isinstance(proof, str) and secrets.compare_digest(
-        proof.encode(), expected.encode()
+    return is_same(proof, prove_identity(address.key, challenge))
+
+
+def claim_token(token: str, port: int, challenge: str) -> str:
+    """What only a command that has the admin token can ask who listens there."""
+    return _sign(token, _CLAIM, str(port), challenge)
+
+
+def prove_token(token: str, port: int, challenge: str) -> str:
+    """What only a hub that has the admin token, and listens there, can answer to it."""
+    return _sign(token, _PROOF, str(port), challenge)
+
+
+def is_same(given: object, expected: str) -> bool:
+    """Compared in a time that tells nothing."""
+    return isinstance(given, str) and secrets.compare_digest(
+        given.encode(), expected.encode()
     )
+
+
+def _sign(key: str, *parts: str) -> str:
+    message = "\n".join(parts).encode()
+    return hmac.new(key.encode(), message, hashlib.sha256).hexdigest()

@@ -21,7 +21,11 @@ from hub.hub_address import (
     AddressUnreadable,
     HubAddress,
     address_file,
+    claim_token,
     is_proof,
+    is_same,
+    listening_url,
+    prove_token,
     read_address,
 )
 from hub.runtime.setting_readers import origin_url
@@ -162,12 +166,15 @@ def find_hub(url: str | None) -> Hub:
     environment's database; and what opens it.
 
     FANFARE_ADMIN_TOKEN goes to a hub that is named; else a token goes only to who
-    proves to be the hub on this database. Raises `Failure`.
+    proves to be the hub on this database, or, if none runs there, to have the same
+    FANFARE_ADMIN_TOKEN. Raises `Failure`.
     """
     settings = read_settings()
     named = _named_url(url, settings)
     if named is not None and settings.admin_token:
         return Hub(url=named, token=settings.admin_token)
+    if named is None and settings.admin_token and _running(settings) is None:
+        return Hub(url=_listening_url(settings), token=settings.admin_token)
     proven = _proven_url(named, settings)
     token = settings.admin_token or _stored_token(settings)
     if token is None:
@@ -183,15 +190,15 @@ def find_stream(url: str | None) -> Hub:
     """As `find_hub`, where no token is needed: public topics take none."""
     settings = read_settings()
     named = _named_url(url, settings)
-    if named is not None and settings.admin_token:
-        return Hub(url=named, token=settings.admin_token)
+    if settings.admin_token:
+        return find_hub(url)
     try:
         proven = _proven_url(named, settings)
     except HubUnreachable:
         if named is None:
             raise
         return Hub(url=named, token="")
-    return Hub(url=proven, token=settings.admin_token or _stored_token(settings) or "")
+    return Hub(url=proven, token=_stored_token(settings) or "")
 
 
 def _named_url(given: str | None, settings: Settings) -> str | None:
@@ -225,6 +232,27 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     return url
 
 
+def _listening_url(settings: Settings) -> str:
+    """Where a hub listens that has just proved to have FANFARE_ADMIN_TOKEN."""
+    token, port = settings.admin_token, settings.port
+    url = listening_url(settings.host, port)
+    challenge = secrets.token_hex(24)
+    query = {"challenge": challenge, "claim": claim_token(token, port, challenge)}
+    try:
+        status, answer = Hub(url=url, token="").reach(
+            "GET", f"{IDENTITY_PATH}?{urlencode(query)}"
+        )
+    except HubUnreachable as error:
+        raise _nothing_runs(None, settings) from error
+    proof = (_object(answer) or {}).get("proof") if status == 200 else None
+    if not is_same(proof, prove_token(token, port, challenge)):
+        raise HubUnreachable(
+            f"the server at {url} did not prove that it has {PREFIX}ADMIN_TOKEN, and"
+            " was not sent it; if it is your hub, name it with --url"
+        )
+    return url
+
+
 def _is_at(address: HubAddress, named: str) -> bool:
     """Whether that is the hub's own URL, or its port on this machine."""
     if named in (address.url, address.public_url):
@@ -248,9 +276,16 @@ def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
             f" token; set {PREFIX}ADMIN_TOKEN or {PREFIX}ADMIN_TOKEN_FILE for {named}"
         )
     return HubUnreachable(
-        f"no hub runs on {database}; start one with `fanfare serve`, or name another"
-        f" database with {PREFIX}DATABASE, or a hub with --url and {PREFIX}ADMIN_TOKEN"
+        f"no hub runs on {database}{_nor_at(settings)}; start one with `fanfare serve`,"
+        f" or name another database with {PREFIX}DATABASE, or a hub with --url and"
+        f" {PREFIX}ADMIN_TOKEN"
     )
+
+
+def _nor_at(settings: Settings) -> str:
+    """A hub is looked for there only by FANFARE_ADMIN_TOKEN."""
+    url = listening_url(settings.host, settings.port)
+    return f", and none answers at {url}" if settings.admin_token else ""
 
 
 def _is_another(url: str, settings: Settings) -> HubUnreachable:

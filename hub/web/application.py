@@ -162,7 +162,9 @@ def create_application(
     )
     top = [
         *FrontPageRoutes(services.front).routes(),
-        *MonitoringRoutes(services.operations, services.metrics, identity_key).routes(),
+        *MonitoringRoutes(
+            services.operations, services.metrics, identity_key, token, limits
+        ).routes(),
         *StreamRoutes(services.live, authenticator, limits=limits).routes(),
         *websub.routes(),
         *PingRoutes(services.hints).routes(),

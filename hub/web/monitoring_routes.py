@@ -13,7 +13,10 @@ from hub.hub_address import (
     IDENTITY_PATH,
     LONGEST_CHALLENGE,
     SHORTEST_CHALLENGE,
+    claim_token,
+    is_same,
     prove_identity,
+    prove_token,
 )
 from hub.services import OperationsService
 from hub.services.hub_conditions import HubCondition
@@ -22,6 +25,7 @@ from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problem_types import EXPLANATIONS, PROBLEMS_PATH, ProblemType
 from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
 from protocols.prometheus import CONTENT_TYPE, render
 from protocols.protocol_errors import InvalidValue
 
@@ -83,11 +87,16 @@ class MonitoringRoutes(Routes):
         operations: OperationsService,
         metrics: MetricsService,
         identity_key: str = "",
+        token: str = "",
+        limits: RateLimits | None = None,
     ) -> None:
-        """``identity_key`` "": the hub has no file beside its database."""
+        """``identity_key`` "": the hub has no file beside its database. ``token``: the
+        administrator's; who claims to have it is counted by the ``limits``."""
         self._operations = operations
         self._metrics = metrics
         self._identity_key = identity_key
+        self._token = token
+        self._limits = limits or RateLimits()
 
     @Operation(
         method="GET",
@@ -155,17 +164,37 @@ class MonitoringRoutes(Routes):
                 longest=LONGEST_CHALLENGE,
                 is_required=True,
             ),
+            Parameter(
+                name="claim",
+                help="proof of the command that it has the admin token; then the answer"
+                " proves that the hub has it",
+            ),
         ),
         answers={200: {JSON: IdentityJson}},
-        problems=(404, 422),
+        problems=(403, 404, 422, 429),
     )
     async def identity(self, request: Request) -> Response:
-        if not self._identity_key:
+        claim = request.query_params.get("claim")
+        if claim is None and not self._identity_key:
             raise Problem(HTTPStatus.NOT_FOUND, "this hub has no file for commands")
         challenge = request.query_params.get("challenge", "")
         if not SHORTEST_CHALLENGE <= len(challenge) <= LONGEST_CHALLENGE:
             length = f"{SHORTEST_CHALLENGE} to {LONGEST_CHALLENGE} characters"
             raise InvalidValue("challenge", length)
-        return json_response(
-            IdentityJson(proof=prove_identity(self._identity_key, challenge))
-        )
+        if claim is None:
+            proof = prove_identity(self._identity_key, challenge)
+        else:
+            proof = self._prove_token(request, claim, challenge)
+        return json_response(IdentityJson(proof=proof))
+
+    def _prove_token(self, request: Request, claim: str, challenge: str) -> str:
+        """To who has the token, too: anybody else could guess it by the proof."""
+        self._limits.check_address(request)
+        port = request.scope["server"][1]
+        if not is_same(claim, claim_token(self._token, port, challenge)):
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                "claim: not made with the admin token, for this port",
+                field="claim",
+            )
+        return prove_token(self._token, port, challenge)

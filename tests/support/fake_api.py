@@ -14,16 +14,23 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
 
-from hub.hub_address import IDENTITY_PATH, prove_identity
+from hub.hub_address import (
+    IDENTITY_PATH,
+    claim_token,
+    prove_identity,
+    prove_token,
+)
 
 
 @dataclass
 class FakeApi:
     """Set ``answers["GET /api/feeds"]``; the query is not part of the key. A document
-    may be a function of the request's. With a ``key`` it proves to be a hub."""
+    may be a function of the request's. With a ``key`` it proves to be a hub, with a
+    ``token`` of its own that it has that."""
 
     url: str = ""
     key: str = ""
+    token: str = ""
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -31,17 +38,22 @@ class FakeApi:
     def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
         self.requests.append((f"{method} {target}", json.loads(body or b"null")))
         path, _, query = target.partition("?")
-        if path == IDENTITY_PATH and self.key:
-            challenge = parse_qs(query)["challenge"][0]
-            return 200, json.dumps(
-                {"proof": prove_identity(self.key, challenge)}
-            ).encode()
+        if path == IDENTITY_PATH and (self.key or self.token):
+            proof = self._prove(**{name: it[0] for name, it in parse_qs(query).items()})
+            return 200, json.dumps({"proof": proof}).encode()
         missing = (404, {"title": "Not Found", "detail": f"no {target}"})
         status, document = self.answers.get(f"{method} {path}", missing)
         if callable(document):
             document = document(json.loads(body or b"null"))
         raw = document if isinstance(document, bytes) else json.dumps(document).encode()
         return status, raw
+
+    def _prove(self, challenge: str, claim: str = "") -> str:
+        if not claim:
+            return prove_identity(self.key, challenge)
+        port = int(self.url.rpartition(":")[2])
+        is_known = claim == claim_token(self.token, port, challenge)
+        return prove_token(self.token, port, challenge) if is_known else ""
 
 
 @contextmanager

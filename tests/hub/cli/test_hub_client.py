@@ -130,14 +130,71 @@ def test_a_token_that_is_set_goes_to_the_hub_that_is_named(
     assert api.tokens == ["Bearer set"]
 
 
-@pytest.mark.parametrize("variables", [{}, {"FANFARE_ADMIN_TOKEN": "set"}])
 def test_without_a_running_hub_it_is_said_how_to_start_one(
-    alone: Fanfare, tmp_path: Path, variables: dict[str, str]
+    alone: Fanfare, tmp_path: Path
 ) -> None:
-    result = alone("feeds", "list", **variables)
+    result = alone("feeds", "list")
     assert result.exit_code == 3
     database = tmp_path / "data" / "hub.db"
     assert f"no hub runs on {database}; start one with" in result.stderr
+
+
+def by_port(api: FakeApi) -> dict[str, str]:
+    """Of an environment that has the token of a hub, and not its database."""
+    return {"FANFARE_ADMIN_TOKEN": "set", "FANFARE_PORT": api.url.rpartition(":")[2]}
+
+
+@pytest.mark.parametrize("command", [["feeds", "list"], ["db", "backups"]])
+def test_a_hub_on_the_port_is_sent_the_token_that_it_proves_to_have(
+    alone: Fanfare, api: FakeApi, command: list[str]
+) -> None:
+    api.token = "set"
+    api.answers["GET /api/feeds"] = NO_FEEDS
+    api.answers["GET /api/db/jobs"] = (200, {"schedule": None})
+
+    assert alone(*command, **by_port(api)).exit_code == 0
+    assert api.tokens == TOKEN_SET
+    assert "set" not in api.requests[0][0]
+
+
+@pytest.mark.parametrize("token", ["", "of another hub"])
+@pytest.mark.parametrize("command", [["feeds", "list"], ["tail", "https://a.example/"]])
+def test_what_else_is_on_the_port_is_not_sent_the_token(
+    alone: Fanfare, api: FakeApi, token: str, command: list[str]
+) -> None:
+    api.token = token
+    result = alone(*command, **by_port(api))
+    assert result.exit_code == 3
+    assert f"the server at {api.url} did not prove that it has" in result.stderr
+    assert "name it with --url" in result.stderr
+    assert api.tokens == [""]
+
+
+def test_who_passes_the_question_on_to_the_hub_gets_no_proof(
+    alone: Fanfare, api: FakeApi
+) -> None:
+    """It is for the port that was asked."""
+    api.token = "set"
+
+    class Relay(FakeApi):
+        def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
+            return api.answer(method, target, body)
+
+    with serving(Relay()) as relay:
+        result = alone("feeds", "list", **by_port(relay))
+    assert result.exit_code == 3
+    assert relay.tokens == [""]
+
+
+def test_without_a_hub_on_the_port_it_is_said_how_to_start_one(
+    alone: Fanfare, tmp_path: Path
+) -> None:
+    result = alone("feeds", "list", FANFARE_ADMIN_TOKEN="set", FANFARE_PORT="9")
+    assert result.exit_code == 3
+    assert (
+        f"no hub runs on {tmp_path / 'data' / 'hub.db'},"
+        " and none answers at http://127.0.0.1:9; start one with"
+    ) in result.stderr
 
 
 def test_the_token_of_a_database_is_for_no_other_hub(

@@ -112,7 +112,7 @@ def test_every_operation_says_what_it_needs_and_what_it_may_answer(
     named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", key[1]))
     assert any(status.startswith("2") for status in operation["responses"])
-    is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz", "/identity")
+    is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz")
     assert ("429" in operation["responses"]) != is_uncounted
     is_guarded = key[1].startswith("/api/") and key[1] != "/api/openapi.json"
     opened = ("/stream", "/openfeeder", "/openfeeder/update")
