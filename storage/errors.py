@@ -100,6 +100,6 @@ class SubscriptionPaused(StorageError):
 
     def __init__(self, subscription_id: int) -> None:
         super().__init__(
-            f"subscription {subscription_id} is paused; it is sent what it lacks when"
-            " it is resumed"
+            f"subscription {subscription_id} is paused: resume it, and it is sent what"
+            " it missed"
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from protocols.websub.websub_parameters import PublishRequest
+from storage.errors import NotFound, SubscriptionPaused
 from storage.records import SubscriptionId
 from tests.simulation.backups import Backups
 from tests.simulation.membership import Membership
@@ -24,6 +27,7 @@ class Acts:
     async def play(self) -> None:
         """One of them, or nothing where it makes no sense now."""
         stage = self._stage
+        await self._membership.pause_or_resume()
         throw = stage.random.random()
         if throw < 0.45:
             stage.world.publish()
@@ -56,7 +60,8 @@ class Acts:
         process = self._stage.process
         deliveries = process.storage.deliveries
         for each in await deliveries.retrying(after=SubscriptionId(0), limit=10):
-            await deliveries.retry_now(each.subscription.id, process.clock.now())
+            with suppress(NotFound, SubscriptionPaused):  # it was caught up meanwhile
+                await deliveries.retry_now(each.subscription.id, process.clock.now())
 
     async def _fetch(self) -> None:
         url = self._stage.random.choice(list(self._stage.feed_ids))

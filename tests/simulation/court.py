@@ -8,6 +8,7 @@ from tests.simulation.backups import Backups
 from tests.simulation.branches import Branch
 from tests.simulation.membership import Membership
 from tests.simulation.network import SLOWEST_WAY
+from tests.simulation.pauses import Pauses
 from tests.simulation.stage import Stage
 from tests.support.oracle import Evidence, Kill, duplicates, judge, missing, with_news
 from tests.support.subscribers import Subscriber
@@ -21,8 +22,11 @@ when the process was stalled meanwhile."""
 
 
 class Court:
-    def __init__(self, stage: Stage, membership: Membership, backups: Backups) -> None:
+    def __init__(
+        self, stage: Stage, membership: Membership, backups: Backups, pauses: Pauses
+    ) -> None:
         self._stage = stage
+        self._pauses = pauses
         self._membership = membership
         self._backups = backups
         self._kills: dict[str, Kill] = {}
@@ -95,6 +99,7 @@ class Court:
         for listener in self._stage.listeners:
             yield from listener.judge(self._last(listener.feed))
         yield from self._late_comers()
+        yield from self._pauses.breaches()
         yield from self._inventions()
         world = self._stage.world
         for hub in world.other_hubs.values():

@@ -9,6 +9,7 @@ from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
 from protocols.websub.websub_parameters import SubscribeRequest
 from storage.records import Format, SubscriptionId
+from tests.simulation.pauses import Pauses
 from tests.simulation.stage import Stage
 from tests.simulation.world import Presence
 from tests.support.subscribers import Subscriber
@@ -28,11 +29,13 @@ class Members:
     ids: dict[str, SubscriptionId]
     left: tuple[tuple[str, float], ...]
     presence: dict[str, Presence]
+    paused: frozenset[str]  # callbacks
 
 
 class Membership:
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, pauses: Pauses) -> None:
         self._stage = stage
+        self._pauses = pauses
         self._ids: dict[str, SubscriptionId] = {}  # by callback
         self._left: list[tuple[str, float]] = []
 
@@ -41,6 +44,12 @@ class Membership:
         """Those who have gone, and when that was heard."""
         by_callback = self._stage.world.subscribers
         return [(by_callback[callback], at) for callback, at in self._left]
+
+    async def pause_or_resume(self) -> None:
+        await self._pauses.turn_one(self._ids)
+
+    async def resume_all(self) -> None:
+        await self._pauses.resume_all(self._ids)
 
     # --- subscribers ---------------------------------------------------------------
 
@@ -94,6 +103,7 @@ class Membership:
         subscriber.first, subscriber.has_left = feed.count + 1, False
 
     async def _add(self, subscriber: Subscriber) -> None:
+        self._pauses.note_end(subscriber.callback)
         subscriptions = self._stage.process.hub.services.subscriptions
         added = await subscriptions.add(
             SubscriptionRequest(
@@ -144,6 +154,7 @@ class Membership:
         for callback in callbacks:
             self._left.append((callback, now))
             self._ids.pop(callback, None)
+            self._pauses.note_end(callback)
 
     # --- feeds ---------------------------------------------------------------------
 
@@ -204,6 +215,7 @@ class Membership:
             ids=dict(self._ids),
             left=tuple(self._left),
             presence=dict(world.presence),
+            paused=self._pauses.paused,
         )
 
     def relive(self, members: Members) -> None:
@@ -211,6 +223,7 @@ class Membership:
         went since is there again, and owed nothing."""
         world, now = self._stage.world, asyncio.get_running_loop().time()
         self._ids, self._left = dict(members.ids), list(members.left)
+        self._pauses.relive(members.paused)
         for callback, subscriber in world.subscribers.items():
             if not subscriber.has_left and callback not in members.active:
                 subscriber.has_left = True

@@ -139,6 +139,7 @@ class Mutation:
     delivering: Mutant | None = None
     hearing: Hearing | None = None
     keeps_epoch: bool = False
+    ignores_pauses: bool = False
 
 
 MUTANTS: Mapping[str, Callable[[Random], Mutation]] = {
@@ -151,4 +152,5 @@ MUTANTS: Mapping[str, Callable[[Random], Mutation]] = {
     "confirms all": lambda random: Mutation(hearing=Confirming()),
     "believes all": lambda random: Mutation(hearing=Believing()),
     "keeps its epoch": lambda random: Mutation(keeps_epoch=True),
+    "ignores pauses": lambda random: Mutation(ignores_pauses=True),
 }

@@ -36,6 +36,8 @@ class SimulatedNetwork:
     async def send(self, request: Request) -> Answer:
         loop = asyncio.get_running_loop()
         began = loop.time()
+        if request.method == "POST" and request.url in self._world.subscribers:
+            self._world.posts.append((request.url, began))
         try:
             async with asyncio.timeout(request.limits.seconds):
                 answer = await self._exchange(request)

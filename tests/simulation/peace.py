@@ -40,6 +40,7 @@ class Peace:
         began = loop.time()
         await self._see_pushes_honoured()
         await self._membership.put_all_back()
+        await self._membership.resume_all()
         stage.world.publish()
         while not await self._court.has_all():
             if loop.time() > began + longest:

@@ -21,6 +21,7 @@ from tests.simulation.listeners import Listener
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.membership import Membership
 from tests.simulation.mutants import MUTANTS, Mutation
+from tests.simulation.pauses import Pauses
 from tests.simulation.peace import LONGEST_PEACE, PATIENCE_WITH_MUTANTS, Peace
 from tests.simulation.process import PlayedTime, Process
 from tests.simulation.stage import Stage
@@ -86,10 +87,12 @@ class Story:
         self._disk_forgets = disk_forgets
         self._mutation = mutation
         self._lives = 0
-        self._membership = Membership(stage)
+        is_ignored = mutation is not None and mutation.ignores_pauses
+        pauses = Pauses(Random(f"{seed}/pauses"), stage, is_ignored=is_ignored)
+        self._membership = Membership(stage, pauses)
         keeps_epoch = mutation is not None and mutation.keeps_epoch
         self._backups = Backups(stage, self._membership, keeps_epoch=keeps_epoch)
-        self._court = Court(stage, self._membership, self._backups)
+        self._court = Court(stage, self._membership, self._backups, pauses)
         self._acts = Acts(
             stage,
             self._membership,

@@ -63,6 +63,7 @@ def test_a_disk_that_forgets_is_found_out() -> None:
         ("confirms all", "confirmed what nobody had asked for", 8),
         ("believes all", "nobody published", 6),
         ("keeps its epoch", "was not told that what it knew is gone", 5),
+        ("ignores pauses", "was sent something .* paused", 5),
     ],
 )
 def test_a_hub_that_does_what_it_must_not_is_found_out(

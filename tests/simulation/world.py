@@ -52,6 +52,7 @@ class World:
         self.subscribers: dict[str, Subscriber] = {}  # by callback
         self.exempt_hosts: set[str] = set()
         self.strays: list[str] = []
+        self.posts: list[tuple[str, float]] = []  # to callbacks: when each began
         self.is_moody = False
         self.is_alive = True  # False: what the hub asks is heard by nobody any more
         self._trace = hashlib.sha256()
