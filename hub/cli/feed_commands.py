@@ -452,14 +452,7 @@ def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 @speaks_to_hub
 def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
     """Stop polling feeds until they are resumed."""
-
-    def pause_one(name: str, feed_id: int) -> Document:
-        found = hub.post(f"/api/feeds/{feed_id}/pause")
-        if not as_json:
-            say(f"paused  {printable(found['url'])}")
-        return found
-
-    _each_feed(hub, feeds, pause_one, as_json=as_json)
+    _switch(hub, feeds, "pause", as_json=as_json)
 
 
 @feeds.command()
@@ -468,15 +461,19 @@ def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 @speaks_to_hub
 def resume(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
     """Resume polling feeds that are paused, gone or dead."""
+    _switch(hub, feeds, "resume", as_json=as_json)
 
-    def resume_one(name: str, feed_id: int) -> Document:
-        found = hub.post(f"/api/feeds/{feed_id}/resume")
+
+def _switch(hub: Hub, feeds: Sequence[str], action: str, *, as_json: bool) -> None:
+    def switch_one(name: str, feed_id: int) -> Document:
+        found = hub.post(f"/api/feeds/{feed_id}/{action}")
         if not as_json:
-            say(f"resumed  {printable(found['url'])}")
-            say(f"  next fetch {moment(found['next_fetch'])}")
+            say(f"{action}d  {printable(found['url'])}")
+            if action == "resume":
+                say(f"  next fetch {moment(found['next_fetch'])}")
         return found
 
-    _each_feed(hub, feeds, resume_one, as_json=as_json)
+    _each_feed(hub, feeds, switch_one, as_json=as_json)
 
 
 @feeds.command()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
 
 from hub.http.client_connections import (
     ClientConnection,
@@ -21,6 +19,7 @@ from hub.http.network_errors import TimedOut
 from hub.http.request_head import ServerAddress, request_head, target_of
 from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
 from hub.limits.fifo_semaphore import FifoSemaphore
+from hub.runtime.background import AsyncResource
 
 
 class PurposeClient:
@@ -117,7 +116,7 @@ class PurposeClient:
         return connection
 
 
-class HttpNetwork:
+class HttpNetwork(AsyncResource):
     """Sends requests. Use it as an async context manager.
 
     ``allow_topics``, ``allow_callbacks`` and ``allow_hubs`` are the networks exempt
@@ -152,15 +151,8 @@ class HttpNetwork:
             )
         }
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def aclose(self) -> None:
+        """See `AsyncResource`."""
         for side in self._sides.values():
             side.close()
         self._system_lookup.close()

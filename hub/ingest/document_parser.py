@@ -24,10 +24,10 @@ import structlog
 from hub.ingest.worker_frames import Task, unwrap
 from hub.ingest.worker_process import (
     WORKER_MODULE,
-    AsyncResource,
     WorkerDied,
     WorkerProcess,
 )
+from hub.runtime.background import AsyncResource
 from hub.runtime.clock import Clock, SystemClock
 from protocols.domains import zone_of
 from protocols.feeds import ParseContext, parse

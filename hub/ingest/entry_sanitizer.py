@@ -10,7 +10,7 @@ import structlog
 from msgspec import msgpack
 
 from hub.ingest.document_parser import WorkerParser
-from hub.ingest.worker_process import AsyncResource
+from hub.runtime.background import AsyncResource
 from hub.runtime.offloading import run_by_size, run_in_thread
 from protocols.feeds import ParseContext
 from protocols.html import disarm

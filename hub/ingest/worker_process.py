@@ -1,15 +1,13 @@
-"""The hub's end of one parse worker, and of what owns workers that end with it."""
+"""The hub's end of one parse worker."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from abc import ABC, abstractmethod
 from asyncio.subprocess import PIPE, Process
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self, cast
 
 from msgspec.structs import replace
@@ -27,26 +25,6 @@ from hub.ingest.worker_frames import (
 )
 from hub.runtime.offloading import run_by_size
 from protocols.model import Entry
-
-
-class AsyncResource(ABC):
-    """Closes itself where its ``async with`` ends, however that ends."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Ends when no process is left."""
-
 
 WORKER_MODULE = "hub.ingest.parse_worker"
 START_SECONDS = 60.0

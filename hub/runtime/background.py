@@ -1,8 +1,10 @@
-"""What runs in the background of a hub, from its start to its end."""
+"""What runs in the background of a hub, from its start to its end, and what is closed
+then."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
@@ -19,27 +21,15 @@ async def wait_for(woken: asyncio.Event, seconds: float | None) -> None:
             await woken.wait()
 
 
-class DrainingTaskGroup:
+class DrainingTaskGroup(asyncio.TaskGroup):
     """A task group whose tasks are given time to end by themselves: `drain`."""
 
     def __init__(self) -> None:
-        self._tasks = asyncio.TaskGroup()
+        super().__init__()
         self._at_work: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._tasks.__aexit__(kind, error, traceback)
-
     def start(self, work: Coroutine[object, object, None]) -> None:
-        task = self._tasks.create_task(work)
+        task = self.create_task(work)
         self._at_work.add(task)
         task.add_done_callback(self._at_work.discard)
 
@@ -56,3 +46,22 @@ class DrainingTaskGroup:
         if late:
             await asyncio.wait(late)
         return len(late)
+
+
+class AsyncResource(ABC):
+    """Closes itself where its ``async with`` ends, however that ends."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Ends when nothing of it is left, no process and no connection."""
