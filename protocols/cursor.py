@@ -27,12 +27,12 @@ def read_cursor(value: str, field: str = "cursor") -> tuple[str, int]:
     return epoch, position
 
 
-def read_cursor_of(topic: str, value: str, field: str = "cursor") -> tuple[str, int]:
+def read_cursor_of(topic: str, value: str) -> tuple[str, int]:
     """The epoch, and the position up to which that topic was given everything.
 
-    Raises `InvalidValue` naming the field.
+    Raises `InvalidValue`.
     """
-    epoch, position, turn = _read(value, field)
+    epoch, position, turn = _read(value, "cursor")
     is_still_to_come = turn is not None and turn_of(topic) > turn
     return epoch, max(0, position - 1) if is_still_to_come else position
 

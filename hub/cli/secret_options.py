@@ -20,14 +20,14 @@ Command = Callable[..., Any]
 
 
 def secret_option(
-    name: str, help: str, *, default: str | None = "", metavar: str = "TEXT"
+    name: str, help: str, *, default: str | None = ""
 ) -> Callable[[Command], Command]:
     """Give a command ``--NAME`` and ``--NAME-file``; it gets the value as ``name``."""
     parameter = name.replace("-", "_")
     of_file = f"{parameter}_file"
 
     def decorate(command: Command) -> Command:
-        @click.option(f"--{name}", parameter, metavar=metavar, help=_with_input(help))
+        @click.option(f"--{name}", parameter, metavar="TEXT", help=_with_input(help))
         @click.option(
             f"--{name}-file",
             of_file,

@@ -158,7 +158,7 @@ class _Lines:
 
 
 class HostLimiter:
-    """Has requests to one host start ``interval`` seconds apart, whoever makes them.
+    """Has requests to one host start `INTERVAL` seconds apart, whoever makes them.
 
     What strangers cause is limited by zone as well (`protocols.domains.zone_of`). Hosts
     that ``is_exempt`` names, and "", wait for nothing. ``sleep`` takes seconds.
@@ -169,14 +169,13 @@ class HostLimiter:
         clock: Clock,
         is_exempt: Callable[[str], bool] = lambda host: False,
         *,
-        interval: float = INTERVAL,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         most_hosts: int = MOST_HOSTS,
     ) -> None:
         self._clock = clock
         self._is_exempt = is_exempt
         self._sleep = sleep
-        self._hosts = _Lines(interval, clock, sleep, most_hosts)
+        self._hosts = _Lines(INTERVAL, clock, sleep, most_hosts)
         self._zones = _Lines(ZONE_INTERVAL, clock, sleep, most_hosts)
         self._waiting: Counter[tuple[RequestKind, str]] = Counter()
 

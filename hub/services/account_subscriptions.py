@@ -473,7 +473,6 @@ class SuperfeedrService:
         clock: Clock,
         public_url: str,
         wake_verifier: Callable[[], None],
-        confirm_seconds: float = CONFIRM_SECONDS,
     ) -> None:
         self._storage = storage
         self._subscriptions = subscriptions
@@ -481,7 +480,7 @@ class SuperfeedrService:
         self._clock = clock
         self._public_url = public_url
         self._wake_verifier = wake_verifier
-        self.confirm_seconds = confirm_seconds
+        self.confirm_seconds = CONFIRM_SECONDS
 
     async def subscribe(self, request: SubscriptionRequest) -> SubscriptionMade | None:
         """Subscribe now, or have the callback asked first: then None is returned, and

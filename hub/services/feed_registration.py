@@ -229,14 +229,14 @@ class FeedService:
             return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(
-        self, url: str, *, kind: LookupKind = LookupKind.ANY, field: str = "url"
+        self, url: str, *, kind: LookupKind = LookupKind.ANY
     ) -> LookupResult:
         """What is at a URL, or named there. Nothing is registered.
 
-        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        Raises `InvalidValue` and `AddressRefused`.
         """
-        topic = read_topic(field, url)
-        await self._addresses.check_topic(field, topic.url)
+        topic = read_topic("url", url)
+        await self._addresses.check_topic("url", topic.url)
         return await self._look_at(topic.url, topic.credentials, kind)
 
     async def _look_at(

@@ -43,17 +43,16 @@ DEFAULT_PAGE = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicDocument:
-    """``etag`` without quotes; ``modified`` None: not known."""
+    """``etag`` without quotes."""
 
     body: bytes
     etag: str
-    modified: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPage:
     """A page of a topic, read but not rendered: a client that has the same needs no
-    body."""
+    body. ``modified`` None: not known."""
 
     page: TopicPage
     etag: str

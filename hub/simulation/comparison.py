@@ -5,7 +5,7 @@ The picture is SVG and shows the distribution of delays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -35,9 +35,6 @@ CLOSE_ENOUGH = 0.004
 """The part of the budget by which a policy may miss it."""
 _MOST_TRIALS = 30
 _LEAST_KNOB, _MOST_KNOB = 1e-6, 1e12
-
-Run = Callable[[Policy, float, Sequence[Trace]], Sequence[Outcome]]
-"""Replays all traces under a policy with a knob."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +74,6 @@ class Result:
         if not self.delays:
             return 0.0
         return self.delays[min(int(share * len(self.delays)), len(self.delays) - 1)]
-
-
-def run_on_all(policy: Policy, knob: float, traces: Sequence[Trace]) -> list[Outcome]:
-    """One after the other, in this process."""
-    return [run_policy(trace, policy.begin(trace, knob)) for trace in traces]
 
 
 def policies_for(traces: Sequence[Trace]) -> list[Policy]:
@@ -126,18 +118,13 @@ def _habits_before(trace: Trace) -> tuple[PostingHabits, float]:
 
 
 def compare(
-    policies: Iterable[Policy],
-    traces: Sequence[Trace],
-    budget: float,
-    run: Run = run_on_all,
+    policies: Iterable[Policy], traces: Sequence[Trace], budget: float
 ) -> list[Result]:
     """Each with the knob at which it spends the budget, in polls per feed and day."""
-    return [at_budget(policy, traces, budget, run) for policy in policies]
+    return [at_budget(policy, traces, budget) for policy in policies]
 
 
-def at_budget(
-    policy: Policy, traces: Sequence[Trace], budget: float, run: Run = run_on_all
-) -> Result:
+def at_budget(policy: Policy, traces: Sequence[Trace], budget: float) -> Result:
     """The knob is sought on the scale of logarithms: by secants, within a bracket.
 
     A policy whose polls no knob brings near the budget is shown with the nearest.
@@ -147,7 +134,9 @@ def at_budget(
     last: tuple[float, float] | None = None
     best: Result | None = None
     for _ in range(_MOST_TRIALS):
-        result = _summarize(policy, exp(at), budget, run(policy, exp(at), traces))
+        knob = exp(at)
+        outcomes = [run_policy(trace, policy.begin(trace, knob)) for trace in traces]
+        result = _summarize(policy, knob, budget, outcomes)
         error = log(max(result.spend, 1e-9))
         if best is None or abs(error) < abs(log(max(best.spend, 1e-9))):
             best = result

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from hub.runtime.clock import Clock, SystemClock
+from hub.runtime.clock import SystemClock
 from hub.services.live_access import LiveService
 from hub.web.authentication import Authenticator
 from hub.web.json_output import JsonObject, named_schema
@@ -74,12 +74,11 @@ class StreamRoutes(Routes):
         self,
         live: LiveService,
         authenticator: Authenticator,
-        clock: Clock | None = None,
         limits: RateLimits | None = None,
     ) -> None:
-        clock, limits = clock or SystemClock(), limits or RateLimits()
+        limits = limits or RateLimits()
         self._events = EventStream(live, authenticator, limits)
-        self._messages = MessageStream(live, authenticator, clock, limits)
+        self._messages = MessageStream(live, authenticator, SystemClock(), limits)
 
     @classmethod
     def operations(cls) -> tuple[Operation, ...]:
