@@ -40,7 +40,7 @@ class UnknownTopic(Exception):
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        super().__init__("no such topic here")
+        super().__init__("no such topic")
 
 
 class NotSubscribed(Exception):
@@ -48,7 +48,7 @@ class NotSubscribed(Exception):
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        super().__init__("this connection has no subscription to the topic")
+        super().__init__("this connection is not subscribed to the topic")
 
 
 class TooManyTopics(Exception):
@@ -70,7 +70,7 @@ class TooManyConnections(Exception):
     """The hub takes no more connections: it has enough, or is about to stop."""
 
     def __init__(self) -> None:
-        super().__init__("the hub takes no more live connections now")
+        super().__init__("too many live connections; try again later")
 
 
 LARGEST_BACKLOG = 2**20

@@ -280,7 +280,7 @@ class SubscriptionService:
         """Refuse what is wrong with the request itself. Raises `InvalidValue`."""
         callback = read_callback(request.callback, f"{prefix}callback")
         if self._local_topics.owns(callback) and not request.is_silent:
-            raise InvalidValue(f"{prefix}callback", "a URL outside of this hub")
+            raise InvalidValue(f"{prefix}callback", "a URL outside this hub")
         _check_signing(request, prefix)
         if self._tracks.read(request.topic) is None:
             field = f"{prefix}topic"
@@ -506,7 +506,7 @@ class SuperfeedrService:
         request = self._silenced(request)
         found = await self._find(request)
         if request.verify is not None and not request.callback:
-            raise InvalidValue("hub.callback", "the callback that is to be asked")
+            raise InvalidValue("hub.callback", "the callback to verify")
         if await self._is_put_off(request):
             return False
         await self._confirm(request)
@@ -556,7 +556,7 @@ class SuperfeedrService:
         )
         if len(several) > 1:
             raise InvalidValue(
-                "hub.callback", "one of the callbacks subscribed to this topic"
+                "hub.callback", "a callback that is subscribed to this topic"
             )
         return several[0] if several else None
 
@@ -575,7 +575,7 @@ class SuperfeedrService:
             else MOST_PENDING_OF_ASKER,
         )
         if not is_taken:
-            raise TooManyWaiting("too many callbacks are to be asked")
+            raise TooManyWaiting("too many verifications are waiting")
         self._wake_verifier()
         return True
 

@@ -148,7 +148,7 @@ class CallbackTrialService:
         await self._addresses.check_callback("callback", subscription.callback)
         document = await self._document(subscription, feed)
         if self._sending.locked():
-            raise TooManyWaiting("too many test deliveries are under way")
+            raise TooManyWaiting("too many test deliveries are running")
         async with self._sending:
             await self._wait_for_turn(subscription.callback)
             return await self._send(subscription, document)
@@ -158,7 +158,9 @@ class CallbackTrialService:
             async with asyncio.timeout(LONGEST_TURN):
                 await self._callbacks.wait(host_of(callback), RequestKind.TEST)
         except TimeoutError:
-            raise TooManyWaiting("too many requests wait for this callback") from None
+            raise TooManyWaiting(
+                "too many requests are waiting for this callback"
+            ) from None
 
     async def _send(
         self, subscription: Subscription, document: NotificationBody

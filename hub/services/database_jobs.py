@@ -138,7 +138,7 @@ class DatabaseJobs:
         """
         waiting = self._waiting
         if waiting is None:
-            raise Conflict("nothing is done with the database now")
+            raise Conflict("no backup or check is running")
         await asyncio.wait([waiting.ended], timeout=seconds)
         if waiting.ended.done():
             return waiting.ended.result()
@@ -162,7 +162,7 @@ class DatabaseJobs:
     ) -> DatabaseJob:
         if self._waiting is not None:
             under_way = self._waiting.job
-            raise Conflict(f"a {under_way.kind} is under way: {under_way.file}")
+            raise Conflict(f"a {under_way.kind} is running: {under_way.file}")
         job = DatabaseJob(
             kind=kind,
             file=str(file),

@@ -32,10 +32,10 @@ from storage.records import (
 
 PAGE = 100
 """Records read at once; no request tells of more."""
-NOT_KEPT = "only the requests of each subscription's latest failures are known"
-TRIMMED = "the log no longer has the records that it told of"
-NOTHING_LEFT = "nothing is left of the entries that it told of"
-NOT_OPEN = "the subscription has ended, or its feed is closed to its account"
+NOT_KEPT = "requests are kept only for the latest failures of each subscription"
+TRIMMED = "the log no longer has its records"
+NOTHING_LEFT = "its entries have been deleted"
+NOT_OPEN = "the subscription has ended, or its account may no longer read the feed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

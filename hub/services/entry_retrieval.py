@@ -108,12 +108,14 @@ class RetrievalService:
         if wanted.topic:
             return await self._select_topic(principal, wanted.topic)
         if not wanted.callback and wanted.search is None:
-            raise InvalidValue("hub.topic", "this or hub.callback; both are missing")
+            raise InvalidValue("hub.topic", "hub.topic or hub.callback")
         found = await self._subscriptions(principal, wanted)
         if not found:
-            raise NotReadable("hub.callback", "this account has no such subscription")
+            raise NotReadable("hub.callback", "the account has no such subscription")
         if len(found) > MOST_FEEDS:
-            raise InvalidValue("hub.callback", f"one of at most {MOST_FEEDS} feeds")
+            raise InvalidValue(
+                "hub.callback", f"a callback of at most {MOST_FEEDS} feeds"
+            )
         await self._fetch_first([each.feed.id for each in found])
         return Selection(
             name=wanted.callback or found[0].subscription.callback,
@@ -172,7 +174,7 @@ class RetrievalService:
         """
         feed = await self._storage.feeds.get(subscription.feed_id)
         if feed is None:
-            raise NotReadable("hub.topic", "this topic is gone")
+            raise NotReadable("hub.topic", "the topic has been removed")
         if keeps_document(subscription.format, feed.format):
             document = await self._kept_or_fetched(feed)
             if document is not None:
@@ -231,7 +233,9 @@ class RetrievalService:
             self._storage.feeds, url, principal.viewer
         )
         if feed is None:  # Superfeedr 1.8: "404 not subscribed / unknown".
-            raise NotReadable("hub.topic", "this account subscribes to no such topic")
+            raise NotReadable(
+                "hub.topic", "the account does not subscribe to this topic"
+            )
         is_held = await self._holds(principal, feed)
         feed = await self._feeds.fetched(feed)
         return Selection(
@@ -428,15 +432,15 @@ class RedeliveryService:
         account = principal.account.id
         found = await self._storage.subscriptions.find(account, url, callback)
         if found is None or found.state is not SubscriptionState.ACTIVE:
-            raise NotReadable("hub.topic", "no such subscription of this account")
+            raise NotReadable("hub.topic", "the account has no such subscription")
         if is_null_device(callback, self._public_url):
             return
         document = await self._retrieval.document(found, count)
         if not waits:
             if not self._redeliveries.send_later(found, document):
-                raise TooManyWaiting("too many replays are to be sent; try again later")
+                raise TooManyWaiting("too many replays are waiting; try again later")
             return
         reason = await self._redeliveries.send(found, document)
         if reason:
-            expected = f"a callback that takes the notification, but {reason}"
+            expected = f"a callback that accepts the notification, but {reason}"
             raise InvalidValue("hub.callback", expected)

@@ -76,10 +76,10 @@ class SearchService:
             async with asyncio.timeout(self._seconds):
                 await self._look(principal, read, count, found, sources)
         except TimeoutError:
-            remark = f"; stopped looking after {self._seconds:g} s"
+            remark = f"; stopped after {self._seconds:g} s"
         except WaitingLineFull:
             raise TooManyWaiting(
-                f"{MOST_WAITING} searches of this account wait already"
+                f"{MOST_WAITING} searches of this account are waiting already"
             ) from None
         del found[count:]
         named = dict.fromkeys(each.feed_id for each in found)

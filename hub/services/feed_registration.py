@@ -133,7 +133,7 @@ class FeedService:
         """
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
-            raise InvalidValue(field, "a feed; a track query is subscribed to")
+            raise InvalidValue(field, "a feed, not a track query; subscribe to that")
         check_path(field, topic.url)
         request.check()
         if self._local_topics.owns(topic.url):
@@ -321,7 +321,7 @@ class FeedService:
         }
         if named := [name for name, is_other in others.items() if is_other]:
             raise Conflict(
-                f"feed {feed.id} is there already, and adding does not change its"
+                f"feed {feed.id} exists, and adding does not change its"
                 f" {', '.join(named)}: use `fanfare feeds edit {feed.id}`, or"
                 f" PATCH /api/feeds/{feed.id}"
             )
@@ -367,19 +367,21 @@ class FeedService:
         """
         topic = read_topic("url", url)
         if self._tracks.names_query(topic.url):
-            raise InvalidValue("url", "a feed; a track query is subscribed to")
+            raise InvalidValue("url", "a feed, not a track query; subscribe to that")
         check_path("url", topic.url)
         if self._local_topics.owns(topic.url):
-            raise InvalidValue("url", "a URL outside of this hub")
+            raise InvalidValue("url", "a URL outside this hub")
         if feed.format in SITE_FORMATS:
-            raise InvalidValue("url", "no other one of a site; add the other site")
+            raise InvalidValue(
+                "url", "no URL, because the feed is a site; add the new site instead"
+            )
         await self._addresses.check_topic("url", topic.url)
         request = replace(
             request, url=topic.url, credentials=request.credentials or topic.credentials
         )
         is_elsewhere = origin(topic.url) != origin(feed.url)
         if feed.has_credentials and is_elsewhere and request.credentials is None:
-            expected = "one of the same origin, or credentials with it"
+            expected = "a URL of the same origin, or new credentials with it"
             raise InvalidValue("url", expected)
         known = await self._storage.feeds.find(topic.url)
         is_free = known is None or known.state is FeedState.REMOVED
@@ -447,7 +449,7 @@ class FeedService:
         """The feed that a page of this hub shows; the page itself is never polled."""
         feed = await self._local_topics.find_public(self._storage.feeds, url)
         if feed is None:
-            raise InvalidValue(field, "a URL outside of this hub, or one of its topics")
+            raise InvalidValue(field, "a URL outside this hub, or one of its topics")
         return feed
 
     async def fetch(self, feed_id: FeedId) -> RefreshedFeed:

@@ -77,7 +77,9 @@ class EditFeed:
         given = self.credentials
         is_closed = feed.has_credentials if given is None else given != Credentials()
         if is_closed and self.private is False:
-            raise InvalidValue("private", "true, for credentials make the feed private")
+            raise InvalidValue(
+                "private", "true, because a feed with credentials is private"
+            )
         return FeedChange(
             url=self.url,
             own_period=self.own_period,
@@ -105,8 +107,8 @@ def consequences(before: StoredFeed, after: StoredFeed, ended: int) -> tuple[str
 def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator[str]:
     if after.url != before.url:
         yield (
-            "its entries and subscriptions stay, and those who know it by"
-            f" {before.url} still get it"
+            "its entries and subscriptions stay, and its former URL"
+            f" {before.url} still leads to it"
         )
     if after.own_period != before.own_period:
         period = after.own_period
@@ -117,23 +119,29 @@ def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator
         )
     if after.private and not before.private:
         yield (
-            "it is shown to nobody: its topic page, collections, lists and search"
-            " answer without it, and what crawlers were given of it is withdrawn"
+            "it is private: it leaves the topic pages, collections, lists and search,"
+            " and its published pages are withdrawn"
         )
     if before.private and not after.private:
         yield (
-            "everybody can read it from now on, what is stored of it, too: its topic"
-            " page, collections, lists, search and track queries have it"
+            "it is public, including stored entries: it appears in topic pages,"
+            " collections, lists, search and track queries"
         )
     if after.has_credentials and not before.has_credentials:
-        yield "it is the operator's alone; others who subscribe get it without them"
+        yield (
+            "only the operator can read it; other subscribers get it without"
+            " credentials"
+        )
     elif after.private and not before.private:
-        yield "accounts that subscribe to it keep it, and go on reading it"
+        yield "accounts that subscribe to it can still read it"
     if before.has_credentials and not after.has_credentials:
-        yield "it is asked without credentials, and stays private until it is public"
+        yield (
+            "it is fetched without credentials, and stays private until you make it"
+            " public"
+        )
     if ended:
         several = "subscription" if ended == 1 else "subscriptions"
-        yield f"{ended} {several} of others ended, and the callbacks are told"
+        yield f"{ended} {several} of others ended; their callbacks are told"
 
 
 def _shut_out(

@@ -135,14 +135,14 @@ class HubConditions:
                 by_health[FeedHealth.FAILING],
                 backlog.feeds,
                 "the network or the name servers of this machine may be down;"
-                " `fanfare feeds list --failing` says what they answer",
+                " `fanfare feeds list --failing` shows the errors",
             ),
             *_many_failing(
                 "subscriptions",
                 failing.get(SubscriptionHealth.FAILING, 0),
                 backlog.subscriptions,
                 "the network of this machine may be down;"
-                " `fanfare deliveries list --failed` says where requests fail",
+                " `fanfare deliveries list --failed` shows the errors",
             ),
             *self._full_soon(disk),
         )
@@ -192,7 +192,7 @@ class HubConditions:
                 tell(_sentence(found), kind="condition")
         for key, over in before.items():
             if key not in self._known:
-                log.info(f"no longer: {over.what}", kind="condition")
+                log.info(f"resolved: {over.what}", kind="condition")
         return tuple(self._known.values())
 
     def _findings(self) -> Iterator[_Finding]:
@@ -234,17 +234,17 @@ class HubConditions:
 
 _STOPPING: Final = "stopping"
 _WRITE_ADVICE: Final = (
-    "make sure that the disk of the database has space and may be written to;"
-    " the hub then goes on by itself"
+    "make sure that the disk of the database has free space and is writable;"
+    " the hub then continues by itself"
 )
 _LATE_POLLS: Final = (
-    "polling is behind: a feed has been due for {}",
-    "raise FANFARE_POLL_CONCURRENCY, or give the hub more processor time",
+    "polling is late: a feed has been due for {}",
+    "raise FANFARE_POLL_CONCURRENCY, or give the hub more CPU",
 )
 _LATE_DELIVERIES: Final = (
-    "deliveries are behind: news of {} ago is still being sent for the first time",
-    "raise FANFARE_DELIVERY_CONCURRENCY; `fanfare deliveries list` names callbacks"
-    " that hold it up",
+    "deliveries are late: entries of {} ago are still in their first delivery",
+    "raise FANFARE_DELIVERY_CONCURRENCY; `fanfare deliveries list` shows callbacks"
+    " that delay it",
 )
 
 

@@ -173,7 +173,7 @@ class MetricsService:
         return MetricFamily(
             name="fanfare_upstream_total",
             kind=MetricKind.COUNTER,
-            help="What hubs of others were asked, and what they pushed.",
+            help="Requests to other hubs, and their pushes.",
             samples=tuple(
                 MetricSample(value=counts.get(what, 0), labels={"what": what.value})
                 for what in PushCount
@@ -204,10 +204,10 @@ class MetricsService:
     def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
         backlog = waiting.backlog
         return [
-            _gauge("fanfare_feeds", "Feeds, removed ones not counted.", backlog.feeds),
+            _gauge("fanfare_feeds", "Feeds, without removed ones.", backlog.feeds),
             _by_state(
                 "fanfare_feed_states",
-                "Feeds by how they are.",
+                "Feeds by state.",
                 {each: waiting.feeds.get(each, 0) for each in LISTED_HEALTH},
             ),
             _gauge(
@@ -215,7 +215,7 @@ class MetricsService:
             ),
             _by_state(
                 "fanfare_subscription_states",
-                "Active subscriptions by how they are.",
+                "Active subscriptions by state.",
                 _subscriptions_by_health(waiting),
             ),
             _gauge("fanfare_track_queries", "Track queries.", backlog.track_queries),

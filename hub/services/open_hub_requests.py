@@ -50,12 +50,10 @@ MOST_PENDING_OF_ASKER = 2_000
 MOST_PARTS = 500
 """Of a page that is pinged."""
 
-NOT_LISTED = (
-    "this hub does not list the topic; if it has it all the same, it is fetched"
-)
+NOT_LISTED = "the topic is not public here; if the hub has it, it is fetched"
 
 
-NEEDS_ACCOUNT = "tracking requires a token, which this route does not take"
+NEEDS_ACCOUNT = "tracking requires a token, which this endpoint does not take"
 _NEVER_PINGED = (FeedState.REMOVED, FeedState.PAUSED, FeedState.TRACK)
 
 
@@ -141,7 +139,7 @@ class WebSubService:
             most_of_asker=MOST_PENDING_OF_ASKER,
         )
         if not is_taken:
-            raise TooManyWaiting("too many requests wait for their verification")
+            raise TooManyWaiting("too many requests are waiting for verification")
         self._wake_verifier()
         return f"{self._public_url}/hub/subscriptions/{token}"
 
@@ -175,7 +173,7 @@ class WebSubService:
             return Ping.NOT_LISTED
         taken = self._pings.add(feed)
         if taken is Taken.REFUSED:
-            raise TooManyWaiting("too many topics wait to be fetched")
+            raise TooManyWaiting("too many topics are waiting to be fetched")
         return Ping.NOT_LISTED if feed.private else _OUTCOMES[taken]
 
     async def diagnose(self, token: str) -> Diagnosis:

@@ -157,7 +157,7 @@ class OpenFeederService:
             name=options.name or f"Feeds at {host}",
             url=self._public_url,
             language=options.language,
-            description=f"The public feeds that the hub at {host} holds",
+            description=f"The public feeds of the hub at {host}",
             contact=options.contact,
         )
         auth = ("auth",) if options.gatekeeper.key else ()
@@ -194,7 +194,7 @@ class OpenFeederService:
         if not made:
             raise OpenFeederError(
                 ErrorCode.NOT_FOUND,
-                "no such page; the index lists all there are",
+                "no such page; the index lists all pages",
             )
         (found,) = made
         scores = await self._scores(request.query, found.page)

@@ -176,7 +176,7 @@ def _read_place(before: str) -> tuple[datetime, EntryId] | None:
     try:
         place = PagePlace.parse(before)
     except ValueError:
-        expected = "the before of a page's link to the next"
+        expected = "the value of before in the link to the next page"
         raise InvalidValue("before", expected, before) from None
     return place.dated, EntryId(place.entry)
 

@@ -102,7 +102,7 @@ class PublishingService:
             ),
         )
         if not is_taken:
-            raise TooManyWaiting("the content could not be taken yet; send it again")
+            raise TooManyWaiting("the content could not be stored yet; send it again")
 
     async def _signed_by(
         self, topic: str, content: bytes, signature: str

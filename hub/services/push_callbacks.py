@@ -88,7 +88,7 @@ class PushCallbackService:
             and callback.until > self._clock.now()
         )
         if callback is None or not is_open:
-            raise Gone("there is no subscription here")
+            raise Gone("no such subscription")
         return callback
 
     def reading(self) -> AbstractContextManager[BodyReservation]:
@@ -136,7 +136,7 @@ class PushCallbackService:
             return
         if not self._deliveries.has_place(delivery):
             await self._pushes.count(callback.hub, PushCount.REJECTED)
-            raise TooManyWaiting("too much is waiting to be read")
+            raise TooManyWaiting("too many pushes are waiting")
         await self._pushes.hint(callback, delivery.at)
         self._deliveries.put(delivery)
 
@@ -158,7 +158,7 @@ class PushCallbackService:
             raise _unknown()
         lease = timedelta(seconds=lease_seconds)
         if lease < SHORTEST_LEASE:
-            await self._refuse(callback, f"it grants {lease_seconds} s only")
+            await self._refuse(callback, f"it grants only {lease_seconds} s")
             raise _unknown()
         await self._pushes.confirm(callback, now + lease)
         log.info(
@@ -180,7 +180,7 @@ class PushCallbackService:
         if callback.state is CallbackState.ENDING:
             await self._pushes.drop(callback)
         else:
-            await self._refuse(callback, denial.reason or "it does not say why")
+            await self._refuse(callback, denial.reason or "without a reason")
         self._wake()
 
     async def _refuse(self, callback: PushCallback, reason: str) -> None:

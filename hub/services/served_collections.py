@@ -155,7 +155,7 @@ class CollectionService:
     async def build(self, *, snapshots: bool) -> Sequence[StoredCollection]:
         """Raises `Conflict` when there are none, `StorageError`, OSError."""
         if not self.is_on:
-            raise Conflict("collections are switched off (FANFARE_SCP=off)")
+            raise Conflict("collections are disabled (FANFARE_SCP=off)")
         return await self._builder.build(snapshots=snapshots)
 
     def _listed(self, each: StoredCollection) -> ListedCollection:

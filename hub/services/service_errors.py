@@ -50,7 +50,7 @@ class HubClosed(ServiceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this hub takes no subscriptions from outside (FANFARE_OPEN_HUB=off)"
+            "this hub accepts no subscriptions without a token (FANFARE_OPEN_HUB=off)"
         )
 
 
@@ -108,7 +108,7 @@ class SeveralFeeds(ServiceError):
     def __init__(self, url: str, feeds: tuple[FeedLink, ...]) -> None:
         self.url = url
         self.feeds = feeds
-        super().__init__(f"{url} names {len(feeds)} feeds; add the one that is meant")
+        super().__init__(f"{url} names {len(feeds)} feeds; add one of them")
 
 
 class TooManyWaiting(ServiceError):

@@ -128,7 +128,7 @@ class TokenService:
         )
         token = await self._tokens.add(new, self._clock.now())
         if token is None:
-            raise InvalidValue("value", "a token that is not in use, and never was")
+            raise InvalidValue("value", "a token that has never been used")
         log.info("token_created", token=token.id, account=token.account.name)
         return CreatedToken(token=token, secret=secret)
 
@@ -137,7 +137,7 @@ class TokenService:
         written = account_name(field, name)
         found = await self._tokens.account(written)
         if found is None:
-            raise InvalidValue(field, "an account that a token was made for", written)
+            raise InvalidValue(field, "an account that has a token", written)
         return found
 
     async def revoke(self, token_id: TokenId) -> StoredToken:

@@ -68,7 +68,7 @@ def check_path(field: str, url: str) -> None:
     or a JSONPath does, and cannot be read: nothing would ever come of it."""
     selector = selector_of(url)
     if may_take_forever(selector):
-        raise InvalidValue(field, "a JSONPath without (a+)+: quantifiers in others")
+        raise InvalidValue(field, "a JSONPath without nested quantifiers such as (a+)+")
     if not selector and is_meant_as_path(url):
         expected = f"a CSS path or a JSONPath of at most {LONGEST_SELECTOR} characters"
         raise InvalidValue(field, f"{expected} as its fragment", url)
@@ -98,7 +98,7 @@ class AddressCheck:
         """Raises `AddressRefused` if no address of the host may be fetched from, and
         `InvalidValue` if the operator lists it among those that want no requests."""
         if self._blocked.cover(url):
-            expected = "a host that is not listed in FANFARE_BLOCKED_HOSTS"
+            expected = "a host that is not in FANFARE_BLOCKED_HOSTS"
             raise InvalidValue(field, expected)
         if not await self._permits(self._topics, url):
             raise AddressRefused(field, url, "FANFARE_ALLOW_TOPIC_NETWORKS")

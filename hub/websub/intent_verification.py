@@ -197,9 +197,7 @@ class IntentVerification:
             verification.account, verification.topic, verification.callback
         )
         if known is None or known.state is not SubscriptionState.ACTIVE:
-            last = VerificationTry(
-                at=self._clock.now(), reason="there is no such subscription"
-            )
+            last = VerificationTry(at=self._clock.now(), reason="no such subscription")
             await self._finish(verification, VerificationState.NEEDLESS, last)
             return
         confirmed = await self._ask(verification)

@@ -33,7 +33,7 @@ ASKED_SECONDS: Final = 20.0
 MOST_READ: Final = 1_024
 """Bytes of an answer."""
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
-REFUSED: Final = "the topic's publisher does not allow it"
+REFUSED: Final = "the topic's publisher refuses the subscription"
 UNREACHABLE: Final = "the topic's publisher could not be asked"
 FORM: Final = "application/x-www-form-urlencoded"
 

@@ -186,7 +186,7 @@ class TopicAdmission:
         if feed.polling.last_fetch is None:
             feed = await self._fetch_now(feed)
         if feed.polling.last_fetch is None:
-            raise TopicUnready("the topic's server asks for patience")
+            raise TopicUnready("the topic's server asks for no requests now")
         return feed.id
 
     async def _fetch_now(self, feed: StoredFeed) -> StoredFeed:
@@ -194,7 +194,7 @@ class TopicAdmission:
             async with asyncio.timeout(FETCH_SECONDS):
                 return await self._poller.fetch_now(feed.id)
         except (TimeoutError, NotFound):
-            raise TopicUnready("fetching the topic takes long") from None
+            raise TopicUnready("fetching the topic takes too long") from None
 
     async def _look_at(self, topic: str, feed: StoredFeed | None) -> Fetched | None:
         """Raises unless the topic, as anybody gets it, may be subscribed to.

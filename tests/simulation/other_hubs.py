@@ -91,7 +91,7 @@ class OtherHub:
                 self._begin(self._distribute(held, replace(feed)))
 
     def secret_of(self, callback: str) -> str:
-        """ "" if there is no such subscription."""
+        """ "" if no such subscription."""
         held = self._held.get(callback)
         return held.secret if held else ""
 

@@ -305,7 +305,7 @@ def test_failures_are_told_with_their_place_and_the_others_are_made(
 def test_what_the_hub_refuses_is_a_failure(
     fanfare: Fanfare, api: FakeApi, file: Path
 ) -> None:
-    api.answers[ADD] = (422, {"detail": "callback: expected a URL outside of this hub"})
+    api.answers[ADD] = (422, {"detail": "callback: expected a URL outside this hub"})
     result = fanfare("subs", "import", str(file))
     assert result.exit_code == 1
     assert "failed  line 2" in result.stdout

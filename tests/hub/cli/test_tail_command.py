@@ -106,7 +106,7 @@ async def test_ctrl_c_ends_it(hub: LiveHub) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["https://nobody.example/feed"], "no such topic here"),
+        (["https://nobody.example/feed"], "no such topic"),
         (["feed"], "topic: expected an absolute http or https URL"),
         ([NEWS, "--cursor", "soon"], "cursor: expected a cursor of this hub"),
     ],
@@ -181,6 +181,6 @@ async def test_a_topic_that_goes_is_said_and_the_last_one_ends_it(
     await eventually(lambda: len(audience.feeds) == 2)
     for topic in (NEWS, OTHER):
         await hub.hub.services.feeds.remove(hub.feeds[topic])
-        assert await line(tail.stderr) == f"ended: {topic}: no such topic here"
+        assert await line(tail.stderr) == f"ended: {topic}: no such topic"
     assert await line(tail.stderr) == "fanfare: all topics have ended"
     assert await tail.wait() == 1

@@ -64,7 +64,7 @@ async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
     search = SearchService(hub.storage, "http://hub.example", seconds=0)
     found = await search.find(await principal_of(hub, "me"), "word", 10)
     assert list(found.entries) == []
-    assert found.line == "0 entries found; stopped looking after 0 s"
+    assert found.line == "0 entries found; stopped after 0 s"
 
 
 async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> None:

@@ -121,7 +121,7 @@ async def test_what_credentials_open_is_handed_over_to_nobody(scene: Scene) -> N
 
 
 async def test_of_several_feeds_none_is_added(scene: Scene) -> None:
-    with pytest.raises(SeveralFeeds, match="names 2 feeds; add the one that is meant"):
+    with pytest.raises(SeveralFeeds, match="names 2 feeds; add one of them"):
         await scene.feeds.add(AddFeed(url=PAGE, discover=True))
 
     assert await scene.hub.storage.feeds.page(after=FeedId(0), limit=9) == []

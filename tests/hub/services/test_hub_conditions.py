@@ -174,7 +174,7 @@ async def test_what_begins_and_what_is_over_is_logged_once(scene: Scene) -> None
         await scene.conditions.look()
     assert [(line["log_level"], line["event"]) for line in lines] == [
         ("warning", "the clock is off"),
-        ("info", "no longer: the clock is still off"),
+        ("info", "resolved: the clock is still off"),
         ("error", f"disk full; {hub_conditions._WRITE_ADVICE}"),
     ]
 
@@ -190,7 +190,7 @@ async def test_polls_that_are_late_are_named_since_they_were_due(scene: Scene) -
     scene.storage.counted = replace(NOTHING, oldest_due=due)
     await scene.conditions.count()
     (found,) = await scene.conditions.look()
-    assert found.what == "polling is behind: a feed has been due for 45 min"
+    assert found.what == "polling is late: a feed has been due for 45 min"
     assert (found.since, found.is_trouble) == (due, False)
     assert "FANFARE_POLL_CONCURRENCY" in found.advice
 
@@ -199,7 +199,7 @@ async def test_first_deliveries_that_are_late_are_named(scene: Scene) -> None:
     old = scene.clock.now() - timedelta(minutes=5)
     scene.storage.counted = replace(NOTHING, oldest_undelivered=old)
     (what,) = await scene.counted()
-    assert what.startswith("deliveries are behind: news of 5 min ago")
+    assert what.startswith("deliveries are late: entries of 5 min ago")
 
 
 async def test_most_feeds_or_callbacks_failing_at_once_are_named(scene: Scene) -> None:

@@ -24,7 +24,7 @@ async def test_a_host_that_wants_no_requests_is_no_topic_but_a_callback() -> Non
     with pytest.raises(InvalidValue) as refused:
         await check.check_topic("url", "https://www.quiet.example/feed")
     assert str(refused.value) == (
-        "url: expected a host that is not listed in FANFARE_BLOCKED_HOSTS"
+        "url: expected a host that is not in FANFARE_BLOCKED_HOSTS"
     )
     await check.check_callback("callback", "https://www.quiet.example/hook")
     await check.check_topic("url", "https://other.example/feed")

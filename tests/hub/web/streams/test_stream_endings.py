@@ -146,7 +146,7 @@ async def test_listeners_of_a_removed_feed_are_told_and_keep_their_other_topics(
         for _ in range(2):
             await next_message(client)
         await hub.hub.services.feeds.remove(hub.feeds[NEWS])
-        gone = {"type": "unsubscribed", "topic": NEWS, "reason": "no such topic here"}
+        gone = {"type": "unsubscribed", "topic": NEWS, "reason": "no such topic"}
         assert await next_message(client) == gone
         assert await events.next("unsubscribed") == gone
         await hub.publish(OTHER, "one")
@@ -199,7 +199,7 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
         told = [await next_message(each) for each in (stranger, without_right)]
         told.append(await events.next("unsubscribed"))
         # As for a feed that was removed: nobody learns that it is there.
-        gone = {"type": "unsubscribed", "topic": NEWS, "reason": "no such topic here"}
+        gone = {"type": "unsubscribed", "topic": NEWS, "reason": "no such topic"}
         assert told == [gone] * 3
         await hub.publish(NEWS, "one")
         assert titles(await next_message(reader)) == ["one"]

@@ -139,7 +139,7 @@ async def test_too_many_topics_that_wait_are_an_error_that_is_told(
     await add(hub)
     assert await ping(anybody, "A blog", FEED) == (
         True,
-        "too many topics wait to be fetched",
+        "too many topics are waiting to be fetched",
     )
 
 
