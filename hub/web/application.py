@@ -52,9 +52,7 @@ SHOWN_PATH = 100
 
 async def answer_not_found(request: Request, error: Exception) -> Response:
     path = request.url.path[:SHOWN_PATH]
-    return problem_response(
-        Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
-    )
+    return problem_response(Problem(HTTPStatus.NOT_FOUND, f"no such path: {path}"))
 
 
 def wrong_method_answer(
@@ -74,7 +72,7 @@ def wrong_method_answer(
         allowed = ", ".join(sorted(methods))
         problem = Problem(
             HTTPStatus.METHOD_NOT_ALLOWED,
-            f"this takes {allowed}, not {request.method[:SHOWN_PATH]}",
+            f"expected {allowed}, not {request.method[:SHOWN_PATH]}",
             headers={"Allow": allowed},
         )
         return problem_response(problem)

@@ -92,8 +92,8 @@ def refuse_in_query(principal: Principal) -> None:
     if principal.is_admin:
         raise Problem(
             HTTPStatus.FORBIDDEN,
-            "the admin token is not taken in a query string, where logs keep it; send"
-            " it as Authorization, and here a token with the scopes it needs",
+            "the admin token is not accepted in a query string, which logs keep; send"
+            " it in the Authorization header, or use a token with the scopes needed",
         )
 
 

@@ -122,7 +122,7 @@ class LoopGuard:
 
 _LOOP = Problem(
     HTTPStatus.LOOP_DETECTED,
-    "this is the hub that asks; it neither reads itself nor delivers to itself",
+    "the request comes from this hub, which neither reads nor delivers to itself",
 )
 
 

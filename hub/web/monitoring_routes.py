@@ -126,7 +126,7 @@ class MonitoringRoutes(Routes):
         method="GET",
         path="/metrics",
         id="get_metrics",
-        summary="Numbers for Prometheus, text format 0.0.4",
+        summary="Metrics for Prometheus, text format 0.0.4",
         answers={200: {TEXT: str}},
         problems=(503,),
     )
@@ -148,7 +148,7 @@ class MonitoringRoutes(Routes):
         try:
             found = ProblemType(request.path_params["name"])
         except ValueError:
-            reason = "there is no such type of problem"
+            reason = "no such type of problem"
             raise Problem(HTTPStatus.NOT_FOUND, reason) from None
         return PlainTextResponse(f"{found}\n\n{EXPLANATIONS[found]}\n")
 
@@ -156,7 +156,7 @@ class MonitoringRoutes(Routes):
         method="GET",
         path=IDENTITY_PATH,
         id="prove_identity",
-        summary="Prove to a command on this machine that this is the hub it looks for",
+        summary="Prove to a command on this machine that this is its hub",
         query=(
             Parameter(
                 name="challenge",

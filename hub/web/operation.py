@@ -120,7 +120,7 @@ def _declared(kind: type[Routes]) -> Iterator[tuple[str, Operation]]:
 PAGE = (
     Parameter(
         name="after",
-        help="the page behind this id",
+        help="the page after this id",
         kind="integer",
         default=0,
         least=0,
@@ -128,7 +128,7 @@ PAGE = (
     ),
     Parameter(
         name="limit",
-        help="the length of the page",
+        help="the most items on a page",
         kind="integer",
         default=DEFAULT_PAGE,
         least=1,

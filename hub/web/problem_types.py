@@ -70,46 +70,45 @@ def type_of_status(status: HTTPStatus) -> ProblemType:
 
 
 EXPLANATIONS: Final = {
-    ProblemType.MALFORMED_REQUEST: "The request cannot be read: its body is no JSON, or"
-    " ended early. The detail says where. Send it again once it is mended.",
+    ProblemType.MALFORMED_REQUEST: "The request cannot be read: its body is not JSON,"
+    " or ended early. The detail says where.",
     ProblemType.UNAUTHORIZED: "A token is needed, or the one that was sent is invalid"
     " or revoked. Send Authorization: Bearer TOKEN.",
-    ProblemType.FORBIDDEN: "The hub does not do this for whoever asks, such as a page"
-    " of another site. The detail says why; asking again does not help.",
-    ProblemType.INSUFFICIENT_SCOPE: "The token is good, but lacks a scope. The detail"
-    " and the WWW-Authenticate header name it; the operator makes tokens with it.",
-    ProblemType.HUB_CLOSED: "The open hub is switched off (FANFARE_OPEN_HUB). Ask the"
+    ProblemType.FORBIDDEN: "The hub refuses this request, for example because a page of"
+    " another site sent it. The detail says why. Repeating it does not help.",
+    ProblemType.INSUFFICIENT_SCOPE: "The token lacks a scope, which the detail and the"
+    " WWW-Authenticate header name. The operator makes tokens.",
+    ProblemType.HUB_CLOSED: "The open hub is disabled (FANFARE_OPEN_HUB). Ask the"
     " operator for a token.",
-    ProblemType.NOT_SIGNED: "Content that a publisher sends must be signed with the"
-    " secret that the operator has set for its feed.",
-    ProblemType.NOT_FOUND: "There is no such thing, or none that the token may see.",
-    ProblemType.METHOD_NOT_ALLOWED: "The path is right, the method is not. The Allow"
-    " header names those there are.",
-    ProblemType.NOT_ACCEPTABLE: "None of the types that Accept names can be given.",
-    ProblemType.TIMEOUT: "The body did not come in time. Send it again.",
-    ProblemType.CONFLICT: "The thing is in a state that does not allow this; the detail"
-    " says which, and what to do first.",
-    ProblemType.GONE: "It was here, and will not be again. Do not ask for it any more.",
-    ProblemType.TOO_LARGE: "The body has more bytes than are taken. Send less at once.",
-    ProblemType.UNSUPPORTED_MEDIA_TYPE: "The Content-Type is another than the one"
-    " that is expected, which the detail names.",
-    ProblemType.INVALID_VALUE: "A parameter or a member of the body is not what it must"
-    " be: field names it, and detail says what was expected.",
-    ProblemType.ADDRESS_REFUSED: "The URL leads to a private address, or to a port of"
-    " another service, which the hub does not connect to. The operator can allow the"
-    " network by the setting that the detail names.",
+    ProblemType.NOT_SIGNED: "Content from a publisher must be signed with the secret"
+    " that the operator has set for its feed.",
+    ProblemType.NOT_FOUND: "It does not exist, or the token may not see it.",
+    ProblemType.METHOD_NOT_ALLOWED: "The path does not support this method. The Allow"
+    " header names those it supports.",
+    ProblemType.NOT_ACCEPTABLE: "None of the types in Accept is available.",
+    ProblemType.TIMEOUT: "The body did not arrive in time. Send it again.",
+    ProblemType.CONFLICT: "The present state does not allow this. The detail says which"
+    " state, and what to do first.",
+    ProblemType.GONE: "It existed and is gone for good. Do not request it again.",
+    ProblemType.TOO_LARGE: "The body is too large. Send less at once.",
+    ProblemType.UNSUPPORTED_MEDIA_TYPE: "The Content-Type is not supported. The detail"
+    " names the expected one.",
+    ProblemType.INVALID_VALUE: "A parameter or a member of the body is invalid: field"
+    " names it, and the detail says what was expected.",
+    ProblemType.ADDRESS_REFUSED: "The URL leads to a private address or to a port of"
+    " another service, to which the hub does not connect. The operator can allow the"
+    " network with the setting that the detail names.",
     ProblemType.NOT_CONFIRMED: "The callback was asked whether it wants the"
-    " subscription, and did not confirm. Mend the callback, and subscribe again.",
-    ProblemType.NOT_ALLOWED: "The topic's publisher was asked, and refuses the"
-    " subscription.",
-    ProblemType.TOO_MANY_REQUESTS: "More requests than the limit allows. Retry-After"
-    " says for how many seconds to wait, RateLimit-Policy what the limit is.",
-    ProblemType.TOO_MANY_WAITING: "As much as is kept waits already. Ask again after"
-    " Retry-After.",
-    ProblemType.UNAVAILABLE: "The hub cannot do it now: its disk fails, or it is"
-    " stopping. Nothing was changed; ask again after Retry-After.",
-    ProblemType.LOOP: "The request is the hub's own: it neither reads itself nor"
+    " subscription, and did not confirm. Correct the callback and subscribe again.",
+    ProblemType.NOT_ALLOWED: "The topic's publisher refuses the subscription.",
+    ProblemType.TOO_MANY_REQUESTS: "The rate limit is exceeded. Retry-After says how"
+    " many seconds to wait, RateLimit-Policy what the limit is.",
+    ProblemType.TOO_MANY_WAITING: "Too many requests of this kind are waiting. Try"
+    " again after Retry-After.",
+    ProblemType.UNAVAILABLE: "The hub cannot do this now: its disk fails, or it is"
+    " stopping. Nothing was changed. Try again after Retry-After.",
+    ProblemType.LOOP: "The request comes from this hub, which neither reads nor"
     " delivers to itself.",
-    ProblemType.INTERNAL_ERROR: "An error of the hub, of which its log says more."
-    " Please report it.",
+    ProblemType.INTERNAL_ERROR: "An internal error. The hub's log has details. Please"
+    " report it.",
 }

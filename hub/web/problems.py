@@ -125,7 +125,7 @@ def as_problem(error: Exception) -> Problem:
                 type=_TYPES.get(type(error)),
             )
     return Problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the hub; its log says more"
+        HTTPStatus.INTERNAL_SERVER_ERROR, "an internal error; the log has details"
     )
 
 

@@ -104,8 +104,8 @@ class RateLimits:
             log.warning(
                 "proxy_not_trusted",
                 peer=client_address(connection, ()),
-                hint="if that is a proxy of yours, name it in FANFARE_TRUSTED_PROXIES:"
-                " until then all who come by it count as one",
+                hint="if this is your proxy, name it in FANFARE_TRUSTED_PROXIES;"
+                " otherwise all its clients count as one",
             )
 
     def check_address(

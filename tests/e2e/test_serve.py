@@ -156,7 +156,7 @@ async def test_a_port_in_use_is_said_before_anything_has_begun(
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == (
         f"fanfare: cannot listen on 127.0.0.1 port {port}:"
-        " something else is listening there\n"
+        " another program is listening there\n"
     )
     assert not (tmp_path / "data").exists()
 

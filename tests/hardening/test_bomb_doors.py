@@ -233,7 +233,7 @@ async def test_what_a_hub_answers_may_have_no_end(scene: UpstreamScene) -> None:
     assert push["state"] == "asked"
 
 
-# --- what is asked for beside feeds ---
+# --- the kind of request for beside feeds ---
 
 LISTS = {
     **{

@@ -161,7 +161,7 @@ async def test_a_start_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> N
         settings = Settings(
             database=f"sqlite:{tmp_path / 'hub.db'}", port=taken.getsockname()[1]
         )
-        with pytest.raises(CannotStart, match="something else is listening there"):
+        with pytest.raises(CannotStart, match="another program is listening there"):
             await run(settings, announce=said.append)
     assert said == []
     assert names_in(tmp_path) == []

@@ -1,4 +1,4 @@
-"""What an operator asks of the database: backups, and whether it is sound."""
+"""Backups and checks of the database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_WAIT = 50
 """Seconds: proxies and clients give up a minute's wait."""
 _WAIT = Parameter(
     name="wait",
-    help="seconds to wait for its end; 202 if it goes on",
+    help="seconds to wait for the end; 202 if it is still running",
     kind="integer",
     default=LONGEST_WAIT,
     least=0,
@@ -88,7 +88,7 @@ class DatabaseRoutes(Routes):
         path="/db/backup",
         id="back_up_database",
         scope=TokenScope.ADMIN,
-        summary="Copy the database to a new file on the hub's machine",
+        summary="Back up the database to a new file on the hub's machine",
         description="`201` when it is made, `202` if that takes longer than `wait`:"
         " `GET /api/db/jobs` says how far it is, and what came of it.",
         answers={201: DatabaseJobJson, 202: DatabaseJobJson},
@@ -107,7 +107,7 @@ class DatabaseRoutes(Routes):
         path="/db/check",
         id="check_database",
         scope=TokenScope.ADMIN,
-        summary="Read all of the database, to see whether it is sound",
+        summary="Check the whole database for damage",
         description="`200` when it was read, with what was found wrong; `202` if that"
         " takes longer than `wait`.",
         answers={200: DatabaseJobJson, 202: DatabaseJobJson},
@@ -124,7 +124,7 @@ class DatabaseRoutes(Routes):
         path="/db/jobs",
         id="list_database_jobs",
         scope=TokenScope.ADMIN,
-        summary="Backups and checks: under way, and the last ones",
+        summary="The running backup or check, and the last ones",
         answers={200: DatabaseJobsJson},
     )
     async def jobs(self, request: Request) -> Response:

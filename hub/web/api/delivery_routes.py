@@ -167,7 +167,7 @@ class DeliveryRoutes(Routes):
         path="/deliveries",
         id="list_deliveries",
         scope=TokenScope.ADMIN,
-        summary="Retrying subscriptions, and dead letters",
+        summary="List retrying subscriptions and dead letters",
         answers={200: DeliveriesJson},
         query=(
             replace(PAGE[0], name="retrying_after", help="a subscription's id"),
@@ -202,23 +202,23 @@ class DeliveryRoutes(Routes):
         path="/deliveries/failed",
         id="list_failed_deliveries",
         scope=TokenScope.ADMIN,
-        summary="Requests that callbacks did not take, of all subscriptions",
-        description="Of each subscription the last 20 failures are kept.",
+        summary="List failed requests of all subscriptions",
+        description="The last 20 failures of each subscription are kept.",
         answers={200: FailedDeliveriesJson},
         query=(
             Parameter(
-                name="status", help="only these: 404, 5xx, or none for no answer at all"
+                name="status", help="only this status: 404, 5xx, or none for no answer"
             ),
-            Parameter(name="host", help="only those of callbacks at this host"),
-            Parameter(name="since", help="only those from then on, RFC 3339"),
+            Parameter(name="host", help="only callbacks at this host"),
+            Parameter(name="since", help="only requests since then, RFC 3339"),
             Parameter(
                 name="subscription",
-                help="only those of this subscription",
+                help="only this subscription",
                 kind="integer",
                 least=1,
                 largest=LARGEST_ID,
             ),
-            Parameter(name="before", help="the page behind this one, as next has it"),
+            Parameter(name="before", help="next of the page before"),
             PAGE[1],
         ),
         problems=(422,),
@@ -251,7 +251,7 @@ class DeliveryRoutes(Routes):
         path="/deliveries/failed/{id}",
         id="get_failed_delivery",
         scope=TokenScope.LIST,
-        summary="One of them in full: the request, where it failed, and the answer",
+        summary="Show a failed request in full, with where it failed and the answer",
         answers={200: DeliveryReportJson},
         problems=(404,),
     )
@@ -266,7 +266,7 @@ class DeliveryRoutes(Routes):
         path="/deliveries/test",
         id="test_callback",
         scope=TokenScope.ADMIN,
-        summary="Send a callback one notification of a topic, marked as a test",
+        summary="Send any callback one notification of a topic, marked as a test",
         description="As a subscription would be sent it; none is made. The answer says"
         " what the callback answered.",
         answers={200: TrialDeliveryJson},
@@ -293,7 +293,7 @@ class DeliveryRoutes(Routes):
         path="/deliveries/retry",
         id="retry_delivery",
         scope=TokenScope.ADMIN,
-        summary="Try a retrying subscription, or a dead letter, now",
+        summary="Try a retrying subscription or a dead letter now",
         answers={202: RetriedJson},
         body=Retry(subscription=7),
         problems=(404, 409),
@@ -319,7 +319,7 @@ class DeliveryRoutes(Routes):
             await self._deliveries.retry_dead_letter(number, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
-                "the subscription has another delivery under way; try again later"
+                "another delivery of the subscription is in flight; try again later"
             ) from error
 
 
@@ -349,11 +349,11 @@ def _read_place(text: str) -> tuple[datetime, int] | None:
         return None
     found = _PLACE.fullmatch(text)
     if found is None:
-        raise InvalidValue("before", "what next said", text)
+        raise InvalidValue("before", "next of the page before", text)
     try:
         return _START + int(found[1]) * _MILLISECOND, int(found[2])
     except OverflowError:
-        raise InvalidValue("before", "what next said", text) from None
+        raise InvalidValue("before", "next of the page before", text) from None
 
 
 def _place_of(failed: FailedAttempt) -> str:

@@ -179,11 +179,11 @@ class FeedRoutes(Routes):
         path="/feeds",
         id="list_feeds",
         scope=TokenScope.ADMIN,
-        summary="The feeds, a page of them",
+        summary="List feeds, by page",
         answers={200: FeedsJson},
         query=(
             *FEED_LIST,
-            Parameter(name="url", help="only the one behind this topic"),
+            Parameter(name="url", help="only the feed of this topic"),
         ),
         problems=(422,),
     )
@@ -206,7 +206,7 @@ class FeedRoutes(Routes):
         path="/feeds",
         id="add_feed",
         scope=TokenScope.ADMIN,
-        summary="Add a feed, and say what its first fetch found",
+        summary="Add a feed, and report its first fetch",
         answers={201: AddedFeedJson, 200: AddedFeedJson, 300: FeedChoicesJson},
         query=(_wait("seconds to wait for the first fetch", int(LONGEST_WAIT)),),
         body=FeedToAdd(url="https://example.org/feed.xml", category="news"),
@@ -237,7 +237,7 @@ class FeedRoutes(Routes):
         path="/imports",
         id="import_feeds",
         scope=TokenScope.ADMIN,
-        summary="Add many feeds, and say what became of each",
+        summary="Add many feeds, and report the outcome of each",
         answers={200: ImportedFeedsJson},
         query=(_wait("seconds to wait for each first fetch", 0),),
         body=FeedsToAdd(
@@ -261,11 +261,11 @@ class FeedRoutes(Routes):
         path="/findings",
         id="list_findings",
         scope=TokenScope.ADMIN,
-        summary="Of a page of the feeds, those that something may be done about",
+        summary="List feeds that need attention, by page of all feeds",
         answers={200: FeedFindingsJson},
         query=(
             *PAGE,
-            Parameter(name="kind", help="only this", choices=tuple(FindingKind)),
+            Parameter(name="kind", help="only this kind", choices=tuple(FindingKind)),
         ),
         problems=(422,),
     )
@@ -281,12 +281,12 @@ class FeedRoutes(Routes):
         path="/hubs",
         id="list_push_hubs",
         scope=TokenScope.ADMIN,
-        summary="Hubs of others that push feeds, and what they were asked and told",
+        summary="List other hubs that push feeds, with counts",
         answers={200: PushHubsJson},
         query=(
             Parameter(
                 name="limit",
-                help="hubs, those with the most subscriptions first",
+                help="the number of hubs, those with the most subscriptions first",
                 kind="integer",
                 default=DEFAULT_PAGE,
                 least=0,
@@ -307,7 +307,7 @@ class FeedRoutes(Routes):
         path="/lists",
         id="read_lists",
         scope=TokenScope.ADMIN,
-        summary="Read lists of feeds in OPML, with those that they include",
+        summary="Read lists of feeds in OPML, including nested lists",
         answers={200: WalkedListsJson},
         body=ListsToRead(urls=["https://example.org/feeds.opml"]),
     )
@@ -329,7 +329,7 @@ class FeedRoutes(Routes):
         path="/discover",
         id="discover_feeds",
         scope=TokenScope.ADMIN,
-        summary="Say what feed is at a URL, or which ones are named there",
+        summary="Show which feed is at a URL, or which feeds a page names",
         answers={200: LookupResultJson},
         body=PageToLookAt(url="https://example.org/"),
     )
@@ -343,7 +343,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}",
         id="get_feed",
         scope=TokenScope.ADMIN,
-        summary="One feed, and why it is polled when it is",
+        summary="Show one feed, and why it is polled when it is",
         answers={200: FeedReportJson},
         problems=(404,),
     )
@@ -356,7 +356,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}/raw",
         id="get_feed_document",
         scope=TokenScope.ADMIN,
-        summary="The last valid document of a feed in the creator format, as it came",
+        summary="The last valid document of a feed in the creator format, unchanged",
         answers={200: dict},
         problems=(404,),
     )
@@ -375,7 +375,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}/plan",
         id="explain_feed",
         scope=TokenScope.ADMIN,
-        summary="When one feed is polled next, and why, with every number",
+        summary="Explain when a feed is polled next, with every term",
         answers={200: FeedPlanJson},
         problems=(404,),
     )
@@ -388,7 +388,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}/history",
         id="get_feed_history",
         scope=TokenScope.ADMIN,
-        summary="The last polls of one feed: why each was made, and what it found",
+        summary="List the last polls of a feed, with reason and outcome",
         answers={200: FeedHistoryJson},
         problems=(404,),
     )
@@ -401,7 +401,7 @@ class FeedRoutes(Routes):
         path="/feeds/{id}",
         id="edit_feed",
         scope=TokenScope.ADMIN,
-        summary="Change what a feed is, and say what follows from it",
+        summary="Change a feed, and report the consequences",
         answers={200: EditedFeedJson},
         body=FeedToEdit(private=True, category="news"),
         problems=(404, 409),
@@ -529,7 +529,9 @@ def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
         if not is_name:
             raise InvalidValue("headers", "header names of letters, digits and -", name)
         if name.lower() in _NO_CREDENTIALS:
-            raise InvalidValue("headers", "none that the hub sets by itself", name)
+            raise InvalidValue(
+                "headers", "a header that the hub does not set itself", name
+            )
         if not value.isprintable() or not value.isascii():
             raise InvalidValue("headers", f"printable ASCII as the value of {name}")
     return headers

@@ -58,14 +58,14 @@ SECURITY_SCHEMES = {
     "basic": {
         "type": "http",
         "scheme": "basic",
-        "description": "The account's name and a token of it, or admin and the admin"
-        " token.",
+        "description": "An account's name and one of its tokens, or admin and the"
+        " admin token.",
     },
     "query": {
         "type": "apiKey",
         "in": "query",
         "name": "authorization",
-        "description": "What would follow Basic in the header.",
+        "description": "The value of a Basic header.",
     },
 }
 TEXTS: Mapping[str, tuple[str, ...]] = {
@@ -156,7 +156,8 @@ def openapi_document() -> Members:
             "title": "Fanfare",
             "version": hub.__version__,
             "description": "A push hub for feeds. Times are RFC 3339 in UTC, periods"
-            " and durations seconds. What is outside of /api takes no token.",
+            " and durations seconds. Paths outside /api need no token unless they"
+            " say so.",
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": it.tag} for it in (*API_ROUTES[1:], *OPEN_ROUTES)],

@@ -186,7 +186,7 @@ class OperatorRoutes(Routes):
         path="/health",
         id="get_health",
         scope=TokenScope.ADMIN,
-        summary="Whether the hub can work, and what waits",
+        summary="Whether the hub can work, and its backlog",
         answers={200: HealthJson},
     )
     async def health(self, request: Request) -> Response:

@@ -133,38 +133,35 @@ def _moment(field: str, text: str, now: datetime) -> datetime | None:
 def _states(names: Iterable[str]) -> Parameter:
     return Parameter(
         name="state",
-        help="only those in one of these states; by default all but those that have"
-        " ended",
+        help="only those in one of these states; by default all that have not ended",
         choices=tuple(names),
         is_repeated=True,
     )
 
 
 _COMMON: Final = (
-    Parameter(
-        name="failing", help="only those that fail", kind="boolean", default=False
-    ),
+    Parameter(name="failing", help="only failing ones", kind="boolean", default=False),
     Parameter(
         name="search",
-        help="only those with this part of an address or title",
+        help="only those with this text in an address or title",
         longest=LONGEST_TEXT,
     ),
     Parameter(
         name="since", help=f"only those in their state since then, or longer: {AGE}"
     ),
-    Parameter(name="within", help="only those in their state no longer than that"),
+    Parameter(name="within", help="only those in their state for no longer than that"),
 )
 _CURSOR: Final = Parameter(
     name="cursor",
-    help="the page behind the one whose `cursor` this was; in the same order",
+    help="cursor of the page before, in the same order",
 )
 
 
 def _sorts(sorts: type[StrEnum]) -> Parameter:
     return Parameter(
         name="sort",
-        help="the order; `since`: the longest in their state first; with a minus:"
-        " falling",
+        help="the order; `since`: the longest in their state first; a minus reverses"
+        " it",
         choices=tuple(sorts),
     )
 
@@ -174,7 +171,7 @@ FEED_LIST: Final = (
     _CURSOR,
     _states(_STATES_OF_FEEDS),
     *_COMMON,
-    Parameter(name="category", help='only those of this category; "": of none'),
+    Parameter(name="category", help='only those of this category; "": without one'),
     Parameter(name="section", help="former name of `category`", is_deprecated=True),
     _sorts(FeedSort),
 )
@@ -183,9 +180,9 @@ SUBSCRIPTION_LIST: Final = (
     _CURSOR,
     _states(_STATES_OF_SUBSCRIPTIONS),
     *_COMMON,
-    Parameter(name="topic", help="only those to this topic"),
-    Parameter(name="callback", help="only those of this callback"),
-    Parameter(name="account", help="only those of this account, by its name"),
+    Parameter(name="topic", help="only subscriptions to this topic"),
+    Parameter(name="callback", help="only subscriptions of this callback"),
+    Parameter(name="account", help="only subscriptions of this account, by its name"),
     _sorts(SubscriptionSort),
 )
 """The parameters of lists."""
@@ -230,7 +227,7 @@ def query_order(request: Request, first: Sort) -> tuple[Sort, ListPlace | None]:
         return sort, _read_cursor(cursor, sort)
     after = query_number(request, "after", 0, LARGEST_ID)
     if after and sort.rising != "id":
-        raise InvalidValue("after", "no id but a cursor, in this order")
+        raise InvalidValue("after", "a cursor, not an id, in this order")
     return sort, ListPlace(after) if after else None
 
 
@@ -248,7 +245,7 @@ def id_of(place: ListPlace | None) -> int | None:
 
 
 _BAD_CURSOR: Final = InvalidValue(
-    "cursor", "the cursor of another page of this list, in the same order"
+    "cursor", "the cursor of a page of this list, in the same order"
 )
 
 

@@ -217,7 +217,7 @@ class SubscriptionRoutes(Routes):
         path="/subscriptions",
         id="list_subscriptions",
         scope=TokenScope.LIST,
-        summary="The account's subscriptions, a page of them",
+        summary="List the account's subscriptions, by page",
         answers={200: SubscriptionsJson},
         query=SUBSCRIPTION_LIST,
         problems=(422,),
@@ -236,7 +236,7 @@ class SubscriptionRoutes(Routes):
         path="/subscriptions",
         id="subscribe",
         scope=TokenScope.SUBSCRIBE,
-        summary="Subscribe a callback, or change how it is subscribed",
+        summary="Subscribe a callback, or change its subscription",
         answers={201: SubscribedJson, 200: SubscribedJson},
         body=SubscriptionToAdd(
             callback="https://you.example/hook", topic="https://example.org/feed.xml"
@@ -269,7 +269,7 @@ class SubscriptionRoutes(Routes):
         path="/subscriptions/{id}",
         id="get_subscription",
         scope=TokenScope.LIST,
-        summary="One subscription with its last attempts",
+        summary="Show one subscription with its last attempts",
         answers={200: SubscriptionReportJson},
         problems=(404,),
     )
@@ -284,7 +284,7 @@ class SubscriptionRoutes(Routes):
         path="/subscriptions/{id}",
         id="edit_subscription",
         scope=TokenScope.SUBSCRIBE,
-        summary="Change how a callback is told; its place in the log stays",
+        summary="Change a subscription; its place in the log stays",
         answers={200: SubscriptionJson},
         body=SubscriptionToEdit(format=Format.ATOM),
         problems=(404, 409),
@@ -359,7 +359,7 @@ class SubscriptionRoutes(Routes):
         query=(
             Parameter(
                 name="tell",
-                help="whether the callback is sent a denial",
+                help="whether to send the callback a denial",
                 kind="boolean",
                 default=True,
             ),

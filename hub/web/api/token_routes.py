@@ -38,7 +38,7 @@ class TokenToAdd(RequestBody):
     def requested_scopes(self) -> frozenset[TokenScope]:
         """Under the one name or the other. Raises `InvalidValue` if under both."""
         if self.scopes and self.rights:
-            raise InvalidValue("rights", "nothing beside scopes, its present name")
+            raise InvalidValue("rights", "either rights or scopes, its present name")
         return frozenset(self.scopes or self.rights)
 
 
@@ -86,7 +86,7 @@ class TokenRoutes(Routes):
         path="/tokens",
         id="list_tokens",
         scope=TokenScope.ADMIN,
-        summary="The tokens of all accounts, without what they are",
+        summary="List the tokens of all accounts, without their values",
         answers={200: TokensJson},
         query=PAGE,
         problems=(422,),

@@ -25,7 +25,7 @@ class CrawlerRoutes(Routes):
         method="GET",
         path="/robots.txt",
         id="get_robots_txt",
-        summary="What crawlers may read, and where the sitemap is",
+        summary="What crawlers may read, and the address of the sitemap",
         answers={200: {TEXT: str}},
     )
     async def robots(self, request: Request) -> Response:
@@ -43,7 +43,7 @@ class CrawlerRoutes(Routes):
         method="GET",
         path="/sitemap.xml",
         id="get_sitemap",
-        summary="The collections there are (SCP 0.1)",
+        summary="The sitemap of collections (SCP 0.1)",
         answers={200: {XML: str}, 304: None},
         problems=(404, 429),
     )
@@ -62,9 +62,11 @@ class CrawlerRoutes(Routes):
         path="/scp/{name}",
         id="get_collection",
         summary="A collection of pages, in JSON lines, compressed",
-        description="Never changes under its name. 410 when it is not kept any more.",
+        description="Never changes under its name. 410 if it is no longer kept.",
         answers={200: {MEDIA_TYPE: str}, 304: None},
-        headers={200: {"ETag": "sha256: and the hash of the uncompressed bytes"}},
+        headers={
+            200: {"ETag": "sha256: followed by the hash of the uncompressed bytes"}
+        },
         problems=(404, 410, 429),
     )
     async def collection(self, request: Request) -> Response:

@@ -86,7 +86,7 @@ class FrontPageRoutes(Routes):
         method="GET",
         path="/about",
         id="get_about_page",
-        summary="A page for publishers: who asks for their feeds",
+        summary="A page for publishers: who requests their feeds",
         answers={200: {HTML: str}},
     )
     async def about(self, request: Request) -> Response:
@@ -119,7 +119,7 @@ def render(page: FrontPage) -> str:
     items = "".join(_item(feed, is_live) for feed, is_live in _chosen(page.feeds))
     return Template(_read("front.html").decode()).substitute(
         state=escape(_state(page)),
-        feeds=f"<ul>{items}</ul>" if items else "<p>None are public yet.</p>",
+        feeds=f"<ul>{items}</ul>" if items else "<p>There are no public feeds yet.</p>",
         url=escape(page.url),
         socket=escape(socket),
         topic=escape(topic),
@@ -130,9 +130,7 @@ def render(page: FrontPage) -> str:
 
 
 def render_about(page: AboutPage) -> str:
-    contact = (
-        f"Whoever runs it can be reached at {page.contact}." if page.contact else ""
-    )
+    contact = f"Contact: {page.contact}." if page.contact else ""
     return Template(_read("about.html").decode()).substitute(
         agent=escape(page.user_agent),
         url=escape(page.url),
@@ -144,8 +142,8 @@ def render_about(page: AboutPage) -> str:
 
 def _state(page: FrontPage) -> str:
     if not page.feeds:
-        return "Nothing to listen to: this hub has no public feeds yet."
-    return "Entries appear here as they arrive; that takes JavaScript."
+        return "This hub has no public feeds yet."
+    return "Entries appear here as they arrive. This requires JavaScript."
 
 
 def _chosen(feeds: tuple[StoredFeed, ...]) -> list[tuple[StoredFeed, bool]]:

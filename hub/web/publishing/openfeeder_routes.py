@@ -154,17 +154,19 @@ class _Counted:
 
 _QUERY = (
     Parameter(name="url", help="the page to fetch", longest=LONGEST_URL),
-    Parameter(name="q", help="words to rank by", longest=LONGEST_QUERY),
-    Parameter(name="page", help="of the index", kind="integer", default=1, least=1),
+    Parameter(name="q", help="search words", longest=LONGEST_QUERY),
+    Parameter(
+        name="page", help="page of the index", kind="integer", default=1, least=1
+    ),
     Parameter(
         name="limit",
         help=f"items or chunks; cut to 1 to {LARGEST_LIMIT}",
         kind="integer",
         default=DEFAULT_LIMIT,
     ),
-    Parameter(name="min_score", help="the least relevance, 0 to 1; only with q"),
-    Parameter(name="since", help="what has changed from then on: RFC 3339, or a token"),
-    Parameter(name="until", help="and not after then: RFC 3339"),
+    Parameter(name="min_score", help="the lowest relevance, 0 to 1; only with q"),
+    Parameter(name="since", help="changes since then: RFC 3339, or a token"),
+    Parameter(name="until", help="changes until then: RFC 3339"),
 )
 
 
@@ -212,7 +214,7 @@ class OpenFeederRoutes(Routes):
         method="GET",
         path=DISCOVERY,
         id="discover_openfeeder",
-        summary="What can be read by OpenFeeder 1.0, and where",
+        summary="The discovery document of OpenFeeder 1.0",
         answers={200: {JSON: dict}, 304: None, **_PROBLEMS},
         problems=(),
     )
@@ -220,7 +222,7 @@ class OpenFeederRoutes(Routes):
         method="OPTIONS",
         path=DISCOVERY,
         id="preflight_openfeeder_discovery",
-        summary="What pages of other sites may ask of the same",
+        summary="CORS preflight of the same path",
         answers={204: None, **_PROBLEMS},
         problems=(),
     )
@@ -236,8 +238,8 @@ class OpenFeederRoutes(Routes):
         method="GET",
         path=CONTENT,
         id="read_openfeeder",
-        summary="By OpenFeeder: an index, a page in chunks, answers, what has changed",
-        description="Takes the key of the site, if it has one.",
+        summary="OpenFeeder: the index, a page in chunks, a search, or changes",
+        description="Requires the key of the site, if it has one.",
         query=_QUERY,
         answers={
             200: {JSON: dict},
@@ -254,7 +256,7 @@ class OpenFeederRoutes(Routes):
         method="OPTIONS",
         path=CONTENT,
         id="preflight_openfeeder",
-        summary="What pages of other sites may ask of the same",
+        summary="CORS preflight of the same path",
         answers={204: None, **_PROBLEMS},
         problems=(),
     )
@@ -297,13 +299,13 @@ class OpenFeederRoutes(Routes):
 
     def _check_on(self) -> None:
         if not self._openfeeder.options.is_on:
-            raise OpenFeederError(ErrorCode.NOT_FOUND, "OpenFeeder is switched off")
+            raise OpenFeederError(ErrorCode.NOT_FOUND, "OpenFeeder is disabled")
 
     def _check_key(self, request: Request) -> None:
         """7: "Authenticated endpoints SHOULD use Bearer tokens"."""
         shown = request.headers.get("authorization", "")
         if not self._openfeeder.options.gatekeeper.admits(shown):
-            message = "this takes the key of this site: Authorization: Bearer KEY"
+            message = "requires the key of this site: Authorization: Bearer KEY"
             raise OpenFeederError(ErrorCode.AUTH_REQUIRED, message)
 
     def _count(
@@ -331,7 +333,7 @@ class OpenFeederRoutes(Routes):
         method="POST",
         path=UPDATE,
         id="hint_openfeeder",
-        summary="A hint that pages have changed: their feeds are fetched soon",
+        summary="Report changed pages: their feeds are fetched soon",
         description="A body in JSON: urls, of pages or of feeds, and action, upsert or"
         " delete. Takes any token.",
         answers={
@@ -373,7 +375,8 @@ class OpenFeederRoutes(Routes):
         else:
             limit_headers(self._limits.count_address(request))
             raise OpenFeederError(
-                ErrorCode.AUTH_REQUIRED, "this takes a token of the hub, as Bearer"
+                ErrorCode.AUTH_REQUIRED,
+                "requires a token of the hub: Authorization: Bearer TOKEN",
             )
 
 

@@ -28,7 +28,7 @@ CACHED = "public, max-age=60"
 
 
 _PAGE_QUERY = (
-    Parameter(name="before", help="where a page begins, from the link to it"),
+    Parameter(name="before", help="the begin of a page, from the link to it"),
     Parameter(
         name="limit",
         help=f"entries; cut to 1 to {LONGEST_PAGE}",
@@ -83,8 +83,8 @@ class TopicRoutes(Routes):
         method="GET",
         path="/topics/entries/{id}",
         id="get_entry_page",
-        summary="An entry of a public feed that has no address of its own",
-        description="The page of its topic that has this entry alone.",
+        summary="An entry of a public feed without a link of its own",
+        description="The page of its topic with only this entry.",
         answers={
             200: {TopicFormat.ATOM.media_type.partition(";")[0]: str},
             304: None,

@@ -56,7 +56,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         in_use = error.errno == errno.EADDRINUSE
-        reason = "something else is listening there" if in_use else str(error)
+        reason = "another program is listening there" if in_use else str(error)
         raise AddressUnavailable(host, port, reason) from error
     return listener
 

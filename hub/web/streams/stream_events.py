@@ -137,7 +137,7 @@ class EventStream:
         if not accepts_events(combined_field(request.headers, "accept")):
             raise Problem(
                 HTTPStatus.NOT_ACCEPTABLE,
-                f"this is a websocket, or {EVENT_STREAM} for those who accept it",
+                f"expected a websocket, or Accept: {EVENT_STREAM}",
             )
         principal = await self._principal(request)
         interests = await self._interests(principal, request)

@@ -94,7 +94,8 @@ async def find_principal(
         return None
     if is_foreign(connection):
         raise Problem(
-            HTTPStatus.FORBIDDEN, "another site's requests take no Authorization header"
+            HTTPStatus.FORBIDDEN,
+            "requests of another site may not use an Authorization header",
         )
     return await authenticator.identify(connection.headers)
 

@@ -49,14 +49,18 @@ _EVENTS = Operation(
     query=(
         Parameter(
             name="topic",
-            help="the URL of a feed the hub has",
+            help="the URL of a feed of this hub",
             is_required=True,
             is_repeated=True,
         ),
-        Parameter(name="cursor", help="send all that came after it"),
-        Parameter(name="format", help="of the bodies", choices=tuple(BodyFormat)),
+        Parameter(name="cursor", help="send everything after it"),
         Parameter(
-            name="updates", help="of known entries", choices=tuple(WantedUpdates)
+            name="format", help="the format of bodies", choices=tuple(BodyFormat)
+        ),
+        Parameter(
+            name="updates",
+            help="whether updates of known entries are sent",
+            choices=tuple(WantedUpdates),
         ),
     ),
     answers={200: {EVENT_STREAM: str}},

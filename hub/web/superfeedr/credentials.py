@@ -58,7 +58,7 @@ async def identify(
         _check_script(request, principal, effect)
     is_script = is_function(parameters.one("callback").strip())
     if is_script and principal.is_admin:
-        raise _forbidden("the admin token is not for scripts of pages (callback)")
+        raise _forbidden("the admin token cannot be used with callback")
     if request.method in SAFE and not offered:
         _check_safe(request, effect, is_script=is_script)
     return principal
@@ -84,16 +84,16 @@ def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
         return
     if is_script:
         raise _forbidden(
-            "with callback, a script's answer, the token comes in the parameter"
-            " authorization: Basic credentials may be a browser's own"
+            "with callback the token must be in the parameter authorization, because a"
+            " browser may have added the Basic credentials"
         )
     is_refused = effect is Effect.CHANGES or (
         effect is Effect.SENDS and may_be_browser(request)
     )
     if is_refused:
         raise _forbidden(
-            "by GET this takes the token in the parameter authorization, or use POST:"
-            " Basic credentials may be a browser's own"
+            "by GET the token must be in the parameter authorization, because a browser"
+            " may have added the Basic credentials; or use POST"
         )
 
 
@@ -138,7 +138,7 @@ def _check_script(request: Request, principal: Principal, effect: Effect) -> Non
     if principal.is_admin or mode != "cors" or is_kept:
         raise Problem(
             HTTPStatus.FORBIDDEN,
-            "another site's requests take a token in the parameter authorization",
+            "requests of another site need the token in the parameter authorization",
         )
 
 

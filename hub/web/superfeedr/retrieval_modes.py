@@ -100,7 +100,7 @@ class Retrieving:
 
     async def search(self, call: Call) -> Response:
         """200 with a feed of entries that match; without any, it is empty."""
-        query = call.parameters.required("query", "what to search for")
+        query = call.parameters.required("query", "words to search for")
         format = call.format or BodyFormat.ATOM
         found = await self._search.find(
             call.principal, query, read_count(call.parameters)
@@ -145,7 +145,7 @@ def read_wanted(given: Parameters) -> RetrievalRequest:
         return RetrievalRequest()
     search = read_search(keys, "hub.callback")
     if search is None:
-        raise NotReadable("hub.callback", "this account has no such subscription")
+        raise NotReadable("hub.callback", "the account has no such subscription")
     return RetrievalRequest(search=search)
 
 
@@ -176,7 +176,7 @@ async def answer_document(
         answer = json_bytes_answer(call, document.body)
     else:
         if call.parameters.one("callback"):
-            raise InvalidValue("callback", "format=json beside it")
+            raise InvalidValue("callback", "format=json with it")
         answer = Response(
             document.body, headers={"Content-Type": document.content_type}
         )

@@ -54,7 +54,7 @@ class Publishing:
         if not content:
             await self._websub.publish(request)
         elif len(request.topics) + len(request.refused) > 1:
-            raise InvalidValue("hub.url", "the one topic that hub.content is of")
+            raise InvalidValue("hub.url", "the topic of hub.content, only one")
         else:
             await self._publishing.take(
                 request.topics[0], content.encode(), given.one("hub.signature")

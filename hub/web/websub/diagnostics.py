@@ -44,11 +44,11 @@ PAGE_HEADERS: Mapping[str, str] = {
 }
 
 _MEANINGS = {
-    VerificationState.PENDING: "waiting: the callback is still to be asked",
+    VerificationState.PENDING: "waiting: the callback has not been asked yet",
     VerificationState.VERIFIED: "verified: the callback confirmed",
-    VerificationState.FAILED: "failed: the callback did not confirm, nothing changed",
+    VerificationState.FAILED: "failed: the callback did not confirm; nothing changed",
     VerificationState.DENIED: "denied: the hub does not serve this topic",
-    VerificationState.REPLACED: "replaced: the same was asked for again",
+    VerificationState.REPLACED: "replaced: a later request took its place",
     VerificationState.NEEDLESS: "needless: there was nothing to unsubscribe",
 }
 

@@ -44,7 +44,7 @@ _ENDING = "If there is such a subscription, its callback will be asked"
 _FORM = (
     Parameter(
         name="hub.mode",
-        help="what is asked",
+        help="the kind of request",
         choices=("subscribe", "unsubscribe", "publish"),
         is_required=True,
     ),
@@ -52,7 +52,7 @@ _FORM = (
     Parameter(name="hub.callback", help="the subscriber's URL", longest=2_048),
     Parameter(
         name="hub.lease_seconds",
-        help="cut to 300 to 2592000",
+        help="limited to 300 to 2592000",
         kind="integer",
         default=864_000,
         least=0,
@@ -61,9 +61,15 @@ _FORM = (
     Parameter(
         name="hub.signature_algorithm", help="of the signature", choices=ALGORITHMS
     ),
-    Parameter(name="hub.verify_token", help="comes back", longest=1_024),
-    Parameter(name="format", help="none: the topic as it is", choices=FORMATS),
-    Parameter(name="hub.url", help="what has news", is_repeated=True),
+    Parameter(
+        name="hub.verify_token",
+        help="repeated in the verification request",
+        longest=1_024,
+    ),
+    Parameter(
+        name="format", help="default: the topic's document as-is", choices=FORMATS
+    ),
+    Parameter(name="hub.url", help="topics with news", is_repeated=True),
 )
 
 
@@ -128,7 +134,7 @@ class HubRoutes(Routes):
         is_ending = isinstance(asked, UnsubscribeRequest)
         message = _ENDING if is_ending else "The callback will be asked"
         return PlainTextResponse(
-            f"{message}; the status link says what comes of it.\n",
+            f"{message}; the status link shows the outcome.\n",
             status_code=HTTPStatus.ACCEPTED,
             headers={"Link": format_link_header([link])},
         )
@@ -143,7 +149,7 @@ class HubRoutes(Routes):
         method="GET",
         path=f"{HUB_PATH}/subscriptions/{{token}}",
         id="diagnose_request",
-        summary="What became of a request to the open hub",
+        summary="The outcome of a request to the open hub",
         answers={200: {JSON: DiagnosisJson, HTML: str}},
         problems=(404, 429),
     )

@@ -90,5 +90,8 @@ def _outcome(pinged: list[Pinged]) -> tuple[str, bool]:
     if outcomes & {Ping.FETCHED, Ping.COALESCED}:
         return "Thanks for the ping; it is being fetched.", False
     if Ping.LIMITED in outcomes:
-        return "Thanks; it was pinged very often, and is fetched later.", False
+        return (
+            "Thanks for the ping; it was pinged very often and will be fetched later.",
+            False,
+        )
     return pinged[0].reason, True

@@ -46,20 +46,24 @@ class PushRoutes(Routes):
         method="GET",
         path=PATH,
         id="confirm_push",
-        summary="A hub of others asks whether a subscription of this one was meant",
+        summary="Verification by another hub that a subscription was intended",
         description="By WebSub, or by rssCloud with url and challenge.",
         query=(
             Parameter(
                 name="hub.mode",
-                help="what it asks, or tells",
+                help="the kind of request",
                 choices=("subscribe", "unsubscribe", "denied"),
             ),
-            Parameter(name="hub.topic", help="of the subscription", longest=2_048),
-            Parameter(name="hub.challenge", help="is sent back", longest=1_024),
-            Parameter(name="hub.lease_seconds", help="how long it will last"),
-            Parameter(name="hub.reason", help="of a denial"),
-            Parameter(name="url", help="of rssCloud: the feed", longest=2_048),
-            Parameter(name="challenge", help="of rssCloud", longest=1_024),
+            Parameter(
+                name="hub.topic", help="the topic of the subscription", longest=2_048
+            ),
+            Parameter(
+                name="hub.challenge", help="returned in the answer", longest=1_024
+            ),
+            Parameter(name="hub.lease_seconds", help="the lease in seconds"),
+            Parameter(name="hub.reason", help="the reason of a denial"),
+            Parameter(name="url", help="the feed (rssCloud)", longest=2_048),
+            Parameter(name="challenge", help="the challenge (rssCloud)", longest=1_024),
         ),
         answers={200: {CONFIRMATION_TYPE: str}},
         plain_problems=(404, 503),
@@ -87,7 +91,7 @@ class PushRoutes(Routes):
         method="POST",
         path=PATH,
         id="push",
-        summary="A hub of others pushes a feed",
+        summary="A push of a feed by another hub",
         description="Signed by X-Hub-Signature, of up to 10 MiB; what is not signed"
         " rightly is ignored. Of rssCloud a form with url.",
         answers={202: None},
@@ -143,7 +147,7 @@ async def _read(request: Request, reservation: BodyReservation) -> bytes | None:
         if not reservation.take(len(chunk)):
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                "too much is being read at once",
+                "too many pushes are being read",
                 headers={"Retry-After": RETRY_SECONDS},
             )
         body += chunk
@@ -151,7 +155,7 @@ async def _read(request: Request, reservation: BodyReservation) -> bytes | None:
 
 
 def _challenge(form: Form) -> str:
-    challenge = form.required("challenge", "what is to be sent back")
+    challenge = form.required("challenge", "the challenge to return")
     if len(challenge) > 1_024 or not challenge.isascii() or not challenge.isprintable():
         raise InvalidValue("challenge", "1 to 1024 printable ASCII characters")
     return challenge

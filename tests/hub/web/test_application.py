@@ -168,7 +168,7 @@ async def test_a_fault_of_the_hub_says_nothing_of_itself(
     with caplog.at_level(logging.CRITICAL):
         answer = await client.post("/api/feeds", json={"url": "https://example.org/"})
     assert answer.status_code == 500
-    assert answer.json()["detail"] == "an error of the hub; its log says more"
+    assert answer.json()["detail"] == "an internal error; the log has details"
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ async def test_headers_that_frame_a_request_or_make_it_conditional_are_refused(
     body = {"url": URL, "headers": {name: "1"}}
     answer = await client.post("/api/feeds", json=body)
     assert (answer.status_code, answer.json()["field"]) == (422, "headers")
-    expected = f"expected none that the hub sets by itself, not '{name}'"
+    expected = f"expected a header that the hub does not set itself, not '{name}'"
     assert expected in answer.json()["detail"]
 
 

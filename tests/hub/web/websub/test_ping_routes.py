@@ -128,7 +128,7 @@ async def test_equal_pings_are_one_and_whoever_pings_too_often_is_told(
     for _ in range(10):
         hub.poller.asked.clear()  # each is served before the next one comes
         answer = await ping(anybody, "A blog", FEED)
-    later = "Thanks; it was pinged very often, and is fetched later."
+    later = "Thanks for the ping; it was pinged very often and will be fetched later."
     assert answer == (False, later)
 
 
