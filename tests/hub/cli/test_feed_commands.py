@@ -102,7 +102,7 @@ EDIT = "PATCH /api/feeds/7"
 def test_edit_sends_what_is_to_change_and_says_what_follows(
     fanfare: Fanfare, api: FakeApi, options: tuple[str, ...], sent: dict[str, object]
 ) -> None:
-    follows = ["it is shown to nobody", "2 subscriptions of others ended"]
+    follows = ["it is private: it leaves", "2 subscriptions of others ended"]
     edited = feed_document(private=True, category="news")
     api.answers[EDIT] = (200, {**edited, "follows": follows, "subscriptions_ended": 2})
 

@@ -140,16 +140,16 @@ async def test_who_asks_is_told_how_far_it_has_come(
         await eventually(lambda: scene.jobs.running is not None)
         job = await scene.jobs.wait(0.01)
         assert (job.done, job.total, job.finished) == (SIZE // 2, SIZE, None)
-        with pytest.raises(Conflict, match="a backup is under way"):
+        with pytest.raises(Conflict, match="a backup is running"):
             scene.jobs.start_backup(None)
-        with pytest.raises(Conflict, match="a backup is under way"):
+        with pytest.raises(Conflict, match="a backup is running"):
             await scene.jobs.start_check()
         scene.database.goes_on.set()
         done = await scene.jobs.wait(5)
     assert done.finished is not None
     assert not done.error
     assert (done.done, done.total) == (SIZE, SIZE)
-    with pytest.raises(Conflict, match="nothing is done"):
+    with pytest.raises(Conflict, match="no backup or check"):
         await scene.jobs.wait(0)
 
 

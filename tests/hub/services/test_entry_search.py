@@ -101,7 +101,7 @@ async def test_an_account_has_few_searches_waiting_and_others_are_served(
     answers = await asyncio.gather(*asked, return_exceptions=True)
     refused = [each for each in answers if isinstance(each, TooManyWaiting)]
     assert refused
-    assert "searches of this account wait already" in str(refused[0])
+    assert "searches of this account are waiting already" in str(refused[0])
     assert all(len(each) == 30 for each in answers if isinstance(each, list))
 
 

@@ -162,7 +162,7 @@ async def test_it_is_known_since_when_something_holds_and_what_to_do(
     scene.clock.advance(600)
     (found,) = await scene.conditions.look()
     assert found.since == began
-    assert "has space and may be written to" in found.advice
+    assert "has free space and is writable" in found.advice
 
 
 async def test_what_begins_and_what_is_over_is_logged_once(scene: Scene) -> None:

@@ -58,7 +58,7 @@ async def test_a_token_of_another_hub_keeps_its_value(tokens: TokenService) -> N
     assert (await tokens.create(request)).secret == "ab" * 16
     for written in ("ab" * 16, "AB" * 16):
         assert await tokens.authenticate(written, "alice") is not None
-    with pytest.raises(InvalidValue, match="a token that is not in use"):
+    with pytest.raises(InvalidValue, match="a token that has never been used"):
         await tokens.create(request)
 
 
@@ -68,7 +68,7 @@ async def test_the_case_of_an_account_does_not_matter(tokens: TokenService) -> N
     assert made.token.account == again.token.account
     assert made.token.account.name == "alice"
     assert await tokens.account("account", "aLice") == made.token.account
-    with pytest.raises(InvalidValue, match="a token was made for"):
+    with pytest.raises(InvalidValue, match="an account that has a token"):
         await tokens.account("account", "bob")
 
 

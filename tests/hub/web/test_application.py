@@ -90,7 +90,7 @@ async def test_an_unknown_path_is_a_problem(
     answer = await client.get(path)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"] == f"there is nothing at {path}"
+    assert answer.json()["detail"] == f"no such path: {path}"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_an_unknown_method_names_all_those_there_are(
     answer = await client.request(method, path)
     assert answer.status_code == 405
     assert answer.headers["allow"] == allowed
-    assert answer.json()["detail"] == f"this takes {allowed}, not {method}"
+    assert answer.json()["detail"] == f"expected {allowed}, not {method}"
 
 
 @pytest.mark.parametrize(

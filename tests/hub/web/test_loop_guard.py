@@ -23,7 +23,7 @@ async def test_what_the_hub_asks_of_itself_is_a_loop(
 ) -> None:
     answer = await anybody.get(path, headers={"User-Agent": agent})
     assert answer.status_code == 508
-    assert "neither reads itself" in answer.json()["detail"]
+    assert "neither reads nor delivers to itself" in answer.json()["detail"]
 
 
 async def test_its_own_deliveries_are_no_pings(anybody: httpx2.AsyncClient) -> None:

@@ -27,7 +27,7 @@ async def test_a_feed_at_another_url_is_fetched_there_at_once(
     feed = answer.json()
     assert (answer.status_code, feed["url"], feed["section"]) == (200, MOVED, "news")
     [follows] = feed["follows"]
-    assert f"those who know it by {URL} still get it" in follows
+    assert f"its former URL {URL} still leads to it" in follows
     assert hub.poller.fetched == [feed["id"], feed["id"]]
     for url in (URL, MOVED):
         (found,) = (await client.get("/api/feeds", params={"url": url})).json()["feeds"]

@@ -118,11 +118,11 @@ async def test_a_removed_feed_returns_as_it_is_added_now(
     assert await hub.storage.feeds.publish_secret(shown["id"]) == "s"
 
 
-WITHDRAWN = "it is shown to nobody"
-SHOWN = "everybody can read it from now on"
-KEPT = "accounts that subscribe to it keep it"
-OPERATORS = "it is the operator's alone"
-UNLOCKED = "it is asked without credentials, and stays private"
+WITHDRAWN = "it is private: it leaves"
+SHOWN = "it is public, including stored entries"
+KEPT = "accounts that subscribe to it can still read it"
+OPERATORS = "only the operator can read it"
+UNLOCKED = "it is fetched without credentials, and stays private"
 ENDED = "2 subscriptions of others ended"
 STRANGERS_ENDED = "1 subscription of others ended"
 

@@ -101,7 +101,7 @@ async def test_the_site_says_what_it_can(scene: Scene) -> None:
         "name": "Feeds at hub.example",
         "url": "http://hub.example",
         "language": "en",
-        "description": "The public feeds that the hub at hub.example holds",
+        "description": "The public feeds of the hub at hub.example",
     }
     assert found["feed"] == {
         "endpoint": "http://hub.example/openfeeder",

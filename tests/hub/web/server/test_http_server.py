@@ -23,7 +23,7 @@ def test_port_0_picks_a_free_port() -> None:
 def test_a_port_in_use_is_refused_with_its_number() -> None:
     with listening_socket("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(AddressUnavailable, match=f"port {port}: something else"):
+        with pytest.raises(AddressUnavailable, match=f"port {port}: another program"):
             listening_socket("127.0.0.1", port)
 
 

@@ -293,7 +293,7 @@ async def test_the_admin_token_opens_no_jsonp(
 ) -> None:
     bearer = {**ADMIN, "Accept": "application/json"}
     answer = await client.request(method, SCRIPT, headers=bearer)
-    assert "the admin token is not for scripts" in answer.text
+    assert "the admin token cannot be used with callback" in answer.text
     assert '"status":403' in answer.text
 
 
