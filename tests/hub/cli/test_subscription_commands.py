@@ -309,7 +309,7 @@ def test_what_the_hub_refuses_is_a_failure(
     result = fanfare("subs", "import", str(file))
     assert result.exit_code == 1
     assert "failed  line 2" in result.stdout
-    assert "outside of this hub" in result.stdout
+    assert "outside this hub" in result.stdout
 
 
 def test_feeds_in_error_are_named(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
