@@ -139,7 +139,6 @@ def create_application(
         *OpenApiRoutes().routes(),
     ]
     guard = [
-        Middleware(CrossOriginMiddleware, origins=origins),
         Middleware(
             RequireScope,
             authenticator=authenticator,
@@ -189,6 +188,7 @@ def create_application(
                 else []
             ),
             Middleware(LoopGuard, public_url=public_url),
+            Middleware(CrossOriginMiddleware, origins=origins),
             Middleware(
                 LimitRequests,
                 limits=limits,

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hub.web.rate_limits import LimitHeaders, with_headers
 
 EVERY_ORIGIN: Final = "*"
+API: Final = "/api/"
 _PREFLIGHT_SECONDS: Final = "86400"
 _METHODS: Final = "GET, POST, PATCH, DELETE"
 _TAKEN: Final = "Authorization, Content-Type"
@@ -33,7 +34,7 @@ def is_admitted(connection: HTTPConnection, origins: tuple[str, ...]) -> bool:
 
 class CrossOriginMiddleware:
     """ASGI middleware: answers preflight requests of the ``origins``, and lets their
-    pages read answers."""
+    pages read answers; of ``/api``, whether there is anything at a path or not."""
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
         self._app = app
@@ -41,7 +42,8 @@ class CrossOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
-        if scope["type"] != "http" or not self._origins:
+        is_covered = scope["type"] == "http" and scope["path"].startswith(API)
+        if not is_covered or not self._origins:
             await self._app(scope, receive, send)
         elif not is_admitted(connection, self._origins):
             await self._app(scope, receive, with_headers(send, _VARY))

@@ -46,6 +46,18 @@ async def test_without_a_token_it_reads_why_not(anybody: httpx2.AsyncClient) -> 
     assert answer.headers["access-control-allow-origin"] == APP
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/api/nothing", 404), ("PUT", "/api/feeds", 405)],
+)
+async def test_what_is_not_there_is_told_to_it_too(
+    anybody: httpx2.AsyncClient, method: str, path: str, status: int
+) -> None:
+    answer = await anybody.request(method, path, headers={"Origin": APP, **ADMIN})
+    assert answer.status_code == status
+    assert answer.headers["access-control-allow-origin"] == APP
+
+
 async def test_pages_of_other_origins_are_refused(tmp_path: Path) -> None:
     async with open_hub(tmp_path, api_origins=(APP,)) as hub:
         headers = {"Origin": OTHER, "Sec-Fetch-Site": "cross-site", **ADMIN}
