@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from hub.cli import say, say_in_place
 from hub.cli.progress import CopyProgress, Progress, waiting
 from tests.support.terminal import terminal
+from tests.support.waiting import eventually
 
 SECONDS = (0.0, 1.0, 4.0, 5.0, 12.0, 40.0)
 
@@ -68,10 +67,9 @@ def test_what_is_printed_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> Non
     assert shown.text == "cut at th\r\r\x1b[Ka line\nanother\n"
 
 
-def test_who_waits_sees_for_how_long() -> None:
+async def test_who_waits_sees_for_how_long() -> None:
     with terminal() as shown, waiting("building", every=0.01):
-        while "building: 0 s" not in shown.text:
-            time.sleep(0.001)
+        await eventually(lambda: "building: 0 s" in shown.text)
     assert shown.text.endswith("\r\x1b[K")
 
 

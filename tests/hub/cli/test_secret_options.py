@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,6 +130,7 @@ def test_at_a_terminal_it_is_asked_for_without_echo() -> None:
     os.close(theirs)
     shown = b""
     while b"secret: " not in shown:
+        assert select.select([ours], [], [], 60)[0]
         shown += os.read(ours, 1_024)
     os.write(ours, b"sesame\n")
     out, _ = process.communicate(timeout=60)
