@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hub.core.schedule.poll_period import (
     PlanningContext,
     PollingRules,
-    explain,
+    plan,
     rules_of,
 )
 from hub.core.schedule.posting_profile import with_posts
@@ -36,7 +36,7 @@ def explained(
     feed = a_feed(1, polling=polling, state=state, next_fetch=NOW + timedelta(hours=1))
     planning_context = PlanningContext(price=price)
     return explain_plan(
-        feed, explain(polling, 1, PollingRules(), NOW, planning_context)
+        feed, plan(polling, 1, PollingRules(), NOW, planning_context=planning_context)
     )
 
 
@@ -100,17 +100,17 @@ def test_what_decided_is_said_in_a_sentence(
 
 def test_a_fetch_that_its_hub_brings_about_is_not_said_to_be_a_rare_one() -> None:
     """Nor is one that its hub tells of, but that is no earlier for it."""
-    plan = explain(KNOWN, 1, PollingRules(), NOW, is_pushed=True)
+    planned = plan(KNOWN, 1, PollingRules(), NOW, is_pushed=True)
     soon = a_feed(1, polling=KNOWN, next_fetch=NOW + timedelta(minutes=1))
-    late = replace(soon, next_fetch=plan.next_fetch)
+    late = replace(soon, next_fetch=planned.next_fetch)
 
-    said = explain_plan(soon, plan, is_hinted=True).sentence
+    said = explain_plan(soon, planned, is_hinted=True).sentence
     assert said == (
         "next fetch at 2026-03-03 08:08:00Z because its hub announced news that it did"
         " not push in a form that can be verified"
     )
     for feed, is_hinted in ((late, True), (soon, False)):
-        sentence = explain_plan(feed, plan, is_hinted=is_hinted).sentence
+        sentence = explain_plan(feed, planned, is_hinted=is_hinted).sentence
         assert "because its hub pushes new entries" in sentence
 
 
@@ -185,5 +185,5 @@ def test_a_period_that_was_set_is_the_reason_unless_there_is_a_stronger_one(
     polling = replace(KNOWN, **changes)  # type: ignore[arg-type]
     feed = replace(a_feed(1, polling=polling), own_period=300.0)
     rules = rules_of(PollingRules(), 300.0, is_failing=polling.failures > 0)
-    explanation = explain_plan(feed, explain(polling, 1, rules, NOW))
+    explanation = explain_plan(feed, plan(polling, 1, rules, NOW))
     assert why in explanation.sentence
