@@ -366,7 +366,15 @@ def is_settled(since: datetime, at: datetime) -> bool:
 def _settling_in(
     polling: Polling, rules: PollingRules, now: datetime, terms: list[_Noted]
 ) -> float:
-    """The longest wait of a feed that is new."""
+    """The longest wait of a feed that is new.
+
+    The first of these polls shows whether its server answers 304. If it does not, a
+    document that is not small is sent no more often than its floor allows.
+    """
+    is_first = polling.last_success == polling.settling_since
+    is_sizeable = polling.body_bytes >= SIZEABLE_BODY and not polling.answers_304
+    if is_sizeable and not is_first:
+        return inf
     age = (now - (polling.settling_since or now)).total_seconds()
     if not (steps := [step for step in SETTLING if step > age]):
         return inf

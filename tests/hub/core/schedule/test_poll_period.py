@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from hub.core.schedule.forecast import EXCITED
 from hub.core.schedule.poll_period import (
+    LARGE_BODY,
+    SIZEABLE_BODY,
     Plan,
     PlanningContext,
     PollingRules,
@@ -350,6 +352,28 @@ def test_a_new_feed_is_polled_after_1_5_and_15_minutes_then_as_planned(
 
     assert wait(plan) == pytest.approx(seconds, rel=0.03)
     assert plan.period == pytest.approx(4 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("polled_at", "size", "answers_304", "seconds"),
+    [
+        (0, SIZEABLE_BODY, False, 60),
+        (60, SIZEABLE_BODY - 1, False, 240),
+        (60, SIZEABLE_BODY, True, 240),
+        (60, SIZEABLE_BODY, False, 30 * MINUTE),
+        (60, LARGE_BODY, False, 3 * HOUR),
+    ],
+)
+def test_a_large_document_without_304_is_fetched_after_a_minute_and_then_by_its_floor(
+    polled_at: float, size: int, answers_304: bool, seconds: float
+) -> None:
+    polling = new(
+        polled_at,
+        body_bytes=size,
+        answers_304=answers_304,
+        posting=posting(2400),
+    )
+    assert wait(planned(polling)) == pytest.approx(seconds, rel=0.03)
 
 
 def test_a_new_feed_that_posts_these_very_minutes_is_polled_each_minute() -> None:
