@@ -75,6 +75,7 @@ from hub.services import (
     MetricsService,
     OpenFeederService,
     OperationsService,
+    PlanService,
     PublicService,
     PublishingService,
     PushCallbackService,
@@ -86,6 +87,7 @@ from hub.services import (
     SuperfeedrService,
     TokenService,
     TrackTopics,
+    UndeliveredService,
     WebSubService,
 )
 from hub.services.backup_directory import BackupDirectory
@@ -93,6 +95,11 @@ from hub.services.database_jobs import DatabaseJobs
 from hub.services.disk_space import DiskSpace
 from hub.services.hub_conditions import HubConditions
 from hub.services.openfeeder_documents import OpenFeederOptions
+from hub.services.plan_targets import (
+    DeliveryTargets,
+    FeedTargets,
+    SubscriptionTargets,
+)
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
 from hub.sites.feed_finder import FeedFinder
@@ -110,6 +117,7 @@ from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
+from storage.records import PlanKind
 
 COLLECTIONS_FOLDER: Final = "scp"
 """Beside the database."""
@@ -394,6 +402,19 @@ async def build_hub(
         (lambda: clock_watch.warning, database_jobs.warning),
         lambda: poller.under_way,
     )
+    undelivered = UndeliveredService(storage.deliveries, clock)
+    plans = PlanService(
+        storage.plans,
+        storage.log,
+        {
+            PlanKind.FEEDS: FeedTargets(storage.feed_selections, feeds),
+            PlanKind.SUBSCRIPTIONS: SubscriptionTargets(
+                storage.subscription_selections, subscriptions
+            ),
+            PlanKind.DELIVERIES: DeliveryTargets(storage.deliveries, undelivered),
+        },
+        clock,
+    )
     services = Services(
         storage=storage,
         clock=clock,
@@ -413,6 +434,8 @@ async def build_hub(
             callbacks,
             hub_url,
         ),
+        undelivered=undelivered,
+        plans=plans,
         superfeedr=superfeedr,
         websub=websub,
         redeliveries=RedeliveryService(storage, retrieval, redeliveries, public_url),
@@ -494,6 +517,7 @@ async def build_hub(
         "search index": SearchIndex(storage).run,
         "clock": clock_watch.run,
         "database jobs": database_jobs.run,
+        "plans": plans.run,
         "housekeeping": housekeeping.run,
         "event log": events.run,
         "conditions": conditions.run,

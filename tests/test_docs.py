@@ -78,6 +78,8 @@ def test_every_command_is_in_the_reference_with_its_options(
     [row] = [line for line in text.splitlines() if line.startswith(beginnings)]
     if name == "fanfare serve":
         return  # its options are the settings
+    if "[filter](#filters)" in row:
+        row += text.split("\n## Filters\n")[1].split("\n## ")[0]
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             option = parameter.opts[0]

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "listen": "listen_command:listen",
     "opml": "opml_commands:opml",
     "parse": "parse_command:parse",
+    "plans": "plan_commands:plans",
     "scp": "operator_commands:scp",
     "serve": "serve_command:serve",
     "simulate": "simulate_command:simulate",

@@ -15,14 +15,17 @@ from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.line_input import STANDARD_INPUT, read_lines, with_input, with_scheme
+from hub.cli.plan_commands import EACH_OR_PLAN, is_by_filter
 from hub.cli.progress import waiting
 from hub.cli.repeated_verbs import Verb, failed_of, repeat_verb
 from hub.cli.secret_options import header_options, secret_option
 from hub.cli.selection_options import (
     category_option,
     feed_selection,
+    feed_selection_to_edit,
     health_cells,
     limit_option,
+    plan_options,
     selection,
     sort_option,
 )
@@ -297,9 +300,12 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
         "fanfare feeds edit 7 --category news --public",
         "fanfare feeds edit 7 --new-url https://example.org/new.xml",
         "fanfare feeds edit https://example.org/feed.xml --period 6h",
+        "fanfare feeds edit --in-category old --category new",
     )
 )
-@click.argument("feed", metavar="URL|ID")
+@click.argument("feed", metavar="[URL|ID]", required=False)
+@feed_selection_to_edit
+@plan_options
 @click.option(
     "--private/--public",
     default=None,
@@ -330,7 +336,8 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
 @speaks_to_hub
 def edit(
     hub: Hub,
-    feed: str,
+    /,
+    feed: str | None,
     private: bool | None,
     new_url: str | None,
     category: str | None,
@@ -341,11 +348,14 @@ def edit(
     publish_secret: str | None,
     subscription_callback: str | None,
     as_json: bool,
+    in_category: str | None,
+    **given: object,
 ) -> None:
     """Change a feed and print the consequences.
 
     --basic and --header replace all credentials the feed has. Credentials make it
-    private, readable by the operator only.
+    private, readable by the operator only. With a filter instead of a feed, set the
+    --category of all matching feeds.
     """
     if no_credentials and (basic or headers):
         raise click.UsageError(
@@ -364,6 +374,14 @@ def edit(
     body = {name: value for name, value in wanted.items() if value is not None}
     if not body:
         raise click.UsageError("name a change, such as --private or --category")
+    if feed is None and [*body] != ["category"]:
+        raise click.UsageError("name a feed; a filter can only set --category")
+    given["category"] = in_category
+    is_planned = is_by_filter(
+        hub, "set_category", "feeds", feed, given, as_json=as_json, category=category
+    )
+    if is_planned or feed is None:
+        return
     found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
     if as_json:
         say_json(found)
@@ -420,16 +438,21 @@ def history(hub: Hub, feed: str, as_json: bool) -> None:
         print_polls(found)
 
 
-feeds_argument = click.argument("feeds", nargs=-1, required=True, metavar="URL|ID…")
-"""Several, or ``-`` for the lines of standard input: see `_each_feed`."""
+feeds_argument = click.argument("feeds", nargs=-1, metavar="[URL|ID…]")
+"""Several, or ``-`` for the lines of standard input (see `_each_feed`); or none, and
+options say which."""
 
 
 @feeds.command()
 @feeds_argument
-@json_option("Print one JSON array.")
+@feed_selection
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Fetch feeds now."""
+def fetch(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -> None:
+    """Fetch feeds now, named or matching a filter."""
+    if is_by_filter(hub, "fetch", "feeds", feeds, given, as_json=as_json):
+        return
 
     def fetch_one(name: str, feed_id: int) -> Document:
         with waiting(f"fetching {name}"):
@@ -448,23 +471,37 @@ def fetch(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
 
 @feeds.command()
 @feeds_argument
-@json_option("Print one JSON array.")
+@feed_selection
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def pause(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Stop polling feeds until they are resumed."""
-    _switch(hub, feeds, "pause", as_json=as_json)
+def pause(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -> None:
+    """Stop polling feeds, named or matching a filter, until they are resumed."""
+    _switch(hub, feeds, "pause", given, as_json=as_json)
 
 
 @feeds.command()
 @feeds_argument
-@json_option("Print one JSON array.")
+@feed_selection
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def resume(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Resume polling feeds that are paused, gone or dead."""
-    _switch(hub, feeds, "resume", as_json=as_json)
+def resume(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -> None:
+    """Resume polling paused, gone or dead feeds, named or matching a filter."""
+    _switch(hub, feeds, "resume", given, as_json=as_json)
 
 
-def _switch(hub: Hub, feeds: Sequence[str], action: str, *, as_json: bool) -> None:
+def _switch(
+    hub: Hub,
+    feeds: Sequence[str],
+    action: str,
+    given: dict[str, object],
+    *,
+    as_json: bool,
+) -> None:
+    if is_by_filter(hub, action, "feeds", feeds, given, as_json=as_json):
+        return
+
     def switch_one(name: str, feed_id: int) -> Document:
         found = hub.post(f"/api/feeds/{feed_id}/{action}")
         if not as_json:
@@ -478,13 +515,17 @@ def _switch(hub: Hub, feeds: Sequence[str], action: str, *, as_json: bool) -> No
 
 @feeds.command()
 @feeds_argument
-@json_option("Print one JSON array.")
+@feed_selection
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def remove(hub: Hub, feeds: tuple[str, ...], as_json: bool) -> None:
-    """Remove feeds and end their subscriptions.
+def remove(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -> None:
+    """Remove feeds, named or matching a filter, and end their subscriptions.
 
     Their state is kept for 30 days in case they are added again.
     """
+    if is_by_filter(hub, "remove", "feeds", feeds, given, as_json=as_json):
+        return
 
     def remove_one(name: str, feed_id: int) -> Document:
         answer = hub.delete(f"/api/feeds/{feed_id}")

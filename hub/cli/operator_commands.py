@@ -9,10 +9,12 @@ import click
 from hub.cli import VerbGroup, examples, say
 from hub.cli.delivery_facts import print_failed, print_report
 from hub.cli.feed_facts import delay_facts
-from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.plan_commands import is_by_filter
 from hub.cli.progress import waiting
+from hub.cli.selection_options import delivery_selection, plan_options
 from hub.cli.wording import (
-    SINCE,
+    Command,
     Failure,
     json_option,
     moment,
@@ -101,7 +103,7 @@ def _due(at: str | None) -> str:
 
 @click.group(cls=VerbGroup)
 def deliveries() -> None:
-    """List, show and retry deliveries that failed."""
+    """List, show, retry and discard deliveries that failed."""
 
 
 @deliveries.command(
@@ -120,15 +122,7 @@ def deliveries() -> None:
     help="The most to list.",
 )
 @click.option("--failed", is_flag=True, help="List failed requests, newest first.")
-@click.option(
-    "--status", help="Failed requests with this status: 404, 5xx, or none (no answer)."
-)
-@click.option("--host", help="Failed requests to callbacks at this host.")
-@click.option(
-    "--since",
-    type=SINCE,
-    help="Failed requests since then: an age such as 2h, or a time.",
-)
+@delivery_selection
 @click.option(
     "--subscription",
     type=click.IntRange(1),
@@ -211,28 +205,84 @@ def show(hub: Hub, delivery: int, as_json: bool) -> None:
         print_report(found)
 
 
-@deliveries.command()
-@click.option(
-    "--subscription", type=click.IntRange(1), help="The id of a retrying subscription."
+def undelivered_options(command: Command) -> Command:
+    """Which retrying subscription or dead letter, or which of all of them."""
+    for option in (
+        json_option(),
+        plan_options,
+        delivery_selection,
+        click.option(
+            *("--dead-letter", "--dead"),
+            type=click.IntRange(1),
+            help="The id of a dead letter.",
+        ),
+        click.option(
+            "--subscription",
+            type=click.IntRange(1),
+            help="The id of a retrying subscription.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@deliveries.command(
+    epilog=examples(
+        "fanfare deliveries retry --dead-letter 7",
+        "fanfare deliveries retry --status 5xx --host you.example --since 2h",
+    )
 )
-@click.option(
-    "--dead-letter", "--dead", type=click.IntRange(1), help="The id of a dead letter."
-)
-@json_option()
+@undelivered_options
 @speaks_to_hub
-def retry(
-    hub: Hub, subscription: int | None, dead_letter: int | None, as_json: bool
-) -> None:
-    """Try a retrying subscription or a dead letter again now."""
-    if (subscription is None) == (dead_letter is None):
+def retry(hub: Hub, /, as_json: bool, **given: object) -> None:
+    """Try a retrying subscription or a dead letter again now, or all that match.
+
+    --status, --host and --since match failed requests; what these were to deliver is
+    tried again.
+    """
+    named = _named(given)
+    if is_by_filter(hub, "retry", "deliveries", named, given, as_json=as_json):
+        return
+    _act_on_one(hub, "retry", named, as_json=as_json)
+    if not as_json:
+        say("due now; `fanfare subs show` shows the result")
+
+
+@deliveries.command(
+    epilog=examples(
+        "fanfare deliveries discard --subscription 7",
+        "fanfare deliveries discard --host gone.example",
+    )
+)
+@undelivered_options
+@speaks_to_hub
+def discard(hub: Hub, /, as_json: bool, **given: object) -> None:
+    """Discard a dead letter or what a retrying subscription lacks, or all that match.
+
+    It is not sent any more. --status, --host and --since match failed requests; what
+    these were to deliver is discarded.
+    """
+    named = _named(given)
+    if is_by_filter(hub, "discard", "deliveries", named, given, as_json=as_json):
+        return
+    _act_on_one(hub, "discard", named, as_json=as_json)
+    if not as_json:
+        say("discarded")
+
+
+def _named(given: dict[str, object]) -> Document:
+    """The one that is named, if any; taken out of what is given."""
+    ids = {name: given.pop(name) for name in ("subscription", "dead_letter")}
+    named = {name: value for name, value in ids.items() if value is not None}
+    if len(named) > 1:
         raise click.UsageError("give either --subscription or --dead-letter")
-    body = {"subscription": subscription, "dead_letter": dead_letter}
-    named = {name: value for name, value in body.items() if value is not None}
-    answer = hub.post("/api/deliveries/retry", named)
+    return named
+
+
+def _act_on_one(hub: Hub, verb: str, named: Document, *, as_json: bool) -> None:
+    answer = hub.post(f"/api/deliveries/{verb}", named)
     if as_json:
         say_json({**named, **answer})
-    else:
-        say("due now; `fanfare subs show` shows the result")
 
 
 @click.group(cls=VerbGroup)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from hub.cli.hub_client import Document
-from hub.cli.wording import age
+from hub.cli.wording import SINCE, age
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -55,26 +55,48 @@ category_option = click.option(
     "category",
     help="A label to group feeds by, at most 200 characters.",
 )
+_FEEDS: Final = _common(
+    "ok, failing, slow, pushed, paused, gone, removed, active (all that are polled) or"
+    " track (track queries)",
+    "URL or title",
+)
+_OF_CATEGORY: Final = 'Only those of this category; "" for those without one.'
 feed_selection = _given(
-    *_common(
-        "ok, failing, slow, pushed, paused, gone, removed, active (all that are"
-        " polled) or track (track queries)",
-        "URL or title",
-    ),
-    click.option(
-        "--category",
-        "--section",
-        "category",
-        help='Only those of this category; "" for those without one.',
-    ),
+    *_FEEDS,
+    click.option("--category", "--section", "category", help=_OF_CATEGORY),
 )
 """Which feeds: `selection` of what is given."""
+feed_selection_to_edit = _given(
+    *_FEEDS, click.option("--in-category", help=_OF_CATEGORY)
+)
+"""The same where ``--category`` is what they get."""
 subscription_selection = _given(
     *_common("ok, failing, slow, paused, gone or ended", "callback or topic"),
     click.option("--topic", help="Only those to this topic."),
     click.option("--callback", help="Only those of this callback."),
 )
 """Which subscriptions."""
+account_option = click.option(
+    "--account", help="Only those of this account, by its name."
+)
+delivery_selection = _given(
+    click.option(
+        "--status",
+        help="Failed requests with this status: 404, 5xx, or none (no answer).",
+    ),
+    click.option("--host", help="Failed requests to callbacks at this host."),
+    click.option(
+        "--since",
+        type=SINCE,
+        help="Failed requests since then: an age such as 2h, or a time.",
+    ),
+)
+"""Which deliveries, by requests that failed."""
+plan_options = _given(
+    click.option("--all", "every", is_flag=True, help="All of them."),
+    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+)
+"""For what is done to all that a selection finds."""
 limit_option = click.option(
     "--limit", type=click.IntRange(1), help="The most to list.  [default: all]"
 )

@@ -19,12 +19,15 @@ from hub.cli.delivery_facts import print_attempts, print_trial
 from hub.cli.feed_watch import how_to_poll, next_poll
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.line_input import with_input, with_scheme
+from hub.cli.plan_commands import EACH_OR_PLAN, is_by_filter
 from hub.cli.progress import Progress
 from hub.cli.repeated_verbs import Verb, repeat_verb
 from hub.cli.secret_options import secret_option
 from hub.cli.selection_options import (
+    account_option,
     health_cells,
     limit_option,
+    plan_options,
     selection,
     sort_option,
     subscription_selection,
@@ -129,7 +132,7 @@ def add(
     ),
 )
 @subscription_selection
-@click.option("--account", help="Only those of this account, by its name.")
+@account_option
 @sort_option("id", "since")
 @limit_option
 @json_option("Print one JSON array.")
@@ -327,20 +330,30 @@ def edit(
 
 
 subscriptions_argument = click.argument(
-    "subscriptions", nargs=-1, required=True, metavar="ID|CALLBACK…"
+    "subscriptions", nargs=-1, metavar="[ID|CALLBACK…]"
 )
-"""A callback stands for all of its subscriptions, ``-`` for standard input's lines."""
+"""A callback stands for all of its subscriptions, ``-`` for standard input's lines; or
+none, and options say which."""
 
 
 @subscriptions.command()
 @subscriptions_argument
-@json_option("One JSON array.")
+@subscription_selection
+@account_option
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def pause(hub: Hub, subscriptions: tuple[str, ...], as_json: bool) -> None:
+def pause(
+    hub: Hub, /, subscriptions: tuple[str, ...], as_json: bool, **given: object
+) -> None:
     """Send nothing to callbacks, for now.
 
     What comes meanwhile is sent when they are resumed.
     """
+    if is_by_filter(
+        hub, "pause", "subscriptions", subscriptions, given, as_json=as_json
+    ):
+        return
 
     def pause_one(name: str, subscription: int) -> Document:
         found = hub.post(f"/api/subscriptions/{subscription}/pause")
@@ -353,10 +366,19 @@ def pause(hub: Hub, subscriptions: tuple[str, ...], as_json: bool) -> None:
 
 @subscriptions.command()
 @subscriptions_argument
-@json_option("One JSON array.")
+@subscription_selection
+@account_option
+@plan_options
+@json_option(EACH_OR_PLAN)
 @speaks_to_hub
-def resume(hub: Hub, subscriptions: tuple[str, ...], as_json: bool) -> None:
+def resume(
+    hub: Hub, /, subscriptions: tuple[str, ...], as_json: bool, **given: object
+) -> None:
     """Send callbacks that were paused what they lack, and what comes."""
+    if is_by_filter(
+        hub, "resume", "subscriptions", subscriptions, given, as_json=as_json
+    ):
+        return
 
     def resume_one(name: str, subscription: int) -> Document:
         found = hub.post(f"/api/subscriptions/{subscription}/resume")
@@ -400,11 +422,20 @@ def _subscription_ids(hub: Hub, name: str) -> list[int]:
 
 
 @subscriptions.command()
-@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@click.argument("subscription", type=click.IntRange(1), metavar="[ID]", required=False)
+@subscription_selection
+@account_option
+@plan_options
 @json_option()
 @speaks_to_hub
-def remove(hub: Hub, subscription: int, as_json: bool) -> None:
-    """End a subscription and tell its callback."""
+def remove(
+    hub: Hub, /, subscription: int | None, as_json: bool, **given: object
+) -> None:
+    """End a subscription, or all that match a filter, and tell the callbacks."""
+    if is_by_filter(
+        hub, "remove", "subscriptions", subscription, given, as_json=as_json
+    ):
+        return
     found = hub.delete(f"/api/subscriptions/{subscription}")
     if as_json:
         say_json(found)

@@ -26,12 +26,14 @@ from hub.services.live_access import LiveService
 from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.opml_lists import FeedListService
+from hub.services.planned_actions import PlanService
 from hub.services.public_pages import FrontPageService, PublicService
 from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
+from hub.services.undelivered_records import UndeliveredService
 from storage.contract import Storage
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "MetricsService",
     "OpenFeederService",
     "OperationsService",
+    "PlanService",
     "PublicService",
     "PublishingService",
     "PushCallbackService",
@@ -59,6 +62,7 @@ __all__ = [
     "SuperfeedrService",
     "TokenService",
     "TrackTopics",
+    "UndeliveredService",
     "WebSubService",
 ]
 
@@ -76,6 +80,8 @@ class Services:
     subscriptions: SubscriptionService
     delivery_reports: DeliveryReportService
     trials: CallbackTrialService
+    undelivered: UndeliveredService
+    plans: PlanService
     operations: OperationsService
     database_jobs: DatabaseJobs
     tokens: TokenService

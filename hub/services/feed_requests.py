@@ -158,14 +158,15 @@ def _check_publish_secret(secret: str) -> None:
 
 
 def _check_names(section: str, title: str = "", description: str = "") -> None:
-    for field, name, longest in (
-        ("section", section, LONGEST_SECTION),
-        ("title", title, LONGEST_NAME),
-        ("description", description, LONGEST_NAME),
-    ):
-        if len(name) > longest or not name.isprintable():
-            expected = f"at most {longest} printable characters"
-            raise InvalidValue(field, expected)
+    check_name("section", section, LONGEST_SECTION)
+    check_name("title", title, LONGEST_NAME)
+    check_name("description", description, LONGEST_NAME)
+
+
+def check_name(field: str, name: str, longest: int) -> None:
+    """Raises `InvalidValue`, which names the ``field``."""
+    if len(name) > longest or not name.isprintable():
+        raise InvalidValue(field, f"at most {longest} printable characters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes
 from hub.web.api.operator_routes import OperatorRoutes
+from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.authentication import Authenticator, RequireScope
@@ -131,7 +132,11 @@ def create_application(
             services.storage.deliveries,
             services.delivery_reports,
             services.trials,
+            services.undelivered,
             services.clock,
+        ).routes(),
+        *PlanRoutes(
+            services.plans, services.storage.plans, services.tokens, services.clock
         ).routes(),
         *TokenRoutes(services.tokens, services.storage.tokens).routes(),
         *OperatorRoutes(services.operations, services.collections).routes(),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC, datetime
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
@@ -16,7 +15,6 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
-from hub.web.json_output import Time
 from hub.web.problems import Problem
 from hub.web.server.http_protocol import HTTP_EXTENSION
 from protocols.protocol_errors import InvalidValue
@@ -158,18 +156,6 @@ def query_page(request: Request) -> tuple[int, int]:
 def query_limit(request: Request) -> int:
     """The length of a page. Raises `InvalidValue`."""
     return query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE, least=1)
-
-
-def query_time(request: Request, name: str) -> datetime | None:
-    """A moment of the query, in UTC. Raises `InvalidValue`."""
-    raw = request.query_params.get(name)
-    if raw is None:
-        return None
-    try:
-        return msgspec.convert(raw, Time).astimezone(UTC)
-    except (msgspec.ValidationError, OverflowError):
-        expected = "a time with its zone, such as 2026-11-21T10:30:00Z"
-        raise InvalidValue(name, expected, raw) from None
 
 
 def query_flag(request: Request, name: str, default: bool) -> bool:

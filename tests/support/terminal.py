@@ -27,10 +27,16 @@ class Terminal:
 
 
 @contextmanager
-def terminal() -> Iterator[Terminal]:
-    """Standard output and standard error, for the block."""
+def terminal(typed: str = "") -> Iterator[Terminal]:
+    """Standard output and standard error, for the block; and standard input, if
+    somebody types."""
     reader, writer = os.openpty()
     tty.setraw(writer)
+    keyboard = os.fdopen(os.dup(writer), encoding="utf-8")
+    os.write(reader, typed.encode())
+    stdin = sys.stdin
+    if typed:
+        sys.stdin = keyboard
     found = Terminal()
     reading = threading.Thread(target=_read, args=(reader, found.shown))
     reading.start()
@@ -43,13 +49,15 @@ def terminal() -> Iterator[Terminal]:
             assert sys.stdout.isatty()
             yield found
     finally:
+        sys.stdin = stdin
+        keyboard.close()
         reading.join()
         os.close(reader)
 
 
-def run_in_terminal(*arguments: str) -> tuple[int, str]:
+def run_in_terminal(*arguments: str, typed: str = "") -> tuple[int, str]:
     """Exit code and what was shown."""
-    with terminal() as shown, pytest.raises(SystemExit) as ended:
+    with terminal(typed) as shown, pytest.raises(SystemExit) as ended:
         main(list(arguments), prog_name="fanfare")
     code = ended.value.code
     return (code if isinstance(code, int) else int(code is not None)), shown.text

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Self
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,12 +15,13 @@ from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService
-from hub.services.service_errors import Conflict
+from hub.services.undelivered_records import UndeliveredService
 from hub.web.api.attempt_json import (
     DeliveryReportJson,
     FailedDeliveryJson,
     TrialDeliveryJson,
 )
+from hub.web.api.selection_input import DELIVERY_LIST, Id, query_deliveries
 from hub.web.authentication import own_account
 from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -31,14 +31,11 @@ from hub.web.request_input import (
     path_id,
     query_limit,
     query_number,
-    query_time,
     read_body,
 )
 from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
-from storage.errors import StorageBusy
 from storage.records import (
-    AttemptFilter,
     FailedAttempt,
     Format,
     RetryingSubscription,
@@ -49,15 +46,37 @@ from storage.records import (
 MOST_COUNTED = 10_000
 """Of a total; to count a million takes longer than anybody waits."""
 
-Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
+class Undelivered(RequestBody):
+    """What a callback did not get: a retrying subscription, or a dead letter.
 
-class Retry(RequestBody):
-    """The body of ``POST /api/deliveries/retry``: one of its members."""
+    The body of ``POST /api/deliveries/discard``.
+    """
 
     subscription: Id | None = None
     dead_letter: Id | None = None
+
+    def named(self) -> tuple[bool, int]:
+        """Whether it is a dead letter, and the id. Raises `InvalidValue`."""
+        match self.subscription, self.dead_letter:
+            case int(id), None:
+                return False, id
+            case None, int(id):
+                return True, id
+        raise InvalidValue("subscription", "either subscription or dead_letter")
+
+
+class Retry(Undelivered):
+    """The body of ``POST /api/deliveries/retry``: one of its members."""
+
     dead: Annotated[Id | None, former_name("dead_letter")] = None
+
+    def named(self) -> tuple[bool, int]:
+        if self.dead is None:
+            return super().named()
+        if self.subscription is None and self.dead_letter is None:
+            return True, self.dead
+        raise InvalidValue("dead", "nothing beside it")
 
 
 class CallbackToTest(RequestBody):
@@ -135,6 +154,10 @@ class RetriedJson(JsonObject):
     due: str
 
 
+class DiscardedJson(JsonObject):
+    discarded: bool
+
+
 def _former(name: str, *, of: str) -> Parameter:
     return replace(
         PAGE[0], name=name, help=f"former name of `{of}`", is_deprecated=True
@@ -155,10 +178,12 @@ class DeliveryRoutes(Routes):
         deliveries: DeliveryStore,
         reports: DeliveryReportService,
         trials: CallbackTrialService,
+        undelivered: UndeliveredService,
         clock: Clock,
     ) -> None:
         self._deliveries = deliveries
         self._reports = reports
+        self._undelivered = undelivered
         self._trials = trials
         self._clock = clock
 
@@ -168,11 +193,14 @@ class DeliveryRoutes(Routes):
         id="list_deliveries",
         scope=TokenScope.ADMIN,
         summary="List retrying subscriptions and dead letters",
+        description="With a filter: those that a matching failed request was to"
+        " deliver.",
         answers={200: DeliveriesJson},
         query=(
             replace(PAGE[0], name="retrying_after", help="a subscription's id"),
             replace(PAGE[0], name="dead_letters_after", help="a dead letter's id"),
             PAGE[1],
+            *DELIVERY_LIST,
             _former("stragglers_after", of="retrying_after"),
             _former("dead_after", of="dead_letters_after"),
         ),
@@ -182,8 +210,13 @@ class DeliveryRoutes(Routes):
         after = _after(request, "retrying_after", "stragglers_after")
         dead_after = _after(request, "dead_letters_after", "dead_after")
         limit = query_limit(request)
-        late = await self._deliveries.retrying(after=SubscriptionId(after), limit=limit)
-        dead = await self._deliveries.dead_letters(after=dead_after, limit=limit)
+        wanted = query_deliveries(request).filter(self._clock.now())
+        late = await self._deliveries.retrying(
+            after=SubscriptionId(after), limit=limit, wanted=wanted
+        )
+        dead = await self._deliveries.dead_letters(
+            after=dead_after, limit=limit, wanted=wanted
+        )
         retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
         dead_letters = [
             DeadLetterJson.of(each, subscription=each.subscription_id) for each in dead
@@ -206,33 +239,16 @@ class DeliveryRoutes(Routes):
         description="The last 20 failures of each subscription are kept.",
         answers={200: FailedDeliveriesJson},
         query=(
-            Parameter(
-                name="status", help="only this status: 404, 5xx, or none for no answer"
-            ),
-            Parameter(name="host", help="only callbacks at this host"),
-            Parameter(name="since", help="only requests since then, RFC 3339"),
-            Parameter(
-                name="subscription",
-                help="only this subscription",
-                kind="integer",
-                least=1,
-                largest=LARGEST_ID,
-            ),
+            *DELIVERY_LIST,
             Parameter(name="before", help="next of the page before"),
             PAGE[1],
         ),
         problems=(422,),
     )
     async def failed(self, request: Request) -> Response:
-        query, limit = request.query_params, query_limit(request)
-        whose = query_number(request, "subscription", 0, LARGEST_ID, least=1)
-        wanted = AttemptFilter(
-            statuses=_read_statuses(query.get("status", "")),
-            host=query.get("host", "").lower(),
-            since=query_time(request, "since"),
-            subscription_id=SubscriptionId(whose) if whose else None,
-        )
-        before = _read_place(query.get("before", ""))
+        limit = query_limit(request)
+        wanted = query_deliveries(request).filter(self._clock.now())
+        before = _read_place(request.query_params.get("before", ""))
         found = await self._deliveries.failed_attempts(
             wanted, limit=limit, before=before
         )
@@ -299,49 +315,37 @@ class DeliveryRoutes(Routes):
         problems=(404, 409),
     )
     async def retry(self, request: Request) -> Response:
-        body = await read_body(request, Retry)
-        match body:
-            case Retry(subscription=int(subscription), dead_letter=None, dead=None):
-                await self._deliveries.retry_now(
-                    SubscriptionId(subscription), self._clock.now()
-                )
-            case (
-                Retry(subscription=None, dead_letter=int(dead_letter), dead=None)
-                | Retry(subscription=None, dead_letter=None, dead=int(dead_letter))
-            ):
-                await self._retry_dead_letter(dead_letter)
-            case _:
-                raise InvalidValue("subscription", "either subscription or dead_letter")
+        is_dead, number = (await read_body(request, Retry)).named()
+        if is_dead:
+            await self._undelivered.retry_dead_letter(number)
+        else:
+            await self._undelivered.retry(SubscriptionId(number))
         return json_response(RetriedJson(due="now"), HTTPStatus.ACCEPTED)
 
-    async def _retry_dead_letter(self, number: int) -> None:
-        try:
-            await self._deliveries.retry_dead_letter(number, self._clock.now())
-        except StorageBusy as error:
-            raise Conflict(
-                "another delivery of the subscription is in flight; try again later"
-            ) from error
+    @ApiOperation(
+        method="POST",
+        path="/deliveries/discard",
+        id="discard_delivery",
+        scope=TokenScope.ADMIN,
+        summary="Discard a dead letter, or what a retrying subscription lacks",
+        description="It is not sent any more. A retrying subscription receives new"
+        " records from now on.",
+        answers={200: DiscardedJson},
+        body=Undelivered(dead_letter=7),
+        problems=(404,),
+    )
+    async def discard(self, request: Request) -> Response:
+        is_dead, number = (await read_body(request, Undelivered)).named()
+        if is_dead:
+            await self._undelivered.discard_dead_letter(number)
+        else:
+            await self._undelivered.discard(SubscriptionId(number))
+        return json_response(DiscardedJson(discarded=True))
 
 
-_STATUS = re.compile(r"([1-9])(?:xx|([0-9]{2}))")
 _PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,18})")
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-
-
-def _read_statuses(text: str) -> tuple[int, int] | None:
-    """The first and the last of what ``404``, ``5xx`` or ``none`` names."""
-    if not text:
-        return None
-    if text == "none":
-        return 0, 0
-    found = _STATUS.fullmatch(text.lower())
-    if found is None:
-        raise InvalidValue("status", "a status such as 404, 5xx, or none", text)
-    hundred, rest = 100 * int(found[1]), found[2]
-    if rest is None:
-        return hundred, hundred + 99
-    return hundred + int(rest), hundred + int(rest)
 
 
 def _read_place(text: str) -> tuple[datetime, int] | None:

@@ -20,6 +20,7 @@ from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
+from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.json_output import SCHEMA_REFERENCE
@@ -106,6 +107,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     ListWatchRoutes,
     SubscriptionRoutes,
     DeliveryRoutes,
+    PlanRoutes,
     TokenRoutes,
     OperatorRoutes,
     DatabaseRoutes,

@@ -1,17 +1,20 @@
-"""Which feeds and subscriptions are meant: read from a query, or from a body."""
+"""What is meant of feeds, subscriptions and deliveries: from a query, or a body."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from starlette.requests import Request
 
 from hub.core.durations import read_moment
+from hub.services.token_authentication import TokenService
+from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter
 from hub.web.request_input import (
     LARGEST_ID,
@@ -23,13 +26,16 @@ from hub.web.request_input import (
 from protocols.protocol_errors import InvalidValue
 from storage.records import (
     AccountId,
+    AttemptFilter,
     FeedFilter,
     FeedHealth,
     FeedSort,
     ListPlace,
     SubscriptionFilter,
     SubscriptionHealth,
+    SubscriptionId,
     SubscriptionSort,
+    TokenScope,
 )
 
 LEAST_TEXT: Final = 3
@@ -59,7 +65,7 @@ class FeedSelection(RequestBody):
     Either is an age or a time.
     """
 
-    state: tuple[str, ...] = ()
+    state: list[str] = msgspec.field(default_factory=list)
     failing: bool = False
     category: str | None = None
     search: str = ""
@@ -79,12 +85,13 @@ class FeedSelection(RequestBody):
 
 
 class SubscriptionSelection(RequestBody):
-    """Which subscriptions; as `FeedSelection`."""
+    """Which subscriptions; as `FeedSelection`. ``account``: by its name."""
 
-    state: tuple[str, ...] = ()
+    state: list[str] = msgspec.field(default_factory=list)
     failing: bool = False
     topic: str | None = None
     callback: str | None = None
+    account: str = ""
     search: str = ""
     since: str = ""
     within: str = ""
@@ -101,6 +108,50 @@ class SubscriptionSelection(RequestBody):
             since=_moment("since", self.since, now),
             after=_moment("within", self.within, now),
         )
+
+
+Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
+
+
+class DeliverySelection(RequestBody):
+    """Which deliveries: those that a failed request was to make of which all holds that
+    is given; without anything all that callbacks did not get."""
+
+    status: str = ""
+    host: str = ""
+    since: str = ""
+    subscription: Id | None = None
+
+    def filter(self, now: datetime) -> AttemptFilter:
+        """Raises `InvalidValue`."""
+        whose = self.subscription
+        return AttemptFilter(
+            statuses=_statuses(self.status),
+            host=self.host.lower(),
+            since=_moment("since", self.since, now),
+            subscription_id=None if whose is None else SubscriptionId(whose),
+        )
+
+
+async def account_named(request: Request, tokens: TokenService, name: str) -> AccountId:
+    """The caller's own account, or another one, which an administrator may name.
+
+    ``name`` "": its own. Raises `Problem` and `InvalidValue`.
+    """
+    principal = principal_of(request)
+    if not name or name.lower() == principal.account.name:
+        return principal.account.id
+    require(principal, TokenScope.ADMIN)
+    return (await tokens.account("account", name)).id
+
+
+async def listed_account(
+    request: Request, tokens: TokenService, name: str
+) -> AccountId | None:
+    """The one whose subscriptions are meant; None: all are."""
+    if name:
+        return await account_named(request, tokens, name)
+    return own_account(request)
 
 
 def _health(
@@ -125,6 +176,24 @@ def _moment(field: str, text: str, now: datetime) -> datetime | None:
     if at is None:
         raise InvalidValue(field, AGE, text)
     return at
+
+
+_STATUS = re.compile(r"([1-9])(?:xx|([0-9]{2}))")
+
+
+def _statuses(text: str) -> tuple[int, int] | None:
+    """The first and the last of what ``404``, ``5xx`` or ``none`` names."""
+    if not text:
+        return None
+    if text == "none":
+        return 0, 0
+    found = _STATUS.fullmatch(text.lower())
+    if found is None:
+        raise InvalidValue("status", "a status such as 404, 5xx, or none", text)
+    hundred, rest = 100 * int(found[1]), found[2]
+    if rest is None:
+        return hundred, hundred + 99
+    return hundred + int(rest), hundred + int(rest)
 
 
 # --- queries ---
@@ -185,13 +254,25 @@ SUBSCRIPTION_LIST: Final = (
     Parameter(name="account", help="only subscriptions of this account, by its name"),
     _sorts(SubscriptionSort),
 )
+DELIVERY_LIST: Final = (
+    Parameter(name="status", help="only this status: 404, 5xx, or none for no answer"),
+    Parameter(name="host", help="only callbacks at this host"),
+    Parameter(name="since", help=f"only requests since then: {AGE}"),
+    Parameter(
+        name="subscription",
+        help="only this subscription",
+        kind="integer",
+        least=1,
+        largest=LARGEST_ID,
+    ),
+)
 """The parameters of lists."""
 
 
 def query_feeds(request: Request) -> FeedSelection:
     query = request.query_params
     return FeedSelection(
-        state=tuple(query.getlist("state")),
+        state=query.getlist("state"),
         failing=query_flag(request, "failing", False),
         category=query.get("category", query.get("section")),
         search=query.get("search", ""),
@@ -203,13 +284,25 @@ def query_feeds(request: Request) -> FeedSelection:
 def query_subscriptions(request: Request) -> SubscriptionSelection:
     query = request.query_params
     return SubscriptionSelection(
-        state=tuple(query.getlist("state")),
+        state=query.getlist("state"),
         failing=query_flag(request, "failing", False),
         topic=query.get("topic"),
         callback=query.get("callback"),
+        account=query.get("account", ""),
         search=query.get("search", ""),
         since=query.get("since", ""),
         within=query.get("within", ""),
+    )
+
+
+def query_deliveries(request: Request) -> DeliverySelection:
+    query = request.query_params
+    whose = query_number(request, "subscription", 0, LARGEST_ID, least=1)
+    return DeliverySelection(
+        status=query.get("status", ""),
+        host=query.get("host", ""),
+        since=query.get("since", ""),
+        subscription=whose or None,
     )
 
 

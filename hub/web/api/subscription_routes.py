@@ -23,12 +23,14 @@ from hub.web.api.delivery_routes import RetryingSubscriptionJson
 from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.api.selection_input import (
     SUBSCRIPTION_LIST,
+    account_named,
     cursor_of,
     id_of,
+    listed_account,
     query_order,
     query_subscriptions,
 )
-from hub.web.authentication import own_account, principal_of, require
+from hub.web.authentication import own_account
 from hub.web.json_output import (
     JsonObject,
     Time,
@@ -46,7 +48,6 @@ from hub.web.request_input import (
 )
 from storage.contract import Storage
 from storage.records import (
-    AccountId,
     Format,
     SelectedSubscription,
     Subscription,
@@ -223,8 +224,9 @@ class SubscriptionRoutes(Routes):
         problems=(422,),
     )
     async def page(self, request: Request) -> Response:
-        account = await self._listed_account(request)
-        wanted = query_subscriptions(request).filter(self._clock.now(), account)
+        selection = query_subscriptions(request)
+        account = await listed_account(request, self._tokens, selection.account)
+        wanted = selection.filter(self._clock.now(), account)
         sort, after = query_order(request, SubscriptionSort.ID)
         page = await self._storage.subscription_selections.page(
             wanted, sort, after=after, limit=query_limit(request)
@@ -248,7 +250,7 @@ class SubscriptionRoutes(Routes):
             SubscriptionRequest(
                 callback=body.callback,
                 topic=body.topic,
-                account=await self._account(request, body.account),
+                account=await account_named(request, self._tokens, body.account),
                 secret=body.secret,
                 algorithm=body.algorithm,
                 format=body.format,
@@ -373,18 +375,6 @@ class SubscriptionRoutes(Routes):
             account=own_account(request),
         )
         return json_response(SubscriptionJson.of_subscription(ended))
-
-    async def _account(self, request: Request, name: str) -> AccountId:
-        """Who subscribes. An administrator may name another account than its own."""
-        principal = principal_of(request)
-        if not name or name.lower() == principal.account.name:
-            return principal.account.id
-        require(principal, TokenScope.ADMIN)
-        return (await self._tokens.account("account", name)).id
-
-    async def _listed_account(self, request: Request) -> AccountId | None:
-        name = request.query_params.get("account", "")
-        return await self._account(request, name) if name else own_account(request)
 
 
 def _subscription_id(request: Request) -> SubscriptionId:

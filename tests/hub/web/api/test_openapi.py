@@ -195,6 +195,17 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/subscriptions/1/resume", None),
     ("POST", "/api/subscriptions/1/test", None),
     ("POST", "/api/deliveries/test", {**SUBSCRIPTION}),
+    ("POST", "/api/plans", {"action": "remove", "subscriptions": {"failing": True}}),
+    ("POST", "/api/plans", {"action": "retry", "deliveries": {"status": "5xx"}}),
+    (
+        "POST",
+        "/api/plans",
+        {"action": "set_category", "category": "x", "feeds": {"state": ["ok"]}},
+    ),
+    ("GET", "/api/plans", None),
+    ("GET", "/api/plans/3", None),
+    ("POST", "/api/plans/3/confirm", None),
+    ("POST", "/api/plans/3/cancel", None),
     ("DELETE", "/api/subscriptions/1", None),
     ("POST", "/api/tokens", {"account": "alice", "scopes": ["list"]}),
     ("GET", "/api/tokens", None),
@@ -252,6 +263,11 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("POST", "/api/subscriptions/9/test", None, 404),
     ("POST", "/api/deliveries/test", {"callback": "x", "topic": "y"}, 422),
     ("POST", "/api/deliveries/retry", {"dead_letter": 9}, 404),
+    ("POST", "/api/deliveries/discard", {"dead_letter": 9}, 404),
+    ("POST", "/api/plans", {"action": "pause"}, 422),
+    ("GET", "/api/plans?limit=x", None, 422),
+    ("GET", "/api/plans/9", None, 404),
+    ("POST", "/api/plans/9/confirm", None, 404),
     ("POST", "/api/db/backup", {"destination": "x"}, 422),
     ("POST", "/api/db/check?wait=51", None, 422),
     ("DELETE", "/api/tokens/9", None, 404),
@@ -352,6 +368,10 @@ async def test_late_and_dead_deliveries_are_as_described(
     assert shown.json()["attempts"]
     url = "/api/deliveries/retry"
     retried = await client.post(url, json={"subscription": late.id})
+    discarded = await client.post(
+        "/api/deliveries/discard", json={"subscription": late.id}
+    )
+    assert answer_faults("POST", "/api/deliveries/discard", discarded) == []
     assert answer_faults("GET", "/api/deliveries", listed) == []
     assert answer_faults("GET", f"/api/subscriptions/{late.id}", shown) == []
     assert answer_faults("POST", url, retried) == []

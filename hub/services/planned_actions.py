@@ -1,0 +1,259 @@
+"""Plan, then act: what is done to all that a filter finds, once that is confirmed.
+
+A plan says how many there are and shows some of them. Confirmed, it is worked through
+in batches, a batch of each running plan in turn, few things at once. Each batch's
+progress is stored, and after a crash the plan goes on there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import structlog
+from msgspec.structs import replace
+
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
+from hub.services.feed_requests import LONGEST_SECTION, check_name
+from hub.services.plan_targets import PlanTarget, PlanTargets
+from hub.services.service_errors import Conflict, ServiceError, TooManyWaiting
+from protocols.protocol_errors import InvalidValue
+from storage.contract import BulkPlanStore, LogStore
+from storage.errors import NotFound, StorageError, SubscriptionPaused
+from storage.records import (
+    KIND_OF_FILTER,
+    Account,
+    AccountId,
+    BulkPlan,
+    ListPlace,
+    PlanAction,
+    PlanFilter,
+    PlanId,
+    PlanKind,
+    PlannedItem,
+    PlanProgress,
+    PlanState,
+)
+
+LIFETIME: Final = timedelta(hours=1)
+"""For so long a plan can be confirmed."""
+MOST_OPEN: Final = 20
+"""Plans of an account that run, or may still be confirmed."""
+KEPT: Final = 50
+"""Of its plans that are over."""
+MOST_PLANNED: Final = 1_000_000
+SHOWN: Final = 10
+"""Of those that a plan is for, and of those that failed."""
+BATCH: Final = 100
+FETCHED_AT_ONCE: Final = 16
+"""A batch of fetches, which take as long as servers do."""
+AT_ONCE: Final = 4
+"""Things done at the same time, but for fetches."""
+RETRY_SECONDS: Final = 5.0
+"""While storage fails."""
+FAULT: Final = "an error of the hub; its log says more"
+
+log = structlog.get_logger()
+
+
+class PlanService:
+    def __init__(
+        self,
+        plans: BulkPlanStore,
+        log_store: LogStore,
+        targets: Mapping[PlanKind, PlanTargets],
+        clock: Clock,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self._plans = plans
+        self._log = log_store
+        self._targets = targets
+        self._clock = clock
+        self._retry_seconds = retry_seconds
+        self._woken = asyncio.Event()
+
+    async def make(
+        self,
+        account: Account,
+        action: PlanAction,
+        wanted: PlanFilter,
+        category: str | None = None,
+    ) -> BulkPlan:
+        """Say what would be done to how many; nothing is done yet.
+
+        Raises `InvalidValue` and `TooManyWaiting`.
+        """
+        self._check(action, wanted, category)
+        now = self._clock.now()
+        plan = BulkPlan(
+            account=account,
+            action=action,
+            wanted=wanted,
+            category=category or "",
+            head=(await self._log.end()).position,
+            created_at=now,
+            expires_at=now + LIFETIME,
+        )
+        total = await self._targets[plan.kind].count(plan, MOST_PLANNED + 1)
+        if total > MOST_PLANNED:
+            raise InvalidValue(
+                plan.kind, f"a filter that finds at most {MOST_PLANNED:,}"
+            )
+        plan = replace(plan, total=total, sample=await self._sample(plan))
+        stored = await self._plans.add(plan, most_open=MOST_OPEN, kept=KEPT)
+        if stored is None:
+            raise TooManyWaiting(
+                f"{MOST_OPEN} plans are running or wait to be confirmed; cancel one"
+            )
+        return stored
+
+    def _check(
+        self, action: PlanAction, wanted: PlanFilter, category: str | None
+    ) -> None:
+        kind = KIND_OF_FILTER[type(wanted)]
+        possible = self._targets[kind].actions
+        if action not in possible:
+            expected = f"one of {', '.join(sorted(possible))} for {kind}"
+            raise InvalidValue("action", expected, action)
+        if (category is not None) is not (action is PlanAction.SET_CATEGORY):
+            raise InvalidValue("category", f"one for {PlanAction.SET_CATEGORY} alone")
+        check_name("category", category or "", LONGEST_SECTION)
+
+    async def _sample(self, plan: BulkPlan) -> tuple[PlannedItem, ...]:
+        found: list[PlannedItem] = []
+        after: ListPlace | None = None
+        while True:
+            page = await self._targets[plan.kind].page(plan, after, SHOWN)
+            found += [each.item for each in page.targets]
+            after = page.next
+            if after is None or len(found) >= SHOWN:
+                return tuple(found[:SHOWN])
+
+    async def get(self, plan_id: PlanId, account: AccountId | None = None) -> BulkPlan:
+        """Raises `NotFound`, also for one of another account than the given one."""
+        plan = await self._plans.get(plan_id)
+        if plan is None or account not in (None, plan.account.id):
+            raise NotFound("plan", plan_id)
+        return plan
+
+    async def confirm(self, plan: BulkPlan) -> BulkPlan:
+        """Begin to do it. Raises `Conflict`, also for one that was confirmed before."""
+        confirmed = await self._plans.confirm(plan.id, self._clock.now())
+        if confirmed is None:
+            raise await self._refusal(plan, "confirmed")
+        self._woken.set()
+        _tell("plan_confirmed", confirmed)
+        return confirmed
+
+    async def cancel(self, plan: BulkPlan) -> BulkPlan:
+        """Do no more of it; the batch under way is done. Raises `Conflict`."""
+        cancelled = await self._plans.cancel(plan.id, self._clock.now())
+        if cancelled is None:
+            raise await self._refusal(plan, "cancelled")
+        _tell("plan_cancelled", cancelled)
+        return cancelled
+
+    async def _refusal(self, plan: BulkPlan, what: str) -> Conflict:
+        state = (await self.get(plan.id)).state_at(self._clock.now())
+        return Conflict(f"plan {plan.id} {_REFUSALS[state]}, and cannot be {what}")
+
+    # --- at work ---
+
+    async def run(self) -> None:
+        """Work through the plans that are confirmed, until cancelled."""
+        while True:
+            self._woken.clear()
+            try:
+                is_idle = not await self._work()
+            except StorageError as error:
+                log.warning("plans_not_worked_on", error=str(error))
+                await asyncio.sleep(self._retry_seconds)
+            else:
+                if is_idle:
+                    await wait_for(self._woken, None)
+
+    async def _work(self) -> bool:
+        """A batch of each running plan; False: there is none."""
+        running = await self._plans.running()
+        for plan in running:
+            await self._work_on(plan)
+        return bool(running)
+
+    async def _work_on(self, plan: BulkPlan) -> None:
+        is_fetch = plan.action is PlanAction.FETCH
+        limit = FETCHED_AT_ONCE if is_fetch else BATCH
+        at_once = FETCHED_AT_ONCE if is_fetch else AT_ONCE
+        before = plan.progress
+        page = await self._targets[plan.kind].page(plan, before.place, limit)
+        failures = await _act_on_all(page.targets, at_once)
+        after = PlanProgress(
+            place=page.next,
+            done=before.done + len(page.targets) - len(failures),
+            failed=before.failed + len(failures),
+            failures=(*before.failures, *failures)[:SHOWN],
+        )
+        ended = self._clock.now() if page.next is None else None
+        await self._plans.advance(plan.id, after, ended=ended)
+        if ended is not None:
+            _tell("plan_done", replace(plan, progress=after))
+
+
+_REFUSALS: Final[Mapping[PlanState, str]] = {
+    PlanState.PLANNED: "has not been confirmed",
+    PlanState.RUNNING: "was confirmed already",
+    PlanState.DONE: "is done",
+    PlanState.CANCELLED: "was cancelled",
+    PlanState.EXPIRED: "was not confirmed in time",
+}
+
+
+def _tell(event: str, plan: BulkPlan) -> None:
+    log.info(
+        event,
+        plan=plan.id,
+        action=plan.action,
+        kind=plan.kind,
+        account=plan.account.name,
+        total=plan.total,
+        done=plan.progress.done,
+        failed=plan.progress.failed,
+    )
+
+
+async def _act_on_all(
+    targets: Sequence[PlanTarget], at_once: int
+) -> tuple[PlannedItem, ...]:
+    """Those that failed, and why. Raises `StorageError` if nothing can be stored."""
+    turns = asyncio.Semaphore(at_once)
+
+    async def act(target: PlanTarget) -> str | StorageError:
+        async with turns:
+            return await _act_on(target)
+
+    async with asyncio.TaskGroup() as tasks:
+        acting = [tasks.create_task(act(each)) for each in targets]
+    failures = []
+    for target, task in zip(targets, acting, strict=True):
+        reason = task.result()
+        if isinstance(reason, StorageError):
+            raise reason
+        if reason:
+            failures.append(replace(target.item, note=reason))
+    return tuple(failures)
+
+
+async def _act_on(target: PlanTarget) -> str | StorageError:
+    """Why it failed, or ""; an error of storage is no fault of the target's."""
+    try:
+        await target.act()
+    except (ServiceError, InvalidValue, NotFound, SubscriptionPaused) as error:
+        return str(error)
+    except StorageError as error:
+        return error
+    except Exception:
+        log.exception("planned_action_failed", target=target.item.id)
+        return FAULT
+    return ""

@@ -1,0 +1,746 @@
+"""Plan, then act: how many, which, a confirmation, and then all of them in batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from hub.services.plan_targets import NOT_FETCHED, PlanTarget, TargetPage
+from hub.services.planned_actions import (
+    BATCH,
+    FAULT,
+    KEPT,
+    LIFETIME,
+    MOST_OPEN,
+    PlanService,
+)
+from hub.services.service_errors import Conflict, TooManyWaiting
+from protocols.protocol_errors import InvalidValue
+from storage.contract import BulkPlanStore
+from storage.errors import NotFound, WriteFailed
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Account,
+    AttemptFilter,
+    BulkPlan,
+    FeedFilter,
+    FeedHealth,
+    FeedId,
+    FeedState,
+    ListPlace,
+    NewDeadLetter,
+    NewFeed,
+    PlanAction,
+    PlanId,
+    PlanKind,
+    PlannedItem,
+    PlanState,
+    Polling,
+    Position,
+    StoredFeed,
+    Subscription,
+    SubscriptionFilter,
+    SubscriptionHealth,
+    SubscriptionId,
+    SubscriptionState,
+)
+from tests.support.clock import ManualClock
+from tests.support.failures import failed
+from tests.support.memory.storage import MemoryStorage
+from tests.support.services import Hub, open_hub
+from tests.support.storage_scene import LEASE, START, Scene, fetch
+from tests.support.waiting import eventually, in_background
+
+OWN = Account(id=OPERATOR, name="operator")
+STRANGER = Account(id=ANONYMOUS, name="anonymous")
+FAILING = FeedFilter(health=(FeedHealth.FAILING,))
+ALL = FeedFilter()
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        hub.clock.advance(60)
+        yield hub
+
+
+@pytest.fixture
+def scene(hub: Hub) -> Scene:
+    return Scene(hub.storage)
+
+
+async def make(
+    hub: Hub,
+    action: PlanAction = PlanAction.PAUSE,
+    wanted: FeedFilter | SubscriptionFilter | AttemptFilter = ALL,
+    category: str | None = None,
+    account: Account = OWN,
+) -> BulkPlan:
+    return await hub.services.plans.make(account, action, wanted, category)
+
+
+async def finish(hub: Hub, plan: BulkPlan) -> BulkPlan:
+    """Work on what is confirmed until the plan is over."""
+
+    async def is_over() -> bool:
+        return (await hub.services.plans.get(plan.id)).state is not PlanState.RUNNING
+
+    async with in_background(hub.built.background["plans"]):
+        await eventually(is_over)
+    return await hub.services.plans.get(plan.id)
+
+
+async def carry_out(hub: Hub, plan: BulkPlan) -> BulkPlan:
+    await hub.services.plans.confirm(plan)
+    return await finish(hub, plan)
+
+
+async def add_failing(hub: Hub, scene: Scene, name: str) -> StoredFeed:
+    feed = await scene.add_feed(name)
+    await poll(hub, feed, FeedHealth.FAILING)
+    return feed
+
+
+async def poll(hub: Hub, feed: StoredFeed, condition: FeedHealth) -> None:
+    """One that leads to this condition."""
+    now = hub.clock.now()
+    error = "answered 500" if condition is FeedHealth.FAILING else ""
+    polling = Polling(code=200, error=error, last_fetch=now)
+    commit = fetch(feed, when=now, polling=polling, condition=condition)
+    assert await hub.storage.log.commit(commit) is not None
+
+
+async def states(hub: Hub) -> dict[int, FeedState]:
+    feeds = await hub.storage.feeds.page(after=FeedId(0), limit=99)
+    return {each.id: each.state for each in feeds}
+
+
+# --- planning and confirming ---
+
+
+async def test_a_plan_says_how_many_there_are_and_shows_some_and_does_nothing(
+    hub: Hub, scene: Scene
+) -> None:
+    for number in range(12):
+        await scene.add_feed(f"f{number}")
+
+    plan = await make(hub)
+
+    assert (plan.total, len(plan.sample)) == (12, 10)
+    assert plan.sample[0] == PlannedItem(
+        id=1, name="https://f0.example/feed", note="ok"
+    )
+    assert (plan.state, plan.account) == (PlanState.PLANNED, OWN)
+    assert plan.expires_at - plan.created_at == LIFETIME
+    assert set((await states(hub)).values()) == {FeedState.ACTIVE}
+
+
+async def test_a_plan_is_done_once_it_is_confirmed_and_only_once(
+    hub: Hub, scene: Scene
+) -> None:
+    await scene.add_feed("a")
+    plan = await make(hub)
+
+    done = await carry_out(hub, plan)
+
+    assert (done.state, done.progress.done, done.progress.failed) == ("done", 1, 0)
+    assert done.finished_at == hub.clock.now()
+    assert await states(hub) == {1: FeedState.PAUSED}
+    with pytest.raises(Conflict, match="plan 1 is done, and cannot be confirmed"):
+        await hub.services.plans.confirm(plan)
+
+
+async def test_a_plan_that_runs_is_not_confirmed_again(hub: Hub) -> None:
+    plan = await make(hub)
+    await hub.services.plans.confirm(plan)
+
+    with pytest.raises(Conflict, match="was confirmed already"):
+        await hub.services.plans.confirm(plan)
+
+
+async def test_a_plan_expires(hub: Hub) -> None:
+    plan = await make(hub)
+    hub.clock.advance(LIFETIME.total_seconds())
+
+    with pytest.raises(Conflict, match="was not confirmed in time"):
+        await hub.services.plans.confirm(plan)
+    with pytest.raises(Conflict, match="in time, and cannot be cancelled"):
+        await hub.services.plans.cancel(plan)
+
+
+async def test_a_plan_that_was_cancelled_stays_so(hub: Hub, scene: Scene) -> None:
+    await scene.add_feed("a")
+    plan = await make(hub)
+
+    assert (await hub.services.plans.cancel(plan)).state is PlanState.CANCELLED
+
+    with pytest.raises(Conflict, match="was cancelled, and cannot be confirmed"):
+        await hub.services.plans.confirm(plan)
+    with pytest.raises(Conflict, match="was cancelled, and cannot be cancelled"):
+        await hub.services.plans.cancel(plan)
+    assert await states(hub) == {1: FeedState.ACTIVE}
+
+
+async def test_a_plan_is_its_accounts_and_the_operators(hub: Hub) -> None:
+    plan = await make(hub, account=STRANGER)
+
+    assert await hub.services.plans.get(plan.id, ANONYMOUS) == plan
+    assert await hub.services.plans.get(plan.id) == plan
+    for plan_id, account in ((plan.id, OPERATOR), (PlanId(99), None)):
+        with pytest.raises(NotFound):
+            await hub.services.plans.get(plan_id, account)
+
+
+async def test_an_account_has_so_many_plans_and_not_more(hub: Hub) -> None:
+    plans = [await make(hub) for _ in range(MOST_OPEN)]
+    with pytest.raises(TooManyWaiting, match=f"{MOST_OPEN} plans are running"):
+        await make(hub)
+    await make(hub, account=STRANGER)
+
+    await hub.services.plans.cancel(plans[0])
+    for _ in range(KEPT + 2):
+        await hub.services.plans.cancel(await make(hub))
+
+    found = await hub.storage.plans.page(after=PlanId(0), limit=999, account=OPERATOR)
+    over = [each for each in found if each.state is PlanState.CANCELLED]
+    assert (
+        len(over) == KEPT + 1
+    )  # those that are over when the last one is made, and it
+
+
+@pytest.mark.parametrize(
+    ("action", "wanted", "category", "reason"),
+    [
+        (PlanAction.RETRY, ALL, None, "action: expected one of fetch, pause, remove"),
+        (PlanAction.FETCH, SubscriptionFilter(), None, "resume for subscriptions"),
+        (PlanAction.REMOVE, AttemptFilter(), None, "discard, retry for deliveries"),
+        (PlanAction.PAUSE, ALL, "news", "category: expected one for set_category"),
+        (PlanAction.SET_CATEGORY, ALL, None, "category: expected one for"),
+        (PlanAction.SET_CATEGORY, ALL, "c" * 201, "category: expected at most 200"),
+    ],
+)
+async def test_what_cannot_be_done_is_not_planned(
+    hub: Hub,
+    action: PlanAction,
+    wanted: FeedFilter,
+    category: str | None,
+    reason: str,
+) -> None:
+    with pytest.raises(InvalidValue, match=reason):
+        await make(hub, action, wanted, category)
+
+
+# --- what is done to feeds ---
+
+
+async def test_feeds_are_paused_resumed_put_in_a_category_and_removed(
+    hub: Hub, scene: Scene
+) -> None:
+    failing, _well = await add_failing(hub, scene, "a"), await scene.add_feed("b")
+    hub.clock.advance(1)
+    plan = await make(hub, PlanAction.PAUSE, FAILING)
+    assert plan.sample[0].note == "failing: answered 500"
+
+    await carry_out(hub, plan)
+    assert await states(hub) == {1: FeedState.PAUSED, 2: FeedState.ACTIVE}
+
+    paused = FeedFilter(health=(FeedHealth.PAUSED,))
+    await carry_out(hub, await make(hub, PlanAction.RESUME, paused))
+    assert set((await states(hub)).values()) == {FeedState.ACTIVE}
+
+    await carry_out(hub, await make(hub, PlanAction.SET_CATEGORY, FAILING, "ill"))
+    feed = await hub.storage.feeds.get(failing.id)
+    assert feed is not None
+    assert feed.section == "ill"
+
+    await carry_out(hub, await make(hub, PlanAction.REMOVE, FeedFilter(category="ill")))
+    assert await states(hub) == {2: FeedState.ACTIVE}
+
+
+async def test_what_comes_or_begins_to_fail_after_a_plan_was_made_is_left_out(
+    hub: Hub, scene: Scene
+) -> None:
+    await add_failing(hub, scene, "old")
+    later, mended = await scene.add_feed("later"), await add_failing(hub, scene, "m")
+    failing, every = await make(hub, wanted=FAILING), await make(hub)
+    hub.clock.advance(1)
+    await poll(hub, later, FeedHealth.FAILING)
+    await poll(hub, mended, FeedHealth.OK)
+    await hub.storage.feeds.add(NewFeed(url="https://new.example/"), hub.clock.now())
+
+    done = await carry_out(hub, failing)
+    assert (done.total, done.progress.done) == (2, 1)
+    assert [each for each, it in (await states(hub)).items() if it == "paused"] == [1]
+
+    done = await carry_out(hub, every)
+    assert (done.total, done.progress.done) == (3, 3)
+    assert (await states(hub))[4] is FeedState.ACTIVE
+
+
+async def test_feeds_are_fetched_and_those_that_fail_are_named(
+    hub: Hub, scene: Scene
+) -> None:
+    await scene.add_feed("a")
+    removed = await scene.add_feed("b")
+    hub.poller.removed = removed.id
+    hub.poller.outcome = lambda polling: replace(polling, error="answered 404")
+
+    done = await carry_out(hub, await make(hub, PlanAction.FETCH))
+
+    assert (done.progress.done, done.progress.failed) == (0, 2)
+    assert [each.note for each in done.progress.failures] == [
+        "answered 404",
+        "no feed 2",
+    ]
+
+
+async def test_a_feed_that_was_fetched_since_the_confirmation_is_not_asked_again(
+    hub: Hub, scene: Scene
+) -> None:
+    fetched, _other = await scene.add_feed("a"), await scene.add_feed("b")
+    plan = await make(hub, PlanAction.FETCH)
+    await hub.services.plans.confirm(plan)
+    hub.clock.advance(1)
+    await poll(hub, fetched, FeedHealth.OK)
+    hub.poller.fetched.clear()
+
+    done = await finish(hub, plan)
+
+    assert hub.poller.fetched == [2]
+    assert done.progress.done == 2
+
+
+async def test_a_feed_whose_server_asked_for_patience_is_not_fetched(
+    hub: Hub, scene: Scene
+) -> None:
+    await scene.add_feed("a")
+    hub.poller.outcome = lambda polling: replace(polling, last_fetch=None)
+
+    done = await carry_out(hub, await make(hub, PlanAction.FETCH))
+
+    assert [each.note for each in done.progress.failures] == [NOT_FETCHED]
+
+
+# --- subscriptions and deliveries ---
+
+
+@pytest.mark.parametrize(
+    ("account", "whose", "reason"),
+    [
+        (OWN, None, "ended by the operator"),
+        (OWN, ANONYMOUS, "ended by the operator"),
+        (STRANGER, ANONYMOUS, "ended by the subscriber"),
+    ],
+)
+async def test_subscriptions_are_ended_and_their_callbacks_told(
+    hub: Hub, scene: Scene, account: Account, whose: int | None, reason: str
+) -> None:
+    feed = await scene.add_feed()
+    ids = [(await scene.subscribe(feed, name)).id for name in "ab"]
+    wanted = SubscriptionFilter(account=whose, callback="https://subscriber.example/a")
+
+    plan = await make(hub, PlanAction.REMOVE, wanted, account=account)
+    await carry_out(hub, plan)
+
+    ended, kept = [await hub.storage.subscriptions.get(each) for each in ids]
+    assert ended is not None
+    assert kept is not None
+    assert plan.sample[0].name == f"https://subscriber.example/a of {feed.url}"
+    assert (ended.state, ended.ended_reason) == (SubscriptionState.ENDING, reason)
+    assert kept.state is SubscriptionState.ACTIVE
+
+
+async def test_subscriptions_are_paused_and_resumed(hub: Hub, scene: Scene) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    paused = SubscriptionFilter(health=(SubscriptionHealth.PAUSED,))
+    every = SubscriptionFilter()
+
+    await carry_out(hub, await make(hub, PlanAction.PAUSE, every))
+
+    [condition] = await hub.storage.subscription_selections.conditions([late.id])
+    assert condition.health is SubscriptionHealth.PAUSED
+    retried = await carry_out(hub, await make(hub, PlanAction.RETRY, AttemptFilter()))
+    [failure] = retried.progress.failures
+    assert failure.note.startswith("subscription 1 is paused")
+    hub.clock.advance(1)
+    await carry_out(hub, await make(hub, PlanAction.RESUME, paused))
+    [condition] = await hub.storage.subscription_selections.conditions([late.id])
+    assert condition.health is SubscriptionHealth.FAILING
+
+
+async def test_a_subscription_that_recovered_since_is_left_out(
+    hub: Hub, scene: Scene
+) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    hub.clock.advance(1)
+    wanted = SubscriptionFilter(health=(SubscriptionHealth.FAILING,))
+    plan = await make(hub, PlanAction.REMOVE, wanted)
+    assert plan.sample[0].note == "failing: answered 500"
+    await hub.storage.deliveries.discard_retry(late.id, hub.clock.now())
+
+    done = await carry_out(hub, plan)
+
+    assert (done.total, done.progress.done, done.progress.failed) == (1, 0, 0)
+
+
+async def give_up(scene: Scene, late: Subscription, position: int) -> None:
+    await scene.claim_retrying(START + timedelta(minutes=1))
+    lost = NewDeadLetter(
+        subscription_id=late.id,
+        lease_id=LEASE,
+        first=Position(position),
+        last=Position(position),
+        reason="answered 500 (after 11 tries)",
+        at=START,
+    )
+    await scene.flush(given_up=(lost,))
+    await scene.storage.deliveries.void_leases()
+
+
+@pytest.fixture
+async def undelivered(scene: Scene) -> tuple[Subscription, Subscription]:
+    """One has a dead letter, and one is retried: of an answer 500 and of a 404."""
+    lost, late = [
+        await scene.subscribe_retrying(await scene.add_feed(name), name)
+        for name in ("lost", "late")
+    ]
+    await give_up(scene, lost, 1)
+    attempt = replace(failed(late, status=404), position=Position(2))
+    await scene.flush(attempts=(attempt,))
+    return lost, late
+
+
+async def test_what_is_undelivered_is_retried(
+    hub: Hub, scene: Scene, undelivered: tuple[Subscription, Subscription]
+) -> None:
+    plan = await make(hub, PlanAction.RETRY, AttemptFilter())
+    assert plan.total == 2
+    assert [each.note for each in plan.sample] == [
+        "dead letter, records 1 to 1: answered 500 (after 11 tries)",
+        "retrying subscription, records above 1: answered 500",
+    ]
+
+    done = await carry_out(hub, plan)
+
+    assert (done.progress.done, done.progress.failed) == (2, 0)
+    due = await scene.claim_retrying(hub.clock.now())
+    assert {each.subscription.id for each in due} == {1, 2}
+
+
+async def test_what_is_undelivered_is_discarded_as_far_as_it_is_meant(
+    hub: Hub, undelivered: tuple[Subscription, Subscription]
+) -> None:
+    _lost, late = undelivered
+    wanted = AttemptFilter(statuses=(404, 404))
+
+    done = await carry_out(hub, await make(hub, PlanAction.DISCARD, wanted))
+
+    assert (done.total, done.progress.done) == (1, 1)
+    deliveries = hub.storage.deliveries
+    assert await deliveries.retrying_subscription(late.id) is None
+    assert len(await deliveries.dead_letters(after=0, limit=9)) == 1
+    await carry_out(hub, await make(hub, PlanAction.DISCARD, AttemptFilter()))
+    assert await deliveries.count_undelivered(AttemptFilter(), 9) == 0
+
+
+async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(
+    hub: Hub, scene: Scene
+) -> None:
+    await scene.subscribe_retrying(await scene.add_feed("a"), "a")
+    plan = await make(hub, PlanAction.DISCARD, AttemptFilter())
+    feed, lost = await scene.add_feed("b"), await scene.add_feed("c")
+    late = await scene.subscribe(feed, "b")
+    await scene.publish(feed)
+    (chunk,) = await scene.claim()
+    await scene.fail(chunk, late, when=hub.clock.now() + timedelta(seconds=1))
+    await give_up(scene, await scene.subscribe_retrying(lost, "c"), 3)
+
+    await carry_out(hub, plan)
+
+    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 2
+    kept = await hub.storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
+    assert [each.subscription.id for each in kept] == [late.id]
+
+
+async def test_a_dead_letter_of_a_subscription_at_work_fails_and_says_why(
+    hub: Hub, scene: Scene
+) -> None:
+    feed = await scene.add_feed()
+    await give_up(scene, await scene.subscribe_retrying(feed), 1)
+    await scene.publish(feed)
+    await scene.claim()
+
+    done = await carry_out(hub, await make(hub, PlanAction.RETRY, AttemptFilter()))
+
+    [failure] = done.progress.failures
+    assert failure.note.startswith("another delivery of the subscription is in flight")
+
+
+async def test_dead_letters_and_retries_are_worked_through_page_by_page(
+    hub: Hub, scene: Scene
+) -> None:
+    feed = await scene.add_feed()
+    for number in range(2 * BATCH + 3):
+        await scene.subscribe(feed, f"s{number}")
+    await scene.publish(feed)
+    (chunk,) = await scene.claim()
+    lost = [member for _, member in chunk.pending][: BATCH + 1]
+    dead = tuple(
+        NewDeadLetter(
+            subscription_id=each.id,
+            lease_id=0,
+            first=Position(1),
+            last=Position(1),
+            reason="answered 500 (after 1 try)",
+            at=START,
+        )
+        for each in lost
+    )
+    await scene.flush(given_up=dead)
+    for _, late in chunk.pending[BATCH + 1 :]:
+        await scene.fail(chunk, late)
+
+    done = await carry_out(hub, await make(hub, PlanAction.DISCARD, AttemptFilter()))
+
+    assert done.progress.done == done.total == 2 * BATCH + 3
+    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 0
+
+
+# --- at work ---
+
+
+@dataclass
+class Numbers:
+    """Targets 1 to ``most``; what is done to each may fail."""
+
+    most: int = 3
+    act: Callable[[int], Awaitable[object]] = lambda number: asyncio.sleep(0)
+    done: list[int] = field(default_factory=list)
+    most_at_once: int = 0
+    actions: frozenset[PlanAction] = frozenset({PlanAction.PAUSE, PlanAction.FETCH})
+    _at_once: int = 0
+
+    async def count(self, plan: BulkPlan, most: int) -> int:
+        return min(self.most, most)
+
+    async def page(
+        self, plan: BulkPlan, after: ListPlace | None, limit: int
+    ) -> TargetPage:
+        start = after.id if after else 0
+        numbers = range(start + 1, min(start + limit, self.most) + 1)
+        targets = [
+            PlanTarget(
+                PlannedItem(id=each, name=f"number {each}", note="ok"),
+                lambda each=each: self._act(each),  # type: ignore[misc]
+            )
+            for each in numbers
+        ]
+        is_last = start + limit >= self.most
+        return TargetPage(targets, None if is_last else ListPlace(start + limit))
+
+    async def _act(self, number: int) -> None:
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            await self.act(number)
+            self.done.append(number)
+        finally:
+            self._at_once -= 1
+
+
+@dataclass
+class AtWork:
+    """Plans over numbers, and what is stored of them."""
+
+    numbers: Numbers = field(default_factory=Numbers)
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    @property
+    def store(self) -> BulkPlanStore:
+        return self.storage.plans
+
+    def service(self) -> PlanService:
+        targets = {PlanKind.FEEDS: self.numbers}
+        return PlanService(
+            self.store, self.storage.log, targets, self.clock, retry_seconds=0.01
+        )
+
+    async def confirmed(
+        self, service: PlanService, action: PlanAction = PlanAction.PAUSE
+    ) -> BulkPlan:
+        return await service.confirm(await service.make(OWN, action, ALL))
+
+    async def is_over(self) -> bool:
+        return not await self.store.running()
+
+    async def work(self, service: PlanService) -> None:
+        async with in_background(service.run):
+            await eventually(self.is_over)
+
+
+async def test_a_filter_that_finds_too_many_is_refused() -> None:
+    work = AtWork(Numbers(most=2_000_000))
+    with pytest.raises(InvalidValue, match="finds at most 1,000,000"):
+        await work.service().make(OWN, PlanAction.PAUSE, ALL)
+
+
+async def test_few_things_are_done_at_once() -> None:
+    work = AtWork(Numbers(most=50))
+    service = work.service()
+    await work.confirmed(service)
+    await work.work(service)
+    assert work.numbers.most_at_once == 4
+    assert sorted(work.numbers.done) == [*range(1, 51)]
+
+
+async def test_plans_that_run_take_turns() -> None:
+    work = AtWork(Numbers(most=3 * BATCH))
+    service = work.service()
+    plans = [await work.confirmed(service) for _ in range(2)]
+    met: list[tuple[int, ...]] = []
+
+    async def note(number: int) -> None:
+        if number % BATCH == 1:
+            found = [await service.get(each.id) for each in plans]
+            met.append(tuple(each.progress.done // BATCH for each in found))
+
+    work.numbers.act = note
+    await work.work(service)
+
+    assert met == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)]
+
+
+async def test_a_plan_goes_on_after_a_crash_behind_the_last_batch_it_has_stored() -> (
+    None
+):
+    work = AtWork(Numbers(most=2 * BATCH + 1))
+    stuck = asyncio.Event()
+
+    async def get_stuck(number: int) -> None:
+        if number > BATCH + 50:
+            stuck.set()
+            await asyncio.Event().wait()
+
+    work.numbers.act = get_stuck
+    service = work.service()
+    plan = await work.confirmed(service)
+    async with in_background(service.run):
+        await stuck.wait()
+    [halted] = await work.store.running()
+    assert (halted.progress.done, halted.progress.place) == (BATCH, ListPlace(BATCH))
+
+    work.numbers.act = lambda number: asyncio.sleep(0)
+    work.numbers.done.clear()
+    again = work.service()
+    await work.work(again)
+
+    assert sorted(work.numbers.done) == [*range(BATCH + 1, 2 * BATCH + 2)]
+    done = await again.get(plan.id)
+    assert (done.state, done.progress.done) == (PlanState.DONE, 2 * BATCH + 1)
+
+
+async def test_failures_are_counted_and_the_first_are_named() -> None:
+    work = AtWork(Numbers(most=30))
+
+    async def fail(number: int) -> None:
+        match number % 3:
+            case 0:
+                raise Conflict(f"{number} is a multiple of 3")
+            case 1:
+                raise ZeroDivisionError
+
+    work.numbers.act = fail
+    service = work.service()
+    plan = await work.confirmed(service)
+    with capture_logs() as logs:
+        await work.work(service)
+
+    progress = (await service.get(plan.id)).progress
+    assert (progress.done, progress.failed, len(progress.failures)) == (10, 20, 10)
+    assert [each.note for each in progress.failures][:3] == [
+        FAULT,
+        "3 is a multiple of 3",
+        FAULT,
+    ]
+    assert sum(it["event"] == "planned_action_failed" for it in logs) == 10
+
+
+async def test_a_batch_that_cannot_be_stored_is_tried_again_and_counted_once() -> None:
+    work = AtWork(Numbers(most=4))
+    full = True
+
+    async def fail(number: int) -> None:
+        nonlocal full
+        if full and number == 3:
+            full = False
+            raise WriteFailed("no space left")
+
+    work.numbers.act = fail
+    service = work.service()
+    plan = await work.confirmed(service)
+    with capture_logs() as logs:
+        await work.work(service)
+
+    progress = (await service.get(plan.id)).progress
+    assert (progress.done, progress.failed) == (4, 0)
+    assert work.numbers.done == [1, 2, 4, 1, 2, 3, 4]
+    assert [it["error"] for it in logs if it["log_level"] == "warning"] == [
+        "no space left"
+    ]
+
+
+async def test_a_plan_that_is_cancelled_ends_with_its_batch() -> None:
+    work = AtWork(Numbers(most=3 * BATCH))
+    service = work.service()
+    plan = await work.confirmed(service)
+
+    async def cancel(number: int) -> None:
+        if number == BATCH + 1:
+            await service.cancel(plan)
+
+    work.numbers.act = cancel
+    await work.work(service)
+    done = await service.get(plan.id)
+    await eventually(lambda: work.numbers.done[-1:] == [2 * BATCH])
+
+    assert done.state is PlanState.CANCELLED
+    assert len(work.numbers.done) == 2 * BATCH
+
+
+async def test_a_confirmation_wakes_the_hub() -> None:
+    work = AtWork()
+    service = work.service()
+    async with in_background(service.run):
+        await asyncio.sleep(0)
+        await work.confirmed(service)
+        await eventually(work.is_over)
+    assert work.numbers.done == [1, 2, 3]
+
+
+@pytest.mark.bulk
+async def test_ten_thousand_feeds_are_put_in_a_category(hub: Hub) -> None:
+    number = 10_050
+    now = hub.clock.now()
+    await asyncio.gather(
+        *(
+            hub.storage.feeds.add(NewFeed(url=f"https://f{each}.example/"), now)
+            for each in range(number)
+        )
+    )
+    hub.clock.advance(1)
+
+    plan = await make(hub, PlanAction.SET_CATEGORY, FeedFilter(text="example"), "many")
+    done = await carry_out(hub, plan)
+
+    assert plan.total == done.progress.done == number
+    counts = await hub.storage.feed_selections.counts()
+    assert {each.category: each.total for each in counts} == {"many": number}
