@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
@@ -20,6 +21,18 @@ class ListPlace(msgspec.Struct, frozen=True):
 
     id: int
     key: str | datetime | None = None
+
+
+class ListSort(StrEnum):
+    """By what a list is sorted; with a minus it is in falling order."""
+
+    @property
+    def is_falling(self) -> bool:
+        return self.value.startswith("-")
+
+    @property
+    def rising(self) -> Self:
+        return type(self)(self.value.removeprefix("-"))
 
 
 # --- feeds ---
@@ -39,8 +52,8 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
     after: datetime | None = None
 
 
-class FeedSort(StrEnum):
-    """By what feeds are listed; those with a minus in falling order."""
+class FeedSort(ListSort):
+    """By what feeds are listed."""
 
     ID = "id"
     URL = "url"
@@ -48,14 +61,6 @@ class FeedSort(StrEnum):
     LAST_ID = "-id"
     LAST_URL = "-url"
     LAST_SINCE = "-since"
-
-    @property
-    def is_falling(self) -> bool:
-        return self.value.startswith("-")
-
-    @property
-    def rising(self) -> FeedSort:
-        return FeedSort(self.value.removeprefix("-"))
 
     def place_of(self, feed: StoredFeed) -> ListPlace:
         match self.rising:
@@ -103,7 +108,7 @@ class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
     after: datetime | None = None
 
 
-class SubscriptionSort(StrEnum):
+class SubscriptionSort(ListSort):
     """By what subscriptions are listed."""
 
     ID = "id"
@@ -111,13 +116,10 @@ class SubscriptionSort(StrEnum):
     LAST_ID = "-id"
     LAST_SINCE = "-since"
 
-    @property
-    def is_falling(self) -> bool:
-        return self.value.startswith("-")
-
-    @property
-    def rising(self) -> SubscriptionSort:
-        return SubscriptionSort(self.value.removeprefix("-"))
+    def place_of(self, selected: SelectedSubscription) -> ListPlace:
+        is_time = self.rising is SubscriptionSort.SINCE
+        since = selected.condition.since if is_time else None
+        return ListPlace(selected.subscription.id, since)
 
 
 class SubscriptionCondition(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Outcome, fanfare, fork_fanfare, knowing
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 
@@ -101,11 +102,9 @@ async def test_a_subscription_shows_its_attempts(session: Session) -> None:
     feed = session.publisher.add_feed()
     url = session.publisher.url(feed)
 
-    async def refuse(request: ServerRequest) -> ServerAnswer:
-        return ServerAnswer(status=503)
-
-    async with WebServer(refuse) as hook:
-        added = await session.type("subs", "add", f"{hook.url}/hook", url)
+    async with Subscribers() as subscribers:
+        subscribers["hook"].answer(ServerAnswer(status=503))
+        added = await session.type("subs", "add", subscribers["hook"].url, url)
         assert added.code == 0
         session.publisher.publish(feed)
         await session.type("feeds", "fetch", url)

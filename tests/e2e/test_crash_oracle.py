@@ -46,7 +46,7 @@ def complaints(
         name="s",
         feed=1,
         topic="http://publisher.example/1",
-        callback="http://subscriber.example/s",
+        url="http://subscriber.example/s",
         format=format,
         receipts=list(receipts),
     )

@@ -9,26 +9,24 @@ from typing import NamedTuple
 
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.http_server import WebServer
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import Site
-from tests.support.subscribers import Told
+from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 FEED = "/feed.json"
 
 
 class Scene(NamedTuple):
-    site: Site
+    site: Publisher
     hub: HubProcess
     api: HubApi
-    told: Told
-    callback: str
+    told: Subscriber
 
     async def subscribe(self) -> int:
         feed_id = await self.api.add_feed(self.site.url(FEED))
         await self.api.subscribe(
-            callback=self.callback,
+            callback=self.told.url,
             topic=self.site.url(FEED),
             format="json",
             updates="all",
@@ -42,14 +40,13 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def a_scene(directory: Path) -> AsyncIterator[Scene]:
-    told = Told()
     async with (
-        Site() as site,
-        WebServer(told) as hook,
+        Publisher() as site,
+        Subscribers() as subscribers,
         HubProcess(directory=directory) as hub,
         HubApi(hub.url) as api,
     ):
-        yield Scene(site, hub, api, told, hook.url)
+        yield Scene(site, hub, api, subscribers.add())
 
 
 async def test_what_is_added_edited_and_removed_reaches_the_subscriber(
@@ -120,7 +117,7 @@ async def test_version_1_beside_a_later_one_is_read_instead_and_remembered(
         scene.site.put("/feed.v1.json", a_creator_feed("a", "b", "c"))
         scene.site.put(FEED, later)
         await scene.api.fetch(feed_id)
-        scene.site.asked.clear()
+        scene.site.requests.clear()
         scene.site.put("/feed.v1.json", a_creator_feed("a", "b", "c", "d"))
         await scene.api.fetch(feed_id)
 
@@ -128,7 +125,7 @@ async def test_version_1_beside_a_later_one_is_read_instead_and_remembered(
         assert scene.told.items == [("new", "On c"), ("new", "On d")]
         assert scene.site.asked == ["/feed.v1.json"]
 
-        del scene.site.pages["/feed.v1.json"]
+        del scene.site.documents["/feed.v1.json"]
         await scene.api.fetch(feed_id)
         await scene.api.fetch(feed_id)
         assert "version 2 of feed.json" in (await scene.api.feed(feed_id))["error"]

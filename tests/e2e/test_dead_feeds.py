@@ -6,24 +6,21 @@ import json
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 
-class Subscriber:
-    """The kinds of what it was told: ``error``, or its entries."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    async def __call__(self, request: ServerRequest) -> ServerAnswer:
-        if request.method == "POST":
-            document = json.loads(request.body)
-            titles = [item["title"] for item in document.get("items", [])]
-            self.told.append(" ".join(titles) or str(document["status"]["code"]))
-        return ServerAnswer()
+def told_to(subscriber: Subscriber) -> list[str]:
+    """Of each notification the titles of its entries, or else its status."""
+    documents = [json.loads(body) for body in subscriber.bodies]
+    return [
+        " ".join(item["title"] for item in each.get("items", []))
+        or str(each["status"]["code"])
+        for each in documents
+    ]
 
 
 async def kill_with_404(api: HubApi, feed_id: int) -> None:
@@ -47,17 +44,16 @@ async def test_a_feed_that_is_dead_stays_so_over_a_restart_until_it_is_brought_b
     tmp_path: Path,
 ) -> None:
     settings = {**LOOPBACK, "FANFARE_DEAD_AFTER": "1"}
-    subscriber = Subscriber()
     async with (
         Publisher() as publisher,
-        WebServer(subscriber) as hook,
+        Subscribers() as subscribers,
         HubProcess(directory=tmp_path, settings=settings) as hub,
     ):
-        feed = publisher.add_feed()
+        feed, subscriber = publisher.add_feed(), subscribers.add()
         url = publisher.url(feed)
         async with HubApi(hub.url) as api:
             feed_id = await api.add_feed(url)
-            await api.subscribe(callback=hook.url, topic=url)
+            await api.subscribe(callback=subscriber.url, topic=url)
             feed.instead = ServerAnswer(status=404)
             await kill_with_404(api, feed_id)
 
@@ -75,5 +71,5 @@ async def test_a_feed_that_is_dead_stays_so_over_a_restart_until_it_is_brought_b
 
         publisher.publish(feed)
         assert "2 entries" in await bring_back(hub, feed, feed_id)
-        await eventually(lambda: "Entry 2" in subscriber.told, 30)
-        assert subscriber.told == ["404", "200", "Entry 2"]
+        await eventually(lambda: "Entry 2" in told_to(subscriber), 30)
+        assert told_to(subscriber) == ["404", "200", "Entry 2"]

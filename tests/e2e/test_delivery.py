@@ -14,7 +14,6 @@ from tests.support.http_server import ServerAnswer
 from tests.support.publisher import entry_id
 from tests.support.stage import Stage, open_stage
 from tests.support.standard_webhooks import Received, verifies
-from tests.support.subscribers import Reply
 from tests.support.waiting import eventually
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -172,7 +171,7 @@ async def test_410_ends_the_subscription(tmp_path: Path) -> None:
         feed_id, feed = await stage.add_feed()
         gone = await stage.subscribe("gone", feed)
         witness = await stage.subscribe("witness", feed)
-        gone.replies = iter([Reply(status=410)])
+        gone.answers = iter([ServerAnswer(status=410)])
 
         await stage.publish(feed_id, feed)
         await eventually(lambda: len(witness.receipts) == len(gone.receipts) == 1)
@@ -206,7 +205,7 @@ async def test_a_refused_notification_comes_again_with_its_id(tmp_path: Path) ->
     async with open_stage(tmp_path) as stage:
         feed_id, feed = await stage.add_feed()
         subscriber = await stage.subscribe("reader", feed)
-        subscriber.replies = iter([Reply(status=503)])
+        subscriber.answers = iter([ServerAnswer(status=503)])
 
         await stage.publish(feed_id, feed)
         await eventually(lambda: len(subscriber.receipts) == 2, seconds=60)
@@ -223,7 +222,7 @@ async def test_entries_wait_in_order_behind_a_refused_one(tmp_path: Path) -> Non
     async with open_stage(tmp_path) as stage:
         feed_id, feed = await stage.add_feed()
         subscriber = await stage.subscribe("reader", feed)
-        subscriber.replies = iter([Reply(status=500)])
+        subscriber.answers = iter([ServerAnswer(status=500)])
 
         for _ in range(3):
             await stage.publish(feed_id, feed)
@@ -240,7 +239,7 @@ async def test_a_restart_keeps_validators_and_sends_nothing_again(
         subscriber = await stage.subscribe("reader", feed)
         await stage.publish(feed_id, feed)
         await eventually(lambda: len(subscriber.receipts) == 1)
-        asked_before = len(stage.publisher.requests[feed.number])
+        asked_before = len(feed.requests)
 
         assert await stage.hub.terminate() == 0
         await stage.hub.start()
@@ -249,7 +248,7 @@ async def test_a_restart_keeps_validators_and_sends_nothing_again(
         await stage.publish(feed_id, feed)
 
         await eventually(lambda: len(subscriber.receipts) == 2)
-        asked = stage.publisher.requests[feed.number][asked_before:]
+        asked = feed.requests[asked_before:]
         assert all("if-none-match" in request.headers for request in asked)
         assert subscriber.numbers == [2, 3]
 

@@ -56,7 +56,7 @@ async def test_who_is_paused_stays_so_over_kills_and_then_gets_all_of_it(
         ]
         other = await stage.subscribe("other", feed)
         ids = await stage.api.subscriptions()
-        paths = [f"/api/subscriptions/{ids[each.callback]}" for each in paused]
+        paths = [f"/api/subscriptions/{ids[each.url]}" for each in paused]
         for path in paths:
             await stage.api.request("POST", f"{path}/pause")
 

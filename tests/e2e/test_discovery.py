@@ -8,14 +8,14 @@ from protocols.openfeeder.read.places import LLMS, WELL_KNOWN
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed
 from tests.support.hub_process import HubProcess
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 
 LINK = '<link rel="alternate" type="application/atom+xml" title="{}" href="{}">'
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'
 
 
 async def test_of_a_page_its_feed_is_added_and_asked_for_once(tmp_path: Path) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         page = (
             "<!doctype html>" + LINK.format("T", "/a") + LINK.format("Comments", "/c")
         )
@@ -33,7 +33,7 @@ async def test_of_a_page_its_feed_is_added_and_asked_for_once(tmp_path: Path) ->
 
 
 async def test_a_feed_that_is_added_is_asked_for_once(tmp_path: Path) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         site.put("/feed.json", a_creator_feed("a"))
 
         done = await fanfare(
@@ -45,7 +45,7 @@ async def test_a_feed_that_is_added_is_asked_for_once(tmp_path: Path) -> None:
 
 
 async def test_a_feed_in_a_usual_place_is_asked_for_once(tmp_path: Path) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         site.put("/", "<!doctype html><p>Hello", "text/html")
         site.put("/feed", FEED, "application/atom+xml")
 
@@ -56,7 +56,7 @@ async def test_a_feed_in_a_usual_place_is_asked_for_once(tmp_path: Path) -> None
 
 
 async def test_a_choice_is_listed_and_left_with_status_3(tmp_path: Path) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         page = (
             "<!doctype html>" + LINK.format("News", "/a") + LINK.format("Sport", "/b")
         )
@@ -76,7 +76,7 @@ async def test_a_choice_is_listed_and_left_with_status_3(tmp_path: Path) -> None
 async def test_a_page_without_feeds_is_registered_with_its_trouble(
     tmp_path: Path,
 ) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         site.put("/", "<!doctype html><p>Hello", "text/html")
 
         added = await fanfare("feeds", "add", site.url(), variables=knowing(hub))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,12 @@ from websockets.asyncio.client import connect
 
 from tests.support.admin import ADMIN
 from tests.support.event_stream import EventParser
-from tests.support.http_server import WebServer
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.one_blog import FORMATS
-from tests.support.openfeeder import FeederServer
-from tests.support.publisher import Site
+from tests.support.openfeeder import FeederSite
+from tests.support.publisher import Publisher
 from tests.support.scp_site import ScpSite
-from tests.support.subscribers import Told
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 NAMESPACES = {
@@ -55,9 +54,9 @@ class Source:
 class Followers:
     """One of each kind. Lists of titles, and of ids of what was deleted."""
 
-    as_is: Told = field(default_factory=Told)
-    by_json: Told = field(default_factory=Told)
-    by_atom: Told = field(default_factory=Told)
+    as_is: Subscriber
+    by_json: Subscriber
+    by_atom: Subscriber
     live: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     ready: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
@@ -65,7 +64,7 @@ class Followers:
     @property
     def all(self) -> list[list[str]]:
         return [
-            [title for _, title in self.by_json.items],
+            self.by_json.titles,
             _titles_of_atom(self.by_atom.bodies),
             self.live,
             self.events,
@@ -118,17 +117,16 @@ def _titles_of_atom(bodies: Sequence[bytes]) -> list[str]:
 async def followers_of(
     hub: HubProcess, api: HubApi, topic: str
 ) -> AsyncIterator[Followers]:
-    who = Followers()
-    async with AsyncExitStack() as stack:
+    async with Subscribers() as subscribers:
+        who = Followers(subscribers.add(), subscribers.add(), subscribers.add())
         for told, format in (
             (who.as_is, "as-is"),
             (who.by_json, "json"),
             (who.by_atom, "atom"),
         ):
-            hook = await stack.enter_async_context(WebServer(told))
             updates = {} if format == "as-is" else {"updates": "all"}
             await api.subscribe(
-                callback=hook.url, topic=topic, format=format, **updates
+                callback=told.url, topic=topic, format=format, **updates
             )
         holding = [
             asyncio.create_task(who.hold_websocket(hub, topic)),
@@ -142,11 +140,11 @@ async def followers_of(
         await asyncio.gather(*holding, return_exceptions=True)
 
 
-def a_document(site: Site, name: str, gone: Sequence[str]) -> Source:
+def a_document(site: Publisher, name: str, gone: Sequence[str]) -> Source:
     """A feed in one of the formats. Absence is a deletion only where ``gone`` says."""
     path, write = f"/{name.replace(' ', '-')}", FORMATS[name]
 
-    def put(names: str, edited: bool = True) -> Callable[[], None]:
+    def put(names: str, edited: bool = True) -> Callable[[], object]:
         body = write(names)
         about_a = b"All about a", b"Quite another text"
         return lambda: site.put(path, body.replace(*about_a) if edited else body)
@@ -161,16 +159,17 @@ def a_document(site: Site, name: str, gone: Sequence[str]) -> Source:
             Step(put("edac"), ["On e"]),
         ),
         there=[f"On {name}" for name in ("edac" if gone else "edabc")],
-        document=lambda: site.pages[path][1],
+        document=lambda: site.documents[path].body,
     )
 
 
-def an_openfeeder_site(server: FeederServer) -> Source:
-    site = server.site
+def an_openfeeder_site(publisher: Publisher) -> Source:
+    site = FeederSite()
+    site.appear(publisher)
     for name in "abc":
         site.add(f"/{name}")
     return Source(
-        topic=server.front,
+        topic=site.front,
         steps=(
             Step(lambda: site.add("/d"), ["On /d"]),
             Step(lambda: site.edit("/a", "Quite another text."), ["On /a"]),
@@ -181,7 +180,7 @@ def an_openfeeder_site(server: FeederServer) -> Source:
     )
 
 
-def an_scp_site(site: Site) -> Source:
+def an_scp_site(site: Publisher) -> Source:
     scp = ScpSite(site)
     for name in "abc":
         scp.put(name, f"On {name}")
@@ -204,11 +203,11 @@ def an_scp_site(site: Site) -> Source:
     )
 
 
-def a_part(site: Site, path: str, write: Callable[[int, int], str], path_of: str):  # type: ignore[no-untyped-def]
+def a_part(site: Publisher, path: str, write: Callable[[int, int], str], path_of: str):  # type: ignore[no-untyped-def]
     """Of something that is no feed: each state of it is an entry."""
     type = "text/html" if path.endswith("html") else "application/json"
 
-    def put(part: int, rest: int) -> Callable[[], None]:
+    def put(part: int, rest: int) -> Callable[[], object]:
         return lambda: site.put(path, write(part, rest), type)
 
     put(1, 1)()
@@ -253,15 +252,14 @@ async def test_what_changes_in_any_source_reaches_each_kind_of_subscriber_once(
     tmp_path: Path,
 ) -> None:
     async with (
-        Site() as site,
-        FeederServer() as feeder,
+        Publisher() as site,
         HubProcess(directory=tmp_path) as hub,
         HubApi(hub.url) as api,
     ):
         gone = {"creator feed.json": ["https://mara.example/b"]}
         sources = [
             *(a_document(site, name, gone.get(name, [])) for name in FORMATS),
-            an_openfeeder_site(feeder),
+            an_openfeeder_site(site),
             an_scp_site(site),
             a_part(site, "/x.json", '{{"a": {}, "b": {}}}'.format, "#%24.a"),
             a_part(

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+from tests.support.http_server import ServerAnswer
 from tests.support.stage import open_stage
-from tests.support.subscribers import Reply, Subscriber
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import LoopLag, eventually
 
 FEEDS = 4
@@ -27,7 +28,7 @@ async def test_hanging_callbacks_do_not_delay_the_others(tmp_path: Path) -> None
             for index in range(SUBSCRIBERS_EACH):
                 subscriber = await stage.subscribe(f"s{feed.number}-{index}", feed)
                 if index < HANGING_EACH:
-                    subscriber.replies = itertools.repeat(Reply(after=WHOLE_DAY))
+                    subscriber.answers = itertools.repeat(ServerAnswer(delay=WHOLE_DAY))
                 else:
                     healthy.append(subscriber)
 

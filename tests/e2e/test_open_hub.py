@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from tests.support.http_server import ServerAnswer, ServerRequest
+from tests.support.subscribers import confirm
 from tests.support.waiting import eventually
-from tests.support.websub import confirm, topic_document, websub_scene
+from tests.support.websub import topic_document, websub_scene
 
 
 async def test_a_topic_is_fetched_before_its_callback_is_asked(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ async def test_the_diagnostics_tell_of_everything_that_happened(tmp_path: Path) 
     async with websub_scene(tmp_path) as scene:
         topic, callback = scene.topic(), scene.callback()
         answer = await scene.subscribe(topic, callback, lease_seconds="3600")
-        callback.delivery_statuses = [503] * 3
+        callback.answer(*[ServerAnswer(status=503)] * 3, ServerAnswer())
         await scene.publish(topic)
         await eventually(lambda: bool(callback.deliveries))
 

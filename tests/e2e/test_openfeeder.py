@@ -9,11 +9,10 @@ import httpx2
 
 from tests.support.admin import ADMIN
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.http_server import WebServer
 from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.openfeeder_client import OpenFeederClient, faults
-from tests.support.publisher import Site
-from tests.support.subscribers import Told
+from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 FEED = "/feed.json"
@@ -25,12 +24,12 @@ def posts(*slugs: str) -> set[str]:
 
 
 async def test_a_reader_follows_the_hub_and_bots_are_counted(tmp_path: Path) -> None:
-    umami = Told()
-    async with Site() as site, WebServer(umami) as counting:
+    async with Publisher() as site, Subscribers() as subscribers:
+        umami = subscribers.add("umami/api/send")
         settings = {
             **LOOPBACK,
             "FANFARE_OPENFEEDER_ANALYTICS": "umami",
-            "FANFARE_OPENFEEDER_ANALYTICS_URL": counting.url,
+            "FANFARE_OPENFEEDER_ANALYTICS_URL": subscribers.url("/umami"),
             "FANFARE_OPENFEEDER_ANALYTICS_SITE": "a-website",
         }
         hub = HubProcess(directory=tmp_path, settings=settings)

@@ -17,10 +17,10 @@ from websockets.asyncio.client import connect
 
 from hub.runtime.clock import SystemClock
 from tests.support.command import fanfare, knowing
-from tests.support.http_server import WebServer
 from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
-from tests.support.openfeeder import FeederServer, Ways
-from tests.support.subscribers import Told
+from tests.support.openfeeder import FeederSite, Ways
+from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
@@ -71,17 +71,17 @@ class Listener:
 class Followed:
     """A site that is followed by a webhook and by a live connection."""
 
-    server: FeederServer
+    site: FeederSite
     hub: HubProcess
     api: HubApi
-    told: Told
+    told: Subscriber
     live: Listener
     feed_id: int
 
     async def fetch(self) -> None:
         await self.api.fetch(self.feed_id)
         shown = await self.api.feed(self.feed_id)
-        assert shown["error"] == "", (self.server.site.ways, shown["error"])
+        assert shown["error"] == "", (self.site.ways, shown["error"])
 
     async def until_all_is_read_again(self) -> None:
         """By the next fetch; between two readings there are `EAGER` seconds."""
@@ -100,26 +100,24 @@ class Followed:
         document = json.loads(page) if isinstance(page, bytes) else page
         return {item["title"] for item in document["items"]}
 
-    @property
-    def titles(self) -> list[str]:
-        return [title for _, title in self.told.items]
-
 
 @asynccontextmanager
 async def followed(
     hub: HubProcess, api: HubApi, ways: Ways, pages: int = 12
 ) -> AsyncIterator[Followed]:
-    told, live = Told(), Listener()
-    async with FeederServer(ways) as server, WebServer(told) as hook:
+    site, live = FeederSite(ways=ways), Listener()
+    async with Publisher() as publisher, Subscribers() as subscribers:
+        site.appear(publisher)
+        told = subscribers.add()
         for number in range(pages):
-            server.site.add(f"/p{number:02}")
-        feed_id = await api.add_feed(server.front)
+            site.add(f"/p{number:02}")
+        feed_id = await api.add_feed(site.front)
         await api.subscribe(
-            callback=hook.url, topic=server.front, format="json", updates="all"
+            callback=told.url, topic=site.front, format="json", updates="all"
         )
-        listening = asyncio.create_task(live.listen(hub, server.front))
+        listening = asyncio.create_task(live.listen(hub, site.front))
         await live.is_ready.wait()
-        yield Followed(server, hub, api, told, live, feed_id)
+        yield Followed(site, hub, api, told, live, feed_id)
         listening.cancel()
 
 
@@ -142,7 +140,7 @@ async def test_subscribers_of_each_kind_get_each_change_once_whatever_the_site_d
 
 
 async def add(scene: Followed) -> None:
-    site = scene.server.site
+    site = scene.site
     titles = {f"On {path}" for path in site.posts}
     assert await scene.listed() == titles
     await scene.fetch()
@@ -151,28 +149,28 @@ async def add(scene: Followed) -> None:
 
 
 async def edit(scene: Followed) -> None:
-    scene.server.site.edit("/p03", "Quite another text.")
+    scene.site.edit("/p03", "Quite another text.")
     await scene.until_all_is_read_again()
     await scene.fetch()
 
 
 async def remove(scene: Followed) -> None:
-    scene.server.site.remove("/p04")
+    scene.site.remove("/p04")
     await scene.until_all_is_read_again()
     await scene.fetch()
 
 
 async def add_another(scene: Followed) -> None:
-    scene.server.site.add("/last")
+    scene.site.add("/last")
     await scene.fetch()
 
 
 async def check(scene: Followed) -> None:
-    site = scene.server.site
+    site = scene.site
     gone = f"{site.ways.site_url or site.base}/p04"
     expected = ["On /new", "On /p03", gone, "On /last"]
-    await eventually(lambda: len(scene.titles) >= 4 and len(scene.live.items) >= 4)
-    assert scene.titles == expected, site.ways
+    await eventually(lambda: len(scene.told.titles) >= 4 and len(scene.live.items) >= 4)
+    assert scene.told.titles == expected, site.ways
     assert scene.live.items == expected, site.ways
     assert await scene.listed() == {f"On {path}" for path in site.posts}
 
@@ -180,69 +178,70 @@ async def check(scene: Followed) -> None:
 async def test_a_hub_that_is_killed_while_it_reads_goes_on_and_repeats_nothing(
     tmp_path: Path,
 ) -> None:
-    told = Told()
-    hub = HubProcess(directory=tmp_path)
-    async with hub, FeederServer() as server, WebServer(told) as hook:
+    site, hub = FeederSite(), HubProcess(directory=tmp_path)
+    async with hub, Publisher() as publisher, Subscribers() as subscribers:
+        site.appear(publisher)
+        told = subscribers.add()
         for number in range(180):
-            server.site.add(f"/p{number:03}")
+            site.add(f"/p{number:03}")
         async with HubApi(hub.url) as api:
-            body = {"url": server.front}
+            body = {"url": site.front}
             added = await api.request("POST", "/api/feeds?wait=0", **body)
             feed_id = added["id"]
             for requests in (30, 60, 90):
-                await eventually(lambda most=requests: len(server.site.asked) > most)
+                await eventually(lambda most=requests: len(site.asked) > most)
                 await hub.kill()
                 await hub.start()
                 await hub.wait_ready()
 
         async with HubApi(hub.url) as api:
-            await api.subscribe(callback=hook.url, topic=server.front, format="json")
+            await api.subscribe(callback=told.url, topic=site.front, format="json")
             for _ in range(9):
                 await api.fetch(feed_id)
             report = await api.feed(feed_id)
             assert (report["site"]["is_read"], report["entries"]) == (True, 180)
-            server.site.add("/new")
+            site.add("/new")
             await api.fetch(feed_id)
             await eventually(lambda: bool(told.items))
         assert told.items == [("new", "On /new")]
 
 
 async def test_a_site_s_address_is_enough_and_its_key_is_sent(tmp_path: Path) -> None:
-    page = b"<!doctype html><title>Hello</title>"
-    ways = Ways(token="secret")
-    async with (
-        HubProcess(directory=tmp_path) as hub,
-        FeederServer(ways, page) as server,
-    ):
-        server.site.add("/a")
-        variables = knowing(hub)
+    site = FeederSite(ways=Ways(token="secret"))
+    async with HubProcess(directory=tmp_path) as hub, Publisher() as publisher:
+        site.appear(publisher)
+        publisher.put("/", "<!doctype html><title>Hello</title>", "text/html")
+        site.add("/a")
+        address, variables = publisher.url(), knowing(hub)
 
-        found = await fanfare("feeds", "discover", server.url, variables=variables)
+        found = await fanfare("feeds", "discover", address, variables=variables)
         header = ("--header", "Authorization: Bearer secret")
-        added = await fanfare("feeds", "add", server.url, *header, variables=variables)
+        added = await fanfare("feeds", "add", address, *header, variables=variables)
         shown = await fanfare("feeds", "show", "1", variables=variables)
 
-        assert server.front in found.out
+        assert site.front in found.out
         assert found.code == 0, found.err
         assert added.code == 0, added.err
-        assert f"added  {server.front}" in added.out
+        assert f"added  {site.front}" in added.out
         assert "openfeeder, 1 page known" in shown.out
 
 
 async def test_who_wants_a_site_as_it_is_gets_a_document_that_names_this_hub(
     tmp_path: Path,
 ) -> None:
-    told = Told()
+    site = FeederSite()
     async with (
         HubProcess(directory=tmp_path, settings=EAGER) as hub,
         HubApi(hub.url) as api,
-        FeederServer(Ways()) as server,
-        WebServer(told) as hook,
+        Publisher() as publisher,
+        Subscribers() as subscribers,
     ):
-        server.site.add("/first")
-        feed_id = await api.add_feed(server.front)
-        await api.subscribe(callback=hook.url, topic=server.front, format="as-is")
-        server.site.add("/second")
+        site.appear(publisher)
+        told = subscribers.add()
+        site.add("/first")
+        feed_id = await api.add_feed(site.front)
+        await api.subscribe(callback=told.url, topic=site.front, format="as-is")
+        site.add("/second")
         await api.fetch(feed_id)
         await eventually(lambda: bool(told.bodies))
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from protocols.opml import read_outlines
 from tests.support.command import fanfare, knowing
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'
 
 
 async def test_a_sites_lists_are_found_and_imported_once(tmp_path: Path) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         site.put("/a", FEED, "application/atom+xml")
         site.put("/b", FEED, "application/atom+xml")
         site.put(
@@ -54,7 +54,7 @@ UNNAMED = '<feed xmlns="http://www.w3.org/2005/Atom"></feed>'
 async def test_what_was_imported_is_exported_with_folders_and_names(
     tmp_path: Path,
 ) -> None:
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
         site.put("/named", FEED, "application/atom+xml")
         site.put("/unnamed", UNNAMED, "application/atom+xml")
         listing = (
@@ -87,7 +87,7 @@ async def test_the_hub_stays_in_step_with_a_watched_list(tmp_path: Path) -> None
     listing = '<opml><body><outline text="Partners">{}</outline></body></opml>'
     outline = '<outline text="{0}" xmlUrl="/{0}"/>'
 
-    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+    async with Publisher() as site, HubProcess(directory=tmp_path) as hub:
 
         def put(*names: str) -> None:
             feeds = "".join(outline.format(each) for each in names)

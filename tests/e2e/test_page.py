@@ -19,7 +19,6 @@ import pytest
 from lxml import html
 
 from tests.support.browser import Browser, Tab, find_browser
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.waiting import eventually
@@ -267,16 +266,9 @@ async def test_the_diagnostics_of_a_request_can_be_read(
 
 @in_a_browser
 async def test_what_a_policy_forbids_would_be_noticed(tab: Tab) -> None:
-    async def answer(request: ServerRequest) -> ServerAnswer:
-        return ServerAnswer(
-            headers={
-                "Content-Type": "text/html",
-                "Content-Security-Policy": "default-src 'none'",
-            },
-            body=b"<!doctype html><p onclick='x()'>a</p><script>y()</script>",
-        )
-
-    async with WebServer(answer) as server:
-        await tab.open(server.url)
+    page = "<!doctype html><p onclick='x()'>a</p><script>y()</script>"
+    policy = {"Content_Security_Policy": "default-src 'none'"}
+    async with Publisher() as publisher:
+        await tab.open(publisher.put("/", page, "text/html", **policy).url)
         await eventually(lambda: bool(tab.complaints))
     assert re.search("Content Security Policy", " ".join(tab.complaints))

@@ -43,7 +43,7 @@ async def test_a_touched_document_is_not_read_but_its_new_validators_are_kept(
     await stage.api.fetch(feed_id)
     await stage.api.fetch(feed_id)
 
-    requests = stage.publisher.requests[feed.number]
+    requests = feed.requests
     assert requests[2].headers["if-none-match"] == '"touched"'
     assert await readings(stage.hub) == {"full": 1, "unchanged": 2}
 

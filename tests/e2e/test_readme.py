@@ -26,7 +26,7 @@ from tests.support.command import Outcome, environment, knowing
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.receiver import Receiver
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -101,14 +101,14 @@ class Reader:
     api: HubApi
     publisher: Publisher
     feeds: tuple[PublishedFeed, ...]
-    callback: Receiver
+    subscribers: Subscribers
     directory: Path
 
     def place(self, text: str) -> str:
         """An example with what this reader has in the place of what it names."""
         given = [
             *map(self.publisher.url, self.feeds),
-            self.callback.url("/hook"),
+            self.subscribers["hook"].url,
             self.hub.url.removeprefix("http://"),
         ]
         for name, value in zip(STANDS_FOR, given, strict=True):
@@ -163,12 +163,12 @@ async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
         shim.chmod(0o755)
     async with (
         Publisher() as publisher,
-        Receiver() as callback,
+        Subscribers() as subscribers,
         hub,
         HubApi(hub.url) as it,
     ):
         feeds = tuple(publisher.add_feed() for _ in range(4))
-        yield Reader(hub, it, publisher, feeds, callback, tmp_path)
+        yield Reader(hub, it, publisher, feeds, subscribers, tmp_path)
 
 
 async def until_printed(process: Process, what: str) -> str:
@@ -202,9 +202,8 @@ async def test_the_lines_on_feeds(reader: Reader) -> None:
 async def test_the_lines_on_subscriptions(reader: Reader) -> None:
     """Up to the deliveries that are late there is nothing to try again."""
     an_hour = {"Retry-After": "3600"}  # else it might be tried before the command is
-    reader.callback.serve(
-        "/hook", ServerAnswer(status=503, headers=an_hour), ServerAnswer()
-    )
+    hook = reader.subscribers["hook"]
+    hook.answer(ServerAnswer(status=503, headers=an_hour), ServerAnswer())
     before, retry, after = re.split(
         r"(^fanfare deliveries retry.*\n)", example("Subscriptions"), flags=re.M
     )
@@ -218,9 +217,9 @@ async def test_the_lines_on_subscriptions(reader: Reader) -> None:
 
     await eventually(is_late, seconds=SECONDS)
     assert (await reader.type(retry)).code == 0
-    await reader.callback.until_count("/hook", 2, seconds=SECONDS)
+    await reader.subscribers.until_count("hook", 2, seconds=SECONDS)
     assert (await reader.type(after)).code == 0
-    received = reader.callback.to("/hook")[1]
+    received = hook.deliveries[1]
     body = json.loads(received.body)
     assert [item["title"] for item in body["items"]] == ["Entry 2"]
     names: dict[str, object] = {}
@@ -255,8 +254,9 @@ async def test_subscribing_a_callback_by_curl(reader: Reader) -> None:
 
         await eventually(is_verified, seconds=SECONDS)
     await reader.publish(0)
-    await reader.callback.until_count("/hook", 2, seconds=SECONDS)
-    question, delivery = reader.callback.to("/hook")
+    await reader.subscribers.until_count("hook", 1, seconds=SECONDS)
+    [question] = reader.subscribers["hook"].questions
+    [delivery] = reader.subscribers["hook"].deliveries
     assert question.query["hub.mode"] == "subscribe"
     assert delivery.headers["content-type"] == "application/json; charset=utf-8"
     assert delivery.is_signed_with("S3CRET")

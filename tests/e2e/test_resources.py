@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.http_server import WebServer
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import Site
-from tests.support.subscribers import Told
+from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 
 async def test_each_subscriber_gets_the_part_it_asked_for_in_its_form(
     tmp_path: Path,
 ) -> None:
-    price, name, whole = Told(), Told(), Told()
     async with (
-        Site() as site,
-        WebServer(price) as for_price,
-        WebServer(name) as for_name,
-        WebServer(whole) as for_whole,
+        Publisher() as site,
+        Subscribers() as subscribers,
         HubProcess(directory=tmp_path) as hub,
         HubApi(hub.url) as api,
     ):
+        price, name, whole = (subscribers.add() for _ in range(3))
         site.put("/x.json", {"price": 1, "name": "A"})
         feeds = []
         for fragment, callback, format in (
-            ("#%24.price", for_price.url, "json"),
-            ("#$.name", for_name.url, "as-is"),
-            ("", for_whole.url, "as-is"),
+            ("#%24.price", price.url, "json"),
+            ("#$.name", name.url, "as-is"),
+            ("", whole.url, "as-is"),
         ):
             topic = site.url("/x.json") + fragment
             feeds.append(await api.add_feed(topic))
@@ -57,18 +54,18 @@ async def test_each_subscriber_gets_the_part_it_asked_for_in_its_form(
 
 
 async def test_a_part_of_a_page_is_an_entry(tmp_path: Path) -> None:
-    told = Told()
     async with (
-        Site() as site,
-        WebServer(told) as hook,
+        Publisher() as site,
+        Subscribers() as subscribers,
         HubProcess(directory=tmp_path) as hub,
         HubApi(hub.url) as api,
     ):
+        told = subscribers.add()
         page = "<!doctype html><title>Page</title><p class=n>{}</p><p>{}</p>"
         site.put("/page", page.format(1, 1), "text/html")
         topic = site.url("/page") + "#.n"
         feed_id = await api.add_feed(topic)
-        await api.subscribe(callback=hook.url, topic=topic, format="json")
+        await api.subscribe(callback=told.url, topic=topic, format="json")
 
         for part, rest in ((1, 2), (2, 2)):
             site.put("/page", page.format(part, rest), "text/html")

@@ -14,23 +14,20 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubAnswer
+from tests.support.publisher import Document
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import eventually
-from tests.support.websub import (
-    Callback,
-    Topic,
-    WebSubScene,
-    topic_document,
-    websub_scene,
-)
+from tests.support.websub import WebSubScene, topic_document, websub_scene
 
 
 @dataclass
 class Account:
     scene: WebSubScene
     login: dict[str, str]  # a header
-    topic: Topic
-    callback: Callback
+    topic: Document
+    callback: Subscriber
 
     async def ask(self, mode: str, path: str = "/", **given: str) -> HubAnswer:
         parameters = self.parameters(mode, **given)
@@ -107,7 +104,7 @@ async def test_a_replay_is_one_more_signed_delivery(account: Account) -> None:
     assert (await account.ask("replay", **{"async": "true"})).status == 204
     await eventually(lambda: len(account.callback.deliveries) == 2)
 
-    account.callback.delivery_statuses = [500]
+    account.callback.answer(ServerAnswer(status=500), ServerAnswer())
     refused = await account.ask("replay")
     assert refused.status == 422
     assert "hub.callback" in refused.text

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
+from tests.support.publisher import Publisher
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
+RSS = "application/rss+xml"
 MARKUP = '<p onclick="x()">Hi<script>alert(1)</script></p>'
 
 
@@ -30,26 +32,18 @@ def document(*numbers: int) -> bytes:
 async def test_content_is_delivered_as_it_came_or_clean(
     tmp_path: Path, settings: dict[str, str], expected: str
 ) -> None:
-    served = [document(1)]
-    received: list[bytes] = []
-
-    async def answer(request: ServerRequest) -> ServerAnswer:
-        if request.method == "GET":
-            return ServerAnswer(body=served[-1])
-        received.append(request.body)
-        return ServerAnswer()
-
     async with (
-        WebServer(answer) as server,
+        Publisher() as publisher,
+        Subscribers() as subscribers,
         HubProcess(directory=tmp_path, settings=LOOPBACK | settings) as hub,
         HubApi(hub.url) as api,
     ):
-        topic = f"{server.url}/feed"
-        feed_id = await api.add_feed(topic)
-        await api.subscribe(callback=f"{server.url}/hook", topic=topic)
-        served.append(document(1, 2))
+        feed, subscriber = publisher.put("/feed", document(1), RSS), subscribers.add()
+        feed_id = await api.add_feed(feed.url)
+        await api.subscribe(callback=subscriber.url, topic=feed.url)
+        publisher.put("/feed", document(1, 2), RSS)
         await api.fetch(feed_id)
-        await eventually(lambda: bool(received))
+        await eventually(lambda: bool(subscriber.receipts))
 
-    (item,) = json.loads(received[0])["items"]
+    (item,) = json.loads(subscriber.bodies[0])["items"]
     assert (item["id"], item["summary"]) == ("2", expected)

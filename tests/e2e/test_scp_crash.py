@@ -12,7 +12,7 @@ import httpx2
 
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
 from tests.support.waiting import eventually
@@ -41,7 +41,7 @@ async def kill_while_it_builds(hub: HubProcess) -> None:
 async def test_a_hub_killed_in_the_middle_of_a_build_has_the_last_one_whole(
     tmp_path: Path,
 ) -> None:
-    async with Site() as site, HubProcess(tmp_path) as hub:
+    async with Publisher() as site, HubProcess(tmp_path) as hub:
         items = [str(number) for number in range(PAGES)]
         site.put("/feed.json", a_creator_feed(*items))
         async with HubApi(hub.url) as api:
@@ -79,7 +79,7 @@ async def test_a_hub_killed_in_the_middle_of_a_build_has_the_last_one_whole(
 async def test_what_was_withdrawn_stays_gone_though_the_hub_is_killed_as_it_rebuilds(
     tmp_path: Path,
 ) -> None:
-    async with Site() as site, Site() as other, HubProcess(tmp_path) as hub:
+    async with Publisher() as site, Publisher() as other, HubProcess(tmp_path) as hub:
         items = [an_item(str(n), title=f"Secret {n}") for n in range(PAGES)]
         site.put("/feed.json", a_creator_feed(*items))
         other.put("/feed.json", a_creator_feed(an_item("0", title="Of another")))

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.http_server import WebServer
 from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 from tests.support.scp_site import ScpSite
-from tests.support.subscribers import Told
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 
@@ -23,15 +22,15 @@ async def test_a_hub_that_follows_another_ends_with_the_same_entries(
     (tmp_path / "b").mkdir()
     first, second = HubProcess(tmp_path / "a"), HubProcess(tmp_path / "b")
     first.settings = {**LOOPBACK, "FANFARE_PUBLIC_URL": first.url}
-    told = Told()
     async with (
-        Site() as site,
-        WebServer(told) as hook,
+        Publisher() as site,
+        Subscribers() as subscribers,
         first,
         second,
         HubApi(first.url) as of_first,
         HubApi(second.url) as of_second,
     ):
+        told = subscribers.add()
         site.put("/feed.json", a_creator_feed(*map(str, range(30))))
         feed = await of_first.add_feed(site.url("/feed.json"))
         await build(first, "--snapshots")
@@ -39,7 +38,7 @@ async def test_a_hub_that_follows_another_ends_with_the_same_entries(
         topic = f"{first.url}/sitemap.xml"
         copy = await of_second.add_feed(topic)
         await of_second.subscribe(
-            callback=hook.url, topic=topic, format="json", updates="all"
+            callback=told.url, topic=topic, format="json", updates="all"
         )
         assert await pages(of_second, copy) == await pages(of_first, feed)
 
@@ -72,8 +71,8 @@ async def pages(api: HubApi, feed_id: int) -> list[tuple[str, str]]:
 async def test_a_hub_killed_in_the_middle_of_a_file_loses_and_repeats_nothing(
     tmp_path: Path,
 ) -> None:
-    told = Told()
-    async with Site() as site, WebServer(told) as hook:
+    async with Publisher() as site, Subscribers() as subscribers:
+        told = subscribers.add()
         scp = ScpSite(site)
         for number in range(300):
             scp.put(f"old/{number}", f"Old {number}")
@@ -82,17 +81,17 @@ async def test_a_hub_killed_in_the_middle_of_a_file_loses_and_repeats_nothing(
         async with hub, HubApi(hub.url) as api:
             feed_id = await api.add_feed(scp.url)
             await api.subscribe(
-                callback=hook.url, topic=scp.url, format="json", updates="all"
+                callback=told.url, topic=scp.url, format="json", updates="all"
             )
             new = [scp.put(f"new/{number}", f"New {number}") for number in range(900)]
             scp.delta(*new)
             fetching = asyncio.create_task(api.fetch(feed_id))
-            await eventually(lambda: len(told.requests) > 0)
+            await eventually(lambda: bool(told.receipts))
             await hub.kill()
             await asyncio.gather(fetching, return_exceptions=True)
         async with hub, HubApi(hub.url) as api:
             await api.fetch(feed_id)
-            await eventually(lambda: len({title for _, title in told.items}) == 900)
+            await eventually(lambda: len(set(told.titles)) == 900)
             shown = await api.feed(feed_id)
             assert shown["error"] == ""
             # What was in flight when it was killed may come once more, and no oftener.

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.certificates import server_context
-from tests.support.http_server import WebServer
 from tests.support.hub_process import HubApi, HubProcess
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 from tests.support.scp_site import SITEMAP, ScpSite
-from tests.support.subscribers import Told
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 NEWS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
@@ -25,17 +24,16 @@ ITEM = "<item><title>%s</title><link>https://site.example/%s</link></item>"
 
 
 class Scene(NamedTuple):
-    site: Site
+    site: Publisher
     scp: ScpSite
     hub: HubProcess
     api: HubApi
-    told: Told
-    callback: str
+    told: Subscriber
 
     async def subscribe(self) -> int:
         feed_id = await self.api.add_feed(self.scp.url)
         await self.api.subscribe(
-            callback=self.callback, topic=self.scp.url, format="json", updates="all"
+            callback=self.told.url, topic=self.scp.url, format="json", updates="all"
         )
         return feed_id
 
@@ -51,14 +49,13 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def a_scene(directory: Path) -> AsyncIterator[Scene]:
-    told = Told()
     async with (
-        Site() as site,
-        WebServer(told) as hook,
+        Publisher() as site,
+        Subscribers() as subscribers,
         HubProcess(directory=directory) as hub,
         HubApi(hub.url) as api,
     ):
-        yield Scene(site, ScpSite(site), hub, api, told, hook.url)
+        yield Scene(site, ScpSite(site), hub, api, subscribers.add())
 
 
 def padded(scp: ScpSite) -> None:
@@ -140,7 +137,7 @@ def _spoiled(scp: ScpSite, way: str) -> str:
     elif way == "version":
         scp.delta(new, version="1.0")
     elif way == "gone":
-        del scp.site.pages[scp.delta(new)]
+        del scp.site.documents[scp.delta(new)]
     return {
         "checksum": "/collection/checksum: the file has another checksum",
         "bomb": "the ratio of unpacked to sent bytes exceeds the limit of 100",
@@ -247,7 +244,7 @@ async def test_a_site_that_is_the_same_is_asked_for_its_sitemap_only(
         padded(scene.scp)
         scene.scp.snapshot()
         feed_id = await scene.subscribe()
-        scene.site.asked.clear()
+        scene.site.requests.clear()
         await scene.api.fetch(feed_id)
         await scene.api.fetch(feed_id)
         assert scene.site.asked == [SITEMAP, SITEMAP]
@@ -277,7 +274,7 @@ async def test_a_hub_that_dies_in_the_first_snapshot_goes_on_and_tells_nobody_of
         assert (shown["site"]["is_read"], shown["entries"]) == (True, 1_000)
         assert scene.site.asked.count(first) == 2
         await scene.api.subscribe(
-            callback=scene.callback, topic=url, format="json", updates="all"
+            callback=scene.told.url, topic=url, format="json", updates="all"
         )
         scene.scp.delta(scene.scp.put("new", "New"))
         await scene.api.fetch(added["id"])
@@ -289,7 +286,7 @@ async def test_a_server_whose_certificate_nobody_signed_is_not_believed(
 ) -> None:
     async with (
         a_scene(tmp_path) as scene,
-        WebServer(Told(), tls=server_context(tmp_path)) as elsewhere,
+        Publisher(tls=server_context(tmp_path)) as elsewhere,
     ):
         padded(scene.scp)
         scene.scp.snapshot()
@@ -298,7 +295,7 @@ async def test_a_server_whose_certificate_nobody_signed_is_not_believed(
         scene.site.put("/", feed, type="application/rss+xml")
 
         path = scene.scp.delta(scene.scp.put("a", "A"))
-        here, there = scene.site.url(path), elsewhere.url + path
+        here, there = scene.site.url(path), elsewhere.url(path)
         scene.scp.named[-1] = scene.scp.named[-1].replace(here, there)
         scene.scp.publish()
         await scene.api.fetch(feed_id)

@@ -19,14 +19,10 @@ import pytest_asyncio
 from tests.support.admin import ADMIN, TOKEN
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubAnswer
+from tests.support.publisher import Document
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import eventually
-from tests.support.websub import (
-    Callback,
-    Topic,
-    WebSubScene,
-    topic_document,
-    websub_scene,
-)
+from tests.support.websub import WebSubScene, topic_document, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -89,15 +85,15 @@ class Scene:
         sent |= {name.replace("_", ".", 1): value for name, value in form.items()}
         return await self.request("POST", "/", data=sent)
 
-    def callback(self) -> Callback:
+    def callback(self) -> Subscriber:
         return self.web.callback(f"?token={CALLBACK_QUERY}")
 
-    def topic(self) -> Topic:
+    def topic(self) -> Document:
         topic = self.web.topic()
         topic.url += f"?key={FEED_QUERY}"
         return topic
 
-    async def feed(self, topic: Topic, **more: object) -> HubAnswer:
+    async def feed(self, topic: Document, **more: object) -> HubAnswer:
         body = {
             "url": topic.url,
             "basic": f"{FEED_NAME}:{FEED_PASSWORD}",
@@ -107,11 +103,13 @@ class Scene:
         }
         return await self.admin("POST", "/api/feeds", json=body)
 
-    async def subscribe(self, topic: Topic, callback: str, **more: object) -> HubAnswer:
+    async def subscribe(
+        self, topic: Document, callback: str, **more: object
+    ) -> HubAnswer:
         body = {"topic": topic.url, "callback": callback, "secret": SUBSCRIPTION}
         return await self.admin("POST", "/api/subscriptions", json={**body, **more})
 
-    async def publish(self, topic: Topic, *numbers: int) -> None:
+    async def publish(self, topic: Document, *numbers: int) -> None:
         topic.body = topic_document(*numbers).replace(b"Entry", PAYLOAD.encode())
         fetches = len(topic.requests)
         await self.web.post({"hub.mode": "publish", "hub.topic": topic.url})
@@ -153,7 +151,7 @@ async def test_fetches_that_succeed_and_fail(scene: Scene) -> None:
         troubled = scene.topic()
         troubled.instead = answer
         assert (await scene.feed(troubled)).status == 201
-    dead = Topic(f"{NOBODY}/?key={FEED_QUERY}", b"")
+    dead = Document(f"{NOBODY}/?key={FEED_QUERY}")
     assert (await scene.feed(dead)).status == 201
 
 
@@ -211,8 +209,8 @@ async def test_questions_that_are_confirmed_refused_and_unanswered(
 async def test_deliveries_that_arrive_and_do_not(scene: Scene) -> None:
     topic, good, bad, gone = scene.topic(), *(scene.callback() for _ in range(3))
     await scene.feed(topic)
-    bad.on_delivery = ServerAnswer(status=500, body=SUBSCRIPTION.encode())
-    gone.on_delivery = ServerAnswer(status=410)
+    bad.answer(ServerAnswer(status=500, body=SUBSCRIPTION.encode()))
+    gone.answer(ServerAnswer(status=410))
     for url in (good.url, bad.url, gone.url, f"{NOBODY}/?token={CALLBACK_QUERY}"):
         made = await scene.subscribe(topic, url, format="json")
         assert made.status == 201, made.text

@@ -5,17 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
+from tests.support.publisher import Document
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import eventually
-from tests.support.websub import (
-    Callback,
-    Topic,
-    WebSubScene,
-    topic_document,
-    websub_scene,
-)
+from tests.support.websub import WebSubScene, topic_document, websub_scene
 
 
-def spelled(topic: Topic, callback: Callback) -> list[tuple[str, str]]:
+def spelled(topic: Document, callback: Subscriber) -> list[tuple[str, str]]:
     """A subscription to the topic in capitals."""
     url = topic.url.replace("http://", "HTTP://")
     return [
@@ -26,7 +22,7 @@ def spelled(topic: Topic, callback: Callback) -> list[tuple[str, str]]:
     ]
 
 
-def self_link(callback: Callback) -> str:
+def self_link(callback: Subscriber) -> str:
     """Of the latest delivery."""
     for part in callback.deliveries[-1].headers["link"].split(","):
         if 'rel="self"' in part:
@@ -35,7 +31,7 @@ def self_link(callback: Callback) -> str:
 
 
 async def subscribe_in_capitals(
-    scene: WebSubScene, topic: Topic, callback: Callback
+    scene: WebSubScene, topic: Document, callback: Subscriber
 ) -> None:
     answer = await scene.post(spelled(topic, callback))
     assert answer.status == 202
@@ -92,7 +88,7 @@ async def test_a_feed_is_looked_up_listened_to_and_removed_under_any_spelling(
         assert denied == topic.url.replace("http://", "HTTP://")
 
 
-async def listen(scene: WebSubScene, topic: Topic, url: str) -> None:
+async def listen(scene: WebSubScene, topic: Document, url: str) -> None:
     address = f"{scene.hub.url}/stream".replace("http", "ws", 1)
     async with scene.api.session.ws_connect(address, params={"topic": url}) as socket:
         assert (await socket.receive_json())["topic"] == url

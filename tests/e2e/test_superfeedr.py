@@ -16,15 +16,10 @@ import pytest_asyncio
 
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubAnswer
+from tests.support.publisher import Document
+from tests.support.subscribers import Subscriber, confirm
 from tests.support.waiting import eventually
-from tests.support.websub import (
-    Callback,
-    Topic,
-    WebSubScene,
-    confirm,
-    topic_document,
-    websub_scene,
-)
+from tests.support.websub import WebSubScene, topic_document, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,7 +39,7 @@ class Customer:
         return {"authorization": self._credentials, **form}
 
     async def subscribe(
-        self, topic: Topic, callback: Callback, **more: str
+        self, topic: Document, callback: Subscriber, **more: str
     ) -> HubAnswer:
         return await self.ask(
             hub_mode="subscribe",
@@ -72,7 +67,7 @@ async def new_customer(scene: WebSubScene) -> Customer:
     return Customer(scene, await scene.api.create_token("demo", *scopes))
 
 
-async def delivered(callback: Callback, count: int = 1) -> list[Any]:
+async def delivered(callback: Subscriber, count: int = 1) -> list[Any]:
     await eventually(lambda: len(callback.deliveries) >= count)
     return [json.loads(each.body) for each in callback.deliveries]
 
@@ -107,13 +102,13 @@ async def test_who_subscribes_to_a_broken_feed_is_told_so_once(
     scene: WebSubScene, customer: Customer
 ) -> None:
     topic, callback = scene.topic(b"no feed at all", names_hub=False), scene.callback()
-    topic.status = 500
+    topic.instead = ServerAnswer(status=500)
     for _ in range(2):
         assert (await customer.subscribe(topic, callback, format="json")).status == 204
         (body,) = await delivered(callback)
     assert body["status"]["code"] == 500
     assert "items" not in body
-    topic.status = 200
+    topic.instead = None
     await scene.publish(topic, topic_document(1))
     recovered, *_ = (await delivered(callback, 2))[1:]
     assert recovered["status"]["code"] == 200
@@ -154,7 +149,7 @@ async def test_trouble_is_told_without_items(
 ) -> None:
     topic, callback = scene.topic(), scene.callback()
     await customer.subscribe(topic, callback, format="json")
-    topic.status = 503
+    topic.instead = ServerAnswer(status=503)
     await scene.publish(topic)
     [told] = await delivered(callback)
     assert "items" not in told
@@ -293,7 +288,7 @@ async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
 ) -> None:
     topic, publisher, named = scene.topic(), scene.callback(), scene.callback()
     topic.links.append(f'<{named.url}>; rel="validate"')
-    publisher.on_delivery = ServerAnswer(status=status, body=b"members only")
+    publisher.answer(ServerAnswer(status=status, body=b"members only"))
     await scene.api.add_feed(topic.url, subscription_callback=publisher.url)
 
     reply = await scene.api.ask(
@@ -357,14 +352,14 @@ async def test_what_was_accepted_is_verified_after_a_kill(tmp_path: Path) -> Non
         await eventually(is_listed)
 
 
-def resource(scene: WebSubScene, body: bytes, content_type: str) -> Topic:
+def resource(scene: WebSubScene, body: bytes, content_type: str) -> Document:
     topic = scene.topic(body, names_hub=False)
     topic.content_type = content_type
     return topic
 
 
 async def told_of(
-    scene: WebSubScene, topic: Topic, callback: Callback, body: bytes
+    scene: WebSubScene, topic: Document, callback: Subscriber, body: bytes
 ) -> tuple[str, bytes]:
     """Type and body of what is sent when the topic has changed."""
     before = len(callback.deliveries)
@@ -379,10 +374,10 @@ async def test_without_a_format_a_resource_comes_as_it_is_though_it_was_down_at_
     scene: WebSubScene, customer: Customer
 ) -> None:
     topic = resource(scene, b'{"price": 1}', "application/json")
-    topic.status = 503
+    topic.instead = ServerAnswer(status=503)
     callback = scene.callback()
     assert (await customer.subscribe(topic, callback)).status == 204
-    topic.status = 200
+    topic.instead = None
     asked = len(topic.requests)
     await scene.publish(topic, topic.body)
     await eventually(lambda: len(topic.requests) > asked)

@@ -22,9 +22,11 @@ TOPIC = "http://track.superfeedr.com/?query=laurel+-hardy"
 
 async def tracking(stage: Stage, *, format: str = "json") -> Subscriber:
     """A webhook for the query, with its own spelling of it."""
-    subscriber = stage.subscribers.add("tracker", feed=1, topic=TOPIC, format=format)
+    subscriber = stage.subscribers.add(
+        "tracker", feed=1, topic=TOPIC, secret="s3cret", format=format
+    )
     await stage.api.subscribe(
-        callback=subscriber.callback,
+        callback=subscriber.url,
         topic=TOPIC,
         secret=subscriber.secret,
         format=format,
@@ -33,7 +35,7 @@ async def tracking(stage: Stage, *, format: str = "json") -> Subscriber:
 
 
 async def publish(stage: Stage, feed_id: int, title: str) -> int:
-    feed = stage.publisher.feeds[1]
+    [feed] = stage.publisher.feeds.values()
     feed.titles[feed.count + 1] = title
     return await stage.publish(feed_id, feed)
 

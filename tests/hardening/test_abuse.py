@@ -40,9 +40,10 @@ from tests.support.open_hub import (
     a_subscription_request,
     open_hub_scene,
 )
+from tests.support.publisher import Document
 from tests.support.services import open_hub
 from tests.support.waiting import eventually, in_background
-from tests.support.websub import Topic, WebSubScene, topic_document, websub_scene
+from tests.support.websub import WebSubScene, topic_document, websub_scene
 
 VICTIM = "victim.example"
 
@@ -217,7 +218,7 @@ async def test_whoever_echoes_everything_has_confirmed_nothing(
     await scene.until(await scene.ask("subscribe", scene.topic(), callback), "failed")
 
 
-async def bring(scene: WebSubScene, topic: Topic, signature: str) -> int:
+async def bring(scene: WebSubScene, topic: Document, signature: str) -> int:
     return (await scene.api.bring(topic.url, CONTENT, signature)).status
 
 
@@ -315,7 +316,7 @@ async def test_a_subscription_is_signed_with_the_secret_it_has_now(
     assert secrets_of(callback.deliveries[0], *everyone) == ["first"]
     assert secrets_of(other.deliveries[0], *everyone) == ["other's"]
 
-    callback.delivery_statuses = [503]
+    callback.answer(ServerAnswer(status=503), ServerAnswer())
     await scene.publish(topic, topic_document(3, 2, 1))
     await eventually(lambda: len(callback.deliveries) == 2)
     await scene.api.subscribe(**{**first, "secret": "second"})

@@ -29,9 +29,10 @@ from tests.support.failing_disk import (
     FailingDisk,
     failing_disk,
 )
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -56,9 +57,9 @@ class Hub:
         topic = self.publisher.url(self.feed)
         await self.api.add_feed(topic)
         add = self.subscribers.add
-        self.subscriber = add("a", feed=1, topic=topic, format="json")
+        self.subscriber = add("a", feed=1, topic=topic, secret="s3cret")
         await self.api.subscribe(
-            callback=self.subscriber.callback,
+            callback=self.subscriber.url,
             topic=topic,
             secret=self.subscriber.secret,
         )
@@ -110,7 +111,7 @@ async def serving(database: Path) -> AsyncIterator[HubApi]:
 
 
 def writes_of_all_kinds(hub: Hub) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    topic, callback = hub.subscriber.topic, f"{hub.subscriber.callback}-more"
+    topic, callback = hub.subscriber.topic, f"{hub.subscriber.url}-more"
     wish = {"hub.mode": "subscribe", "hub.topic": topic, "hub.callback": callback}
     ping = {"hub.mode": "publish", "hub.url": topic}
     yield "POST", "/api/feeds", {"json": {"url": f"{topic}0"}}
@@ -130,11 +131,11 @@ def writes_of_all_kinds(hub: Hub) -> Iterator[tuple[str, str, Mapping[str, Any]]
 async def test_nothing_is_acknowledged_that_is_not_stored_and_all_goes_on_afterwards(
     hub: Hub, error: int
 ) -> None:
-    def fail_while_it_answers() -> Iterator[Reply]:
+    def fail_while_it_answers() -> Iterator[ServerAnswer]:
         hub.disk.error = error
-        yield Reply()
+        yield ServerAnswer()
 
-    hub.subscriber.replies = fail_while_it_answers()
+    hub.subscriber.answers = fail_while_it_answers()
     hub.publisher.publish(hub.feed)
     assert await hub.fetch()
     await eventually(lambda: hub.subscriber.numbers == [2])
@@ -154,7 +155,7 @@ async def test_nothing_is_acknowledged_that_is_not_stored_and_all_goes_on_afterw
     await eventually(hub.is_ready)
     await eventually(lambda: hub.subscriber.numbers == [2, 3])
     assert await hub.listed("feeds", "url") == [hub.subscriber.topic]
-    assert await hub.listed("subscriptions", "callback") == [hub.subscriber.callback]
+    assert await hub.listed("subscriptions", "callback") == [hub.subscriber.url]
     hub.publisher.publish(hub.feed)
     assert await hub.fetch()
     await eventually(lambda: hub.subscriber.numbers == [2, 3, 4])

@@ -19,8 +19,9 @@ import pytest_asyncio
 from tests.support.admin import ADMIN
 from tests.support.http_server import Origin
 from tests.support.hub_process import HubAnswer
+from tests.support.publisher import Document
 from tests.support.waiting import eventually
-from tests.support.websub import Topic, WebSubScene, websub_scene
+from tests.support.websub import WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 AT_ONCE, A_SECOND = 10, 1
@@ -95,7 +96,7 @@ async def flood(
     return await asyncio.gather(*map(one, urls))
 
 
-async def a_known_topic(scene: WebSubScene) -> Topic:
+async def a_known_topic(scene: WebSubScene) -> Document:
     topic = scene.topic()
     await scene.api.add_feed(topic.url)
     return topic

@@ -19,8 +19,8 @@ import brotli
 from backports import zstd
 
 from tests.support.documents import rss
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import HubApi, HubProcess
+from tests.support.publisher import Publisher
 from tests.support.waiting import eventually
 
 MOST_MEMORY = 700_000_000  # bytes, at any moment; a hub at rest has 80 MB
@@ -125,47 +125,32 @@ def bombs() -> dict[str, Bomb]:
     }
 
 
-class Publishers:
-    """Bombs, and one feed like any other, with an entry more each time."""
-
-    def __init__(self) -> None:
-        self.bombs = bombs()
-        self.asked = 0
-
-    async def __call__(self, request: ServerRequest) -> ServerAnswer:
-        bomb = self.bombs.get(request.path.strip("/"))
-        if bomb is not None:
-            headers = {"Content-Type": bomb.content_type}
-            if bomb.coding:
-                headers["Content-Encoding"] = bomb.coding
-            return ServerAnswer(headers=headers, body=bomb.body)
-        if request.path != "/good":
-            return ServerAnswer(status=404)
-        self.asked += 1
-        items = (f"<item><guid>{number}</guid></item>" for number in range(self.asked))
-        return ServerAnswer(body=rss(*items))
-
-
 async def test_nothing_that_is_published_exhausts_the_hub(tmp_path: Path) -> None:
-    publishers = Publishers()
+    hostile = bombs()
     async with (
-        WebServer(publishers) as server,
+        Publisher() as publisher,
         HubProcess(directory=tmp_path) as hub,
         HubApi(hub.url) as api,
     ):
-        good = await api.add_feed(f"{server.url}/good")
-        names = list(publishers.bombs)
-        adding = (api.add_feed(f"{server.url}/{name}") for name in names)
-        ids = dict(zip(names, await asyncio.gather(*adding), strict=True))
+        for name, bomb in hostile.items():
+            document = publisher.put(f"/{name}", bomb.body, bomb.content_type)
+            if bomb.coding:
+                document.headers = {"Content-Encoding": bomb.coding}
+        feed = publisher.add_feed()
+        good = await api.add_feed(publisher.url(feed))
+        adding = (api.add_feed(publisher.url(f"/{name}")) for name in hostile)
+        ids = dict(zip(hostile, await asyncio.gather(*adding), strict=True))
         found: dict[str, dict[str, Any]] = {}
         await eventually(partial(all_were_fetched, api, ids, found), PATIENCE)
-        before = publishers.asked
+        before = len(feed.requests)
+        publisher.publish(feed)
         await api.fetch(good)
-        assert publishers.asked == before + 1
-        assert (await api.feed(good))["error"] == ""
+        assert len(feed.requests) == before + 1
+        shown = await api.feed(good)
+        assert (shown["error"], shown["entries"]) == ("", 2)
         memory = peak_memory(hub.pid)
     read = {name for name, feed in found.items() if not feed["error"]}
-    assert read == {name for name, bomb in publishers.bombs.items() if bomb.is_read}
+    assert read == {name for name, bomb in hostile.items() if bomb.is_read}
     assert "root:" not in json.dumps(found)
     assert memory < MOST_MEMORY
 

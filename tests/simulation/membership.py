@@ -65,7 +65,7 @@ class Membership:
         await services.websub.request(
             SubscribeRequest(
                 topic=subscriber.topic,
-                callback=subscriber.callback,
+                callback=subscriber.url,
                 secret=subscriber.secret,
                 algorithm="sha256",
                 lease_seconds=864_000,
@@ -103,17 +103,17 @@ class Membership:
         subscriber.first, subscriber.has_left = feed.count + 1, False
 
     async def _add(self, subscriber: Subscriber) -> None:
-        self._pauses.note_end(subscriber.callback)
+        self._pauses.note_end(subscriber.url)
         subscriptions = self._stage.process.hub.services.subscriptions
         added = await subscriptions.add(
             SubscriptionRequest(
-                callback=subscriber.callback,
+                callback=subscriber.url,
                 topic=subscriber.topic,
                 secret=subscriber.secret,
                 format=Format(subscriber.format),
             )
         )
-        self._ids[subscriber.callback] = added.subscription.id
+        self._ids[subscriber.url] = added.subscription.id
 
     async def _unsubscribe(self, callback: str) -> None:
         """What it is owed from now on is nothing, whether that is heard of or not."""
@@ -147,7 +147,7 @@ class Membership:
         had = 0 if is_gapped else max(history.numbers, default=0)
         subscriber.excused |= set(range(had + 1, feed.count + 1))
         subscriber.has_left = False
-        self._left = [it for it in self._left if it[0] != subscriber.callback]
+        self._left = [it for it in self._left if it[0] != subscriber.url]
 
     def _note_left(self, callbacks: list[str]) -> None:
         now = asyncio.get_running_loop().time()
@@ -186,7 +186,7 @@ class Membership:
             subscriber.has_left = True
         await self._stage.process.hub.services.feeds.remove(self._stage.feed_ids[url])
         world.take_out(url, Presence.REMOVED)
-        self._note_left([each.callback for each in active])
+        self._note_left([each.url for each in active])
 
     async def put_back(self, url: str) -> None:
         """The same feed, with what it knew; who was subscribed to it is not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from random import Random
 
-from tests.support.subscribers import Reply
+from tests.support.http_server import ServerAnswer
 
 GONE = 410
 PATIENCES = (
@@ -23,22 +23,24 @@ PATIENCES = (
 """What callbacks say about when to try again."""
 
 
-def moods(random: Random, is_moody: Callable[[], bool]) -> Iterator[Reply]:
+def moods(random: Random, is_moody: Callable[[], bool]) -> Iterator[ServerAnswer]:
     """What it answers, one after the other; all is well while nobody is moody."""
     while True:
         throw = random.random()
         if not is_moody() or throw < 0.7:
-            yield Reply(after=random.uniform(0, 0.2))
+            yield ServerAnswer(delay=random.uniform(0, 0.2))
         elif throw < 0.705:
-            yield Reply(status=GONE)
+            yield ServerAnswer(status=GONE)
         elif throw < 0.76:
-            yield Reply(status=random.choice((500, 503, 429, 404, 302)))
+            yield ServerAnswer(status=random.choice((500, 503, 429, 404, 302)))
         elif throw < 0.8:
             patience = {"Retry-After": random.choice(PATIENCES)}
-            yield Reply(status=random.choice((429, 503)), headers=patience)
+            yield ServerAnswer(status=random.choice((429, 503)), headers=patience)
         elif throw < 0.9:
-            yield Reply(after=random.uniform(1, 19))
+            yield ServerAnswer(delay=random.uniform(1, 19))
         elif throw < 0.95:
-            yield Reply(status=0)  # a reset
+            yield ServerAnswer(status=0)  # a reset
         else:
-            yield Reply(after=random.uniform(20, 60))  # longer than anybody waits
+            yield ServerAnswer(
+                delay=random.uniform(20, 60)
+            )  # longer than anybody waits

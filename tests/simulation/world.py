@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from enum import StrEnum
 from random import Random
 from urllib.parse import parse_qs, urlsplit
@@ -15,8 +14,8 @@ from tests.simulation.door import Heard, Knock
 from tests.simulation.moods import GONE, moods
 from tests.simulation.other_hubs import OtherHub
 from tests.support.http_server import ServerAnswer, ServerRequest
-from tests.support.publisher import PublishedFeed, entries_named_in
-from tests.support.subscribers import Receipt, Reply, Subscriber
+from tests.support.publisher import PublishedFeed
+from tests.support.subscribers import Receipt, Subscriber
 
 FORMATS = ("json", "atom", "as-is")
 HUB_OF_OTHERS = "https://hub{}.elsewhere.example/"
@@ -176,8 +175,7 @@ class World:
         if subscriber is None or request.method != "POST" or not self.is_alive:
             return
         if subscriber.receipts:  # a mutant may have kept it from getting there
-            last = subscriber.receipts[-1]
-            subscriber.receipts[-1] = replace(last, status=0)
+            subscriber.receipts[-1].status = 0
 
     async def answer(self, request: Request) -> ServerAnswer | None:
         """None resets the connection."""
@@ -209,40 +207,23 @@ class World:
         self, subscriber: Subscriber, request: Request
     ) -> ServerAnswer | None:
         loop = asyncio.get_running_loop()
-        started = loop.time()
-        reply = next(subscriber.replies, Reply())
-        received = _as_server_request(request)
-        status = 0  # whoever is cut off has not answered
+        receipt = subscriber.receipt_of(_as_server_request(request), loop.time())
+        reply = next(subscriber.answers, ServerAnswer())
         if reply.status == GONE:
             subscriber.has_left = True
         try:
-            await asyncio.sleep(reply.after)
-            status = reply.status
-        finally:
+            await asyncio.sleep(reply.delay)
+            receipt.status = reply.status
+        finally:  # whoever is cut off has not answered
             if self.is_alive:
-                self._remember(subscriber, received, started, status)
-        return ServerAnswer(status=status, headers=reply.headers) if status else None
+                receipt.answered = loop.time()
+                self._remember(subscriber, receipt)
+        return reply if reply.status else None
 
-    def _remember(
-        self,
-        subscriber: Subscriber,
-        request: ServerRequest,
-        started: float,
-        status: int,
-    ) -> None:
-        subscriber.receipts.append(
-            Receipt(
-                entries=tuple(entries_named_in(request.body.decode())),
-                delivery_id=request.headers.get("webhook-id", ""),
-                signature_valid=subscriber.owns(request),
-                started=started,
-                answered=asyncio.get_running_loop().time(),
-                status=status,
-                request=request,
-            )
-        )
-        if status:  # what is cut off together ends in any order
-            self.note(f"{subscriber.name} {status} {len(request.body)}")
+    def _remember(self, subscriber: Subscriber, receipt: Receipt) -> None:
+        subscriber.receipts.append(receipt)
+        if receipt.status:  # what is cut off together ends in any order
+            self.note(f"{subscriber.name} {receipt.status} {len(receipt.request.body)}")
 
     def _add_hub(self, number: int) -> None:
         self.other_hubs[HUB_OF_OTHERS.format(number)] = OtherHub(
@@ -271,12 +252,12 @@ class World:
             name=name,
             feed=feed.number,
             topic=topic,
-            callback=f"https://{host}/{name}",
+            url=f"https://{host}/{name}",
             secret=f"the secret of {name}" if self.random.random() < 0.8 else "",
             format=self.random.choice(FORMATS),
         )
-        subscriber.replies = moods(Random(self.random.random()), lambda: self.is_moody)
-        self.subscribers[subscriber.callback] = subscriber
+        subscriber.answers = moods(Random(self.random.random()), lambda: self.is_moody)
+        self.subscribers[subscriber.url] = subscriber
         if self.random.random() < 0.5:
             self.exempt_hosts.add(host)
         return subscriber

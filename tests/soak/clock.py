@@ -16,9 +16,10 @@ from time import monotonic
 import aiohttp
 
 from tests.soak.odd_process import odd_hub
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import eventually
 
 HOUR = 3_600
@@ -47,7 +48,7 @@ class Scene:
         """In the midst of deliveries; how long these and the next ones take."""
         asked: list[int] = []
         for each in self.subscribers:
-            each.replies = _slow(asked)
+            each.answers = _slow(asked)
         await self._publish()
         await eventually(lambda: len(asked) >= SUBSCRIBERS // 2)
         self.offset += seconds
@@ -65,9 +66,9 @@ class Scene:
         await self.api.fetch(1)
 
 
-def _slow(asked: list[int]) -> Iterator[Reply]:
+def _slow(asked: list[int]) -> Iterator[ServerAnswer]:
     asked.append(1)
-    yield Reply(after=THINKING)
+    yield ServerAnswer(delay=THINKING)
 
 
 async def run(jumps: list[int], directory: Path) -> Outcome:
@@ -112,8 +113,8 @@ async def _set_up(
     await api.add_feed(topic)
     subscribers = []
     for number in range(SUBSCRIBERS):
-        each = receivers.add(f"s{number}", feed=1, topic=topic, format="json")
-        await api.subscribe(callback=each.callback, topic=topic, secret=each.secret)
+        each = receivers.add(f"s{number}", feed=1, topic=topic, secret="s")
+        await api.subscribe(callback=each.url, topic=topic, secret=each.secret)
         subscribers.append(each)
     return Scene(api, feed, publisher, subscribers, clock)
 

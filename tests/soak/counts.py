@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import aiohttp
 
 from tests.soak.hostile import ACCEPTING, ENDLESS, RESETTING
-from tests.soak.population import Population
-from tests.support.receiver import Receiver
+from tests.soak.population import Population, ShortMemories
 
 DELIVERIES = "fanfare_deliveries_total"
 
@@ -53,18 +51,20 @@ def live_messages(told: dict[str, float]) -> int:
     )
 
 
-def see(population: Population, receiver: Receiver, *, unknown: int, live: int) -> Seen:
+def see(
+    population: Population, hostile: ShortMemories, *, unknown: int, live: int
+) -> Seen:
     """``unknown``: requests that were open when the hostile ones were let go."""
     everybody = population.all.all.values()
     receipts = [each for one in everybody for each in one.receipts]
-    hostile = Counter(receiver.counts)
-    unknown += min(hostile[f"/{ENDLESS}"], 1) + hostile[f"/{RESETTING}"] // 2
+    told = hostile.told
+    unknown += min(told[ENDLESS], 1) + told[RESETTING] // 2
     return Seen(
         entries=sum(feed.count - 1 for _id, feed in population.feeds),
         subscriptions=population.members.subscribed,
         delivered=sum(each.accepted for each in receipts)
-        + sum(hostile[f"/{name}"] for name in ACCEPTING),
-        requests=len(receipts) + sum(hostile.values()),
+        + sum(told[name] for name in ACCEPTING),
+        requests=len(receipts) + told.total(),
         unknown=unknown,
         live=live,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 from time import monotonic
@@ -14,11 +15,10 @@ from tests.soak.hostile import HOSTILE
 from tests.soak.members import Member, Members, Membership
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import moody
-from tests.support.http_server import ServerAnswer, ServerRequest
+from tests.support.http_server import ServerRequest
 from tests.support.hub_process import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.receiver import Receiver
-from tests.support.subscribers import Subscriber, Subscribers
+from tests.support.subscribers import Receipt, Subscriber, Subscribers
 
 FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3
 LISTED = 100
@@ -33,19 +33,18 @@ _NOT_KNOWN = 10**9  # an entry that is never published: nothing is owed
 class ShortMemories(Subscribers):
     """Remember of a request what the judge needs, for they get many."""
 
-    async def _receive(
-        self, subscriber: Subscriber, request: ServerRequest
-    ) -> ServerAnswer:
-        answer = await super()._receive(subscriber, request)
-        last = subscriber.receipts[-1]
-        entries = last.entries
-        if subscriber.format == "as-is":  # of each feed the newest
-            entries = tuple(dict(sorted(entries)).items())
-        link = request.headers.get("link", "")
-        subscriber.receipts[-1] = replace(
-            last, entries=entries, request=_from_hub(link)
-        )
-        return answer
+    @property
+    def told(self) -> Counter[str]:
+        """How many notifications came, by name."""
+        return Counter({name: len(one.receipts) for name, one in self.all.items()})
+
+    def _remember(self, one: Subscriber, request: ServerRequest) -> Receipt:
+        receipt = super()._remember(one, request)
+        self.requests.clear()
+        if one.format == "as-is":  # of each feed the newest
+            receipt.entries = tuple(dict(sorted(receipt.entries)).items())
+        receipt.request = _from_hub(request.headers.get("link", ""))
+        return receipt
 
 
 @cache
@@ -78,7 +77,7 @@ class Population:
         random: Random,
         publisher: Publisher,
         subscribers: Subscribers,
-        receiver: Receiver,
+        hostile: ShortMemories,
         hub_url: str,
     ) -> None:
         self.feeds: list[tuple[int, PublishedFeed]] = []
@@ -89,7 +88,7 @@ class Population:
         self.all = subscribers
         self._random = random
         self._publisher = publisher
-        self._receiver = receiver
+        self._hostile = hostile
         self._hub_url = hub_url
         self._reading: dict[LiveReader, asyncio.Task[None]] = {}
         self._named = 0
@@ -110,8 +109,8 @@ class Population:
     async def let_in_hostile(self, api: HubApi) -> None:
         for number, (_id, feed) in enumerate(self.feeds):
             for name in list(HOSTILE)[number::FEEDS]:
-                self._receiver.serve(f"/{name}", *HOSTILE[name])
-                member = self.members.add(self._receiver.url(f"/{name}"))
+                self._hostile[name].answer(*HOSTILE[name])
+                member = self.members.add(self._hostile[name].url)
                 topic = self._publisher.url(feed)
                 with member.becoming(Membership.IN):
                     member.id = await api.subscribe(
@@ -120,7 +119,7 @@ class Population:
 
     async def end_hostile(self, api: HubApi) -> None:
         for name in HOSTILE:
-            await _end(api, self.members.add(self._receiver.url(f"/{name}")))
+            await _end(api, self.members.add(self._hostile[name].url))
 
     async def look(self, api: HubApi) -> None:
         """Hold the hub's list against what it answered. Nothing that was asked for may
@@ -180,17 +179,18 @@ class Population:
             f"s{feed.number}-{self._named}",
             feed=feed.number,
             topic=topic,
+            secret=f"the secret of {self._named}",
             format=format,
         )
         if index >= SUBSCRIBERS_EACH - 2:
-            subscriber.replies = moody(Random(self._random.random()))
+            subscriber.answers = moody(Random(self._random.random()))
         subscriber.first, subscriber.has_left = _NOT_KNOWN, True
-        member = self.members.add(subscriber.callback)
+        member = self.members.add(subscriber.url)
         one = Subscribed(subscriber, feed, index, member)
         self.subscribed.append(one)
         with member.becoming(Membership.IN):
             member.id = await api.subscribe(
-                callback=subscriber.callback,
+                callback=subscriber.url,
                 topic=topic,
                 secret=subscriber.secret,
                 format=format,

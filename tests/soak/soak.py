@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -37,7 +36,6 @@ from tests.support.oracle import (
     with_news,
 )
 from tests.support.publisher import Publisher
-from tests.support.receiver import Receiver
 from tests.support.waiting import LoopLag
 
 WINDOW, IN_FLIGHT, READING, LAG_SECONDS = 0.5, 320, 2.0, 2.0
@@ -58,13 +56,13 @@ class Soak:
         self._hub = HubProcess(directory=directory)
         self._lag = LoopLag()
         self._publisher = Publisher()
-        self._receiver = Receiver(keeps=False)
+        self._hostile = ShortMemories()
         self._subscribers = ShortMemories()
         self._population = Population(
             random.Random(f"{seed}/population"),
             self._publisher,
             self._subscribers,
-            self._receiver,
+            self._hostile,
             self._hub.url,
         )
         self._faults = Faults(
@@ -77,8 +75,8 @@ class Soak:
 
     async def run(self) -> Outcome:
         async with AsyncExitStack() as stack:
-            for each in (self._lag, self._publisher, self._subscribers, self._receiver):
-                await stack.enter_async_context(each)  # type: ignore[arg-type]
+            for each in (self._lag, self._publisher, self._subscribers, self._hostile):
+                await stack.enter_async_context(each)
             self._name_next()
             async with self._hub, HubApi(self._hub.url) as api:
                 self._tasks = await stack.enter_async_context(asyncio.TaskGroup())
@@ -123,7 +121,7 @@ class Soak:
 
     async def _compare_counts(self, api: HubApi) -> None:
         """All are there and have all; then a few more entries, and nobody leaves."""
-        unknown = self._receiver.open_requests.total()
+        unknown = self._hostile.open_requests
         await self._population.end_hostile(api)
         readers = self._population.hold_readers()
         await self._drain(api, readers)
@@ -139,7 +137,7 @@ class Soak:
         ):  # acknowledgements are gathered, and the database asked now and then
             told = await read_metrics(self._hub.url)
             live = sum(reader.heard for reader in readers) - heard
-            seen = see(self._population, self._receiver, unknown=unknown, live=live)
+            seen = see(self._population, self._hostile, unknown=unknown, live=live)
             found = list(differences(told, live_messages(told) - before, seen))
             if not found or monotonic() > deadline:
                 break
@@ -291,7 +289,7 @@ class Soak:
         outcome.copies = sum(
             len(list(duplicates(each, self._kills))) for each in evidence.subscribers
         )
-        outcome.hostile = Counter(self._receiver.counts)
+        outcome.hostile = self._hostile.told
         outcome.read_live = sum(len(each.listener.numbers) for each in readers)
         outcome.connections = sum(each.listener.connections for each in readers)
         outcome.looked_up = self._population.members.looked_up

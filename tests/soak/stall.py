@@ -16,8 +16,9 @@ from pathlib import Path
 from time import monotonic
 
 from hub.delivery.work_leases import LEASE_SECONDS
+from tests.support.http_server import ServerAnswer
 from tests.support.stage import Stage, open_stage
-from tests.support.subscribers import Reply, Subscriber
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import eventually
 
 SUBSCRIBERS = 60
@@ -70,12 +71,12 @@ def _think_once(subscribers: list[Subscriber]) -> list[str]:
     """The names of those who were asked, as they are."""
     asked: list[str] = []
 
-    def replies(name: str) -> Iterator[Reply]:
+    def replies(name: str) -> Iterator[ServerAnswer]:
         asked.append(name)
-        yield Reply(after=THINKING)
+        yield ServerAnswer(delay=THINKING)
 
     for each in subscribers:
-        each.replies = replies(each.name)
+        each.answers = replies(each.name)
     return asked
 
 

@@ -18,10 +18,11 @@ from time import monotonic
 
 import aiohttp
 
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import LOOPBACK, HubApi, HubDied, HubProcess
 from tests.support.oracle import Evidence, Kill, age_at_kill, duplicates, judge, missing
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.subscribers import Subscriber, Subscribers
 from tests.support.waiting import LoopLag
 
 ACKNOWLEDGEMENT_WINDOW = 0.1
@@ -122,7 +123,7 @@ class Campaign:
             for index in range(600 if is_wide else 7):
                 subscriber = self._add_subscriber(feed, topic, index)
                 await api.subscribe(
-                    callback=subscriber.callback,
+                    callback=subscriber.url,
                     topic=topic,
                     secret=subscriber.secret,
                     format=subscriber.format,
@@ -135,10 +136,11 @@ class Campaign:
             f"s{feed.number}-{index}",
             feed=feed.number,
             topic=topic,
+            secret=f"the secret of {index}",
             format=("json", "atom", "as-is")[index % 3],
         )
         if index % 7 >= 5:
-            subscriber.replies = moody(random.Random(self._random.random()))
+            subscriber.answers = moody(random.Random(self._random.random()))
         return subscriber
 
     async def _live_and_die(self) -> None:
@@ -236,13 +238,13 @@ class Campaign:
         ]
 
 
-def moody(mood: random.Random) -> Iterator[Reply]:
+def moody(mood: random.Random) -> Iterator[ServerAnswer]:
     """Now and then an error, or an answer that takes longer than a chunk waits."""
     while True:
         throw = mood.random()
         if throw < 0.1:
-            yield Reply(status=500)
+            yield ServerAnswer(status=500)
         elif throw < 0.15:
-            yield Reply(after=1.3)
+            yield ServerAnswer(delay=1.3)
         else:
-            yield Reply()
+            yield ServerAnswer()

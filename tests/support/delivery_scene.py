@@ -1,4 +1,4 @@
-"""A hub's delivery side, whole: SQLite, the dispatcher, real sockets, a receiver.
+"""A hub's delivery side, whole: SQLite, the dispatcher, real sockets, subscribers.
 
 What the poller would commit is committed here by hand.
 """
@@ -33,7 +33,7 @@ from storage.records import (
     Subscription,
 )
 from tests.support.new_database import open_new
-from tests.support.receiver import Receiver
+from tests.support.subscribers import Subscribers
 
 HUB_URL = "https://hub.example/hub"
 LOOPBACK = ip_network("127.0.0.0/8")
@@ -56,13 +56,13 @@ class DeliveryScene:
     def __init__(
         self,
         storage: Storage,
-        receiver: Receiver,
+        subscribers: Subscribers,
         network: Network,
         clock: Clock,
         limits: DeliveryLimits,
     ) -> None:
         self.storage = storage
-        self.receiver = receiver
+        self.subscribers = subscribers
         self.network = network
         self.clock = clock
         self.limits = limits
@@ -92,19 +92,20 @@ class DeliveryScene:
     async def subscribe(
         self,
         feed_id: FeedId,
-        path: str,
+        name: str,
         *,
-        receiver: Receiver | None = None,
+        query: str = "",
+        subscribers: Subscribers | None = None,
         **fields: Any,
     ) -> Subscription:
-        """A subscription whose callback is that path of the receiver, or another."""
+        """With the callback of that name, of these subscribers or others."""
         feed = await self.storage.feeds.get(feed_id)
         assert feed is not None
         new = NewSubscription(
             account=OPERATOR,
             topic=feed.url,
             feed_id=feed_id,
-            callback=(receiver or self.receiver).url(path),
+            callback=(subscribers or self.subscribers)[name].url + query,
             **fields,
         )
         return await self.storage.subscriptions.add(new, self.clock.now())
@@ -171,14 +172,14 @@ async def delivery_scene(
     limits: DeliveryLimits | None = None,
 ) -> AsyncIterator[DeliveryScene]:
     async with (
-        Receiver() as receiver,
+        Subscribers() as subscribers,
         HttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
     ):
         storage = cast("Storage", await open_new(directory / "hub.db"))
         try:
             yield DeliveryScene(
                 storage,
-                receiver,
+                subscribers,
                 network,
                 clock or SystemClock(),
                 limits or DeliveryLimits(grace=2.0),

@@ -5,12 +5,13 @@ The documents are those of the administration API, as the CLI gets them.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -20,6 +21,9 @@ from hub.hub_address import (
     prove_identity,
     prove_token,
 )
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
+
+SECONDS = 60.0
 
 
 @dataclass
@@ -58,31 +62,28 @@ class FakeApi:
 
 @contextmanager
 def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
-    """Serve on a loopback port until the end of the block."""
+    """Serve on a loopback port until the end of the block, in a thread of its own: a
+    command has an event loop of its own, or none."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def _respond(self) -> None:
-            length = int(self.headers.get("Content-Length", "0"))
-            api.tokens.append(self.headers.get("Authorization", ""))
-            status, body = api.answer(self.command, self.path, self.rfile.read(length))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    async def answer(request: ServerRequest) -> ServerAnswer:
+        api.tokens.append(request.headers.get("authorization", ""))
+        status, body = api.answer(request.method, request.target, request.body)
+        return ServerAnswer(status=status, body=body)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _respond
+    async def serve() -> None:
+        async with WebServer(answer, port=port) as server:
+            started.set_result(server.url)
+            await asyncio.to_thread(ended.wait)
 
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        api.url = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield api
-        finally:
-            server.shutdown()
-            thread.join()
+    started, ended = Future[str](), Event()
+    thread = Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        api.url = started.result(SECONDS)
+        yield api
+    finally:
+        ended.set()
+        thread.join(SECONDS)
 
 
 def freshness_document(**more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -196,11 +197,34 @@ class WebServer:
         return not is_over and request.headers.get("connection", "").lower() != "close"
 
 
-class Served:
-    """Something that a `WebServer` serves while it is entered, by ``_answer``."""
+Script = (
+    ServerAnswer
+    | Callable[[ServerRequest], ServerAnswer | None]
+    | Callable[[ServerRequest], Awaitable[ServerAnswer | None]]
+)
+"""An answer, or what makes one of the request; None drops the connection."""
 
-    def __init__(self) -> None:
-        self._server = WebServer(self._answer)
+
+async def respond(script: Script, request: ServerRequest) -> ServerAnswer | None:
+    if isinstance(script, ServerAnswer):
+        return script
+    answer = script(request)
+    return await answer if isawaitable(answer) else answer
+
+
+class Origin:
+    """A server whose answers a test scripts per path; other paths are 404."""
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.requests: list[ServerRequest] = []
+        self._change = asyncio.Event()
+        self._scripts: dict[str, list[Script]] = {}
+        self._server = WebServer(self._take, tls, host=host, port=port, ended=self._end)
 
     async def __aenter__(self) -> Self:
         await self._server.__aenter__()
@@ -213,29 +237,6 @@ class Served:
         traceback: TracebackType | None,
     ) -> None:
         await self._server.__aexit__(kind, error, traceback)
-
-    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
-        raise NotImplementedError
-
-
-Script = ServerAnswer | Callable[[ServerRequest], ServerAnswer]
-
-
-class Origin(Served):
-    """A server whose answers a test scripts per path; other paths are 404."""
-
-    def __init__(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        self.requests: list[ServerRequest] = []
-        self._arrival = asyncio.Event()
-        self._scripts: dict[str, list[Script]] = {}
-        self._server = WebServer(
-            self._answer, tls, host=host, port=port, ended=self._ended
-        )
 
     @property
     def connections(self) -> int:
@@ -253,6 +254,11 @@ class Origin(Served):
         """The address of a path, under another name for this host if one is given."""
         return self._server.url_of(host) + path
 
+    @property
+    def asked(self) -> list[str]:
+        """The paths of all requests."""
+        return [each.path for each in self.requests]
+
     def serve(self, path: str, *answers: Script) -> None:
         """Answer requests for a path in turn; the last answer stays."""
         self._scripts[path] = list(answers)
@@ -262,29 +268,28 @@ class Origin(Served):
         await self.until(lambda: len(self.requests) >= count, seconds=seconds)
 
     async def until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
-        """Wait for a condition on what has come, or raise `TimeoutError`."""
+        """Wait for a condition on what has come and what has been answered, or raise
+        `TimeoutError`."""
         async with asyncio.timeout(seconds):
             while not holds():
-                self._arrival.clear()
-                await self._arrival.wait()
+                self._change.clear()
+                await self._change.wait()
 
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        self._take(request)
-        self._arrival.set()
+    async def _take(self, request: ServerRequest) -> ServerAnswer | None:
+        self.requests.append(request)
+        self._change.set()
+        return await self._answer(request)
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
         scripts = self._scripts.get(request.path)
         if scripts is None:
-            return self._unscripted(request)
+            return ServerAnswer(status=404)
         script = scripts.pop(0) if len(scripts) > 1 else scripts[0]
-        return script if isinstance(script, ServerAnswer) else script(request)
+        return await respond(script, request)
 
-    def _take(self, request: ServerRequest) -> None:
-        self.requests.append(request)
-
-    def _ended(self, request: ServerRequest) -> None:
+    def _end(self, request: ServerRequest) -> None:
         """It was answered, or its connection is gone."""
-
-    def _unscripted(self, request: ServerRequest) -> ServerAnswer:
-        return ServerAnswer(status=404)
+        self._change.set()
 
 
 def redirect(target: str, status: int = 301) -> ServerAnswer:

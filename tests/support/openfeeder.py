@@ -1,7 +1,7 @@
 """An OpenFeeder site that behaves as the servers out there do, one way at a time.
 
-`answer` takes a path, a query and headers and knows nothing of sockets; `FeederServer`
-serves it on loopback. The site's clock is a count of seconds that a test moves on.
+`answer` takes a path, a query and headers and knows no sockets; `appear` puts the site
+on a server. Its clock is a count of seconds that a test moves on.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, NamedTuple, Self
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
-from tests.support.http_server import Served, ServerAnswer, ServerRequest
+from tests.support.http_server import Origin, ServerAnswer, ServerRequest
 
 START = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 WELL_KNOWN = "/.well-known/openfeeder.json"
@@ -126,6 +126,23 @@ class FeederSite:
                 post.updated = self.now
 
     # --- what it answers ---
+
+    @property
+    def front(self) -> str:
+        """Where its discovery document is."""
+        return f"{self.base}{self.ways.discovery}"
+
+    def appear(self, publisher: Origin) -> None:
+        """On that server, from now on."""
+        self.base = publisher.url("")
+        for path in (self.ways.discovery, urlsplit(self.ways.endpoint).path):
+            publisher.serve(path, self._respond)
+
+    def _respond(self, request: ServerRequest) -> ServerAnswer:
+        answer = self.answer(request.path, request.query, request.headers)
+        return ServerAnswer(
+            status=answer.status, headers=answer.headers, body=answer.body
+        )
 
     def answer(
         self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
@@ -326,36 +343,3 @@ def _moment(since: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else None
-
-
-class FeederServer(Served):
-    """Serves ``site``; its front page, if there is one, at ``/``."""
-
-    def __init__(self, ways: Ways | None = None, page: bytes = b"") -> None:
-        self.site = FeederSite(ways=ways or Ways())
-        self.documents = {"/": page} if page else {}
-        super().__init__()
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        self.site.base = self._server.url
-        return self
-
-    @property
-    def url(self) -> str:
-        return f"{self._server.url}/"
-
-    @property
-    def front(self) -> str:
-        return f"{self._server.url}{self.site.ways.discovery}"
-
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        parts = urlsplit(request.target)
-        if parts.path in self.documents:
-            type = {"Content-Type": "text/html"}
-            return ServerAnswer(headers=type, body=self.documents[parts.path])
-        query = dict(parse_qsl(parts.query))
-        answer = self.site.answer(parts.path, query, request.headers)
-        return ServerAnswer(
-            status=answer.status, headers=answer.headers, body=answer.body
-        )

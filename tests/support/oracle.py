@@ -65,7 +65,7 @@ def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
     if subscriber.has_left:  # what is told before its elders is no hole before them
         is_gapped = subscriber.feed in evidence.gapped
         last = 0 if is_gapped else max(subscriber.numbers, default=0)
-    if subscriber.callback in evidence.dead or last < first:
+    if subscriber.url in evidence.dead or last < first:
         return set()
     if subscriber.format == AS_IS:
         return {last} - set(subscriber.numbers) - subscriber.excused

@@ -1,9 +1,10 @@
-"""Publishers: one of numbered entries, and a web site of documents that change.
+"""The publisher: feeds of numbered entries, and documents that change, on loopback.
 
 Whatever a subscriber gets of numbered entries can be told apart:
-entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document lists
-all entries of its feed, newest first, so that no poll can miss one (unless the feed has
-a limit); it has an ETag and the publisher answers 304 when it is asked with it.
+entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document of a
+feed lists all its entries, newest first, so that no poll can miss one (unless the feed
+has a limit). Whatever is published has an ETag and is answered with 304 to who names
+it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import defaultdict
+import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from tests.support.http_server import Served, ServerAnswer, ServerRequest
+from tests.support.http_server import Origin, ServerAnswer, ServerRequest
 
 _ENTRY_ID = re.compile(r"tag:publisher\.example,2026:(\d+)/(\d+)")
 _FIRST_DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -32,6 +33,29 @@ def entries_named_in(body: str) -> list[tuple[int, int]]:
     """(feed, number) of every entry id in a body, in order, each once."""
     found = ((int(feed), int(number)) for feed, number in _ENTRY_ID.findall(body))
     return list(dict.fromkeys(found))
+
+
+@dataclass(slots=True)
+class Document:
+    """Bytes under a URL, and what is answered instead while that is set.
+
+    ``links`` are ``Link`` headers, each in a line of its own.
+    """
+
+    url: str
+    body: bytes = b""
+    content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    links: list[str] = field(default_factory=list)
+    instead: ServerAnswer | None = None
+    requests: list[ServerRequest] = field(default_factory=list)
+
+    def answer(self) -> ServerAnswer:
+        return ServerAnswer(
+            headers={"Content-Type": self.content_type, **self.headers},
+            more_headers=[("Link", each) for each in self.links],
+            body=self.body,
+        )
 
 
 @dataclass(slots=True)
@@ -49,6 +73,18 @@ class PublishedFeed:
     instead: ServerAnswer | None = None
     most: int = 10**9
     links: str = ""
+    requests: list[ServerRequest] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return f"/feeds/{self.number}"
+
+    def answer(self) -> ServerAnswer:
+        headers = {
+            "Content-Type": "application/atom+xml",
+            "Date": format_datetime(_FIRST_DAY, usegmt=True),
+        }
+        return ServerAnswer(headers=headers, body=self.document())
 
     def document(self) -> bytes:
         last = max(self.count - self.most, 0)
@@ -76,78 +112,61 @@ class PublishedFeed:
         ).isoformat()
 
 
-class Publisher(Served):
-    """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and remembers who asked how."""
+class Publisher(Origin):
+    """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and documents at any path. What
+    `serve` says of a path comes before both."""
 
-    def __init__(self) -> None:
-        self.feeds: dict[int, PublishedFeed] = {}
-        self.requests: dict[int, list[ServerRequest]] = defaultdict(list)
-        super().__init__()
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(host, port, tls)
+        self.feeds: dict[str, PublishedFeed] = {}  # by path
+        self.documents: dict[str, Document] = {}
+
+    def url(self, what: str | PublishedFeed = "/", *, host: str = "") -> str:
+        path = what.path if isinstance(what, PublishedFeed) else what
+        return super().url(path, host=host)
 
     def add_feed(self) -> PublishedFeed:
         feed = PublishedFeed(number=len(self.feeds) + 1)
-        self.feeds[feed.number] = feed
+        self.feeds[feed.path] = feed
         return feed
-
-    def url(self, feed: PublishedFeed) -> str:
-        return f"{self._server.url}/feeds/{feed.number}"
 
     def publish(self, feed: PublishedFeed) -> int:
         """Add an entry; its number."""
         feed.count += 1
         return feed.count
 
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        number = int(request.path.rpartition("/")[2])
-        feed = self.feeds[number]
-        self.requests[number].append(request)
-        if feed.instead is not None:
-            return feed.instead
-        headers = {
-            "Content-Type": "application/atom+xml",
-            "Date": format_datetime(_FIRST_DAY, usegmt=True),
-        }
-        return _unless_known(request, feed.document(), headers)
-
-
-class Site(Served):
-    """Serves ``pages`` (type and body by path), with ETags; everything else is a 404.
-
-    ``asked`` are the paths of all requests.
-    """
-
-    def __init__(self) -> None:
-        self.pages: dict[str, tuple[str, bytes]] = {}
-        self.headers: dict[str, Mapping[str, str]] = {}
-        self.asked: list[str] = []
-        super().__init__()
-
-    def url(self, path: str = "/") -> str:
-        return f"{self._server.url}{path}"
-
-    def put(self, path: str, content: Any, type: str = "application/json") -> None:
-        """Text and bytes as they are, anything else as JSON."""
+    def put(
+        self, path: str, content: Any, type: str = "application/json", **headers: str
+    ) -> Document:
+        """Text and bytes as they are, anything else as JSON; underscores in names of
+        headers stand for hyphens. A document that is there already changes."""
         if isinstance(content, str):
             content = content.encode()
-        is_written = isinstance(content, bytes)
-        body = content if is_written else json.dumps(content).encode()
-        self.pages[path] = (type, body)
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        document = self.documents.setdefault(path, Document(self.url(path)))
+        document.body, document.content_type, document.headers = body, type, named
+        return document
 
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        self.asked.append(request.path)
-        if request.path not in self.pages:
-            return ServerAnswer(status=404)
-        type, body = self.pages[request.path]
-        more = self.headers.get(request.path, {})
-        return _unless_known(request, body, {"Content-Type": type, **more})
+    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
+        path = request.path
+        published = self.documents.get(path) or self.feeds.get(path)
+        if published is None or path in self._scripts:
+            return await super()._answer(request)
+        published.requests.append(request)
+        return published.instead or _unless_known(request, published.answer())
 
 
-def _unless_known(
-    request: ServerRequest, body: bytes, headers: Mapping[str, str]
-) -> ServerAnswer:
-    """The body with its ETag, or 304 to who names that."""
-    etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-    headers = {"ETag": etag, **headers}
+def _unless_known(request: ServerRequest, answer: ServerAnswer) -> ServerAnswer:
+    """With its ETag, or 304 to who names that."""
+    said = f"{answer.headers}{answer.more_headers}".encode()
+    etag = f'"{hashlib.sha256(answer.body + said).hexdigest()[:16]}"'
+    answer = replace(answer, headers={"ETag": etag, **answer.headers})
     if request.headers.get("if-none-match") == etag:
-        return ServerAnswer(status=304, headers=headers)
-    return ServerAnswer(headers=headers, body=body)
+        return replace(answer, status=304, body=b"")
+    return answer

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.support.publisher import Site
+from tests.support.publisher import Publisher
 
 SITEMAP = "/sitemap.xml"
 _OPENING = (
@@ -27,7 +27,7 @@ _OPENING = (
 class ScpSite:
     """``pages`` by section and URL. A minute passes with each file that is made."""
 
-    site: Site
+    site: Publisher
     pages: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     named: list[str] = field(default_factory=list)  # elements of the sitemap
     at: datetime = field(
@@ -107,8 +107,7 @@ class ScpSite:
         written = "".join(json.dumps(each) + "\n" for each in documents).encode() + tail
         content = gzip.compress(written, mtime=0) if body is None else body
         path = f"/scp/{section}-{self._files}.scp.gz"
-        self.site.put(path, content, type="application/scp")
-        self.site.headers[path] = {"Content-Encoding": "gzip"}
+        self.site.put(path, content, "application/scp", Content_Encoding="gzip")
         attributes = {
             "section": section,
             **({"type": "snapshot"} if since is None else {"period": "a"}),

@@ -34,27 +34,23 @@ from protocols.protocol_errors import FeedError
 from protocols.scp.read.collection_entries import entry_of_page
 from protocols.scp.read.collection_reader import CollectionReader
 from storage.records import SiteTally, StoredSitePage
+from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.scp_site import SITEMAP, ScpSite
 
 BATCH = 3
 """Pages of a collection that come at once."""
 
 
-@dataclass
-class PagesAtHand:
-    """Stands for `tests.support.publisher.Site`; ``answers`` replace what there is."""
+class PagesAtHand(Publisher):
+    """What a publisher has, without a server; ``answers`` replace what there is."""
 
-    base: str = "http://site.test"
-    pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
-    headers: dict[str, dict[str, str]] = field(default_factory=dict)
-    answers: dict[str, Fetched] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = "http://site.test"
+        self.answers: dict[str, Fetched] = {}
 
-    def url(self, path: str = "/") -> str:
-        return f"{self.base}{path}"
-
-    def put(self, path: str, content: str | bytes, type: str = "") -> None:
-        body = content.encode() if isinstance(content, str) else content
-        self.pages[path] = (type, body)
+    def url(self, what: str | PublishedFeed = "/", *, host: str = "") -> str:
+        return f"{self.base}{what}"
 
 
 @dataclass
@@ -81,7 +77,7 @@ class Walks:
     _warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.scp = ScpSite(self.site)  # type: ignore[arg-type]
+        self.scp = ScpSite(self.site)
 
     @property
     def now(self) -> datetime:
@@ -129,14 +125,14 @@ class Walks:
         self.asked.append(path)
         if path in self.site.answers:
             return self.site.answers[path]
-        found = self.site.pages.get(path)
+        found = self.site.documents.get(path)
         return Fetched(
             at=self.now,
             started=self.now,
             url=url,
             status=200 if found else 404,
             error="" if found else "answered 404 Not Found",
-            body=found[1] if found else b"",
+            body=found.body if found else b"",
             etag=f'"{path}"',
         )
 

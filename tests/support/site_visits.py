@@ -81,7 +81,7 @@ class Reading:
         self.clock.advance(seconds)
         self.site.tick(seconds)
         target = await self._target()
-        front = self._fetch(f"{self.site.base}{self.site.ways.discovery}")
+        front = self._fetch(self.site.front)
         understood = NOT_PARSED
         if target.feed.format != "openfeeder":
             context = ParseContext(url=front.url, content_type="", now=self.clock.now())

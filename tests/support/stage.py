@@ -29,10 +29,14 @@ class Stage:
         self, name: str, feed: PublishedFeed, *, format: str = "json", **more: Any
     ) -> Subscriber:
         subscriber = self.subscribers.add(
-            name, feed=feed.number, topic=self.publisher.url(feed), format=format
+            name,
+            feed=feed.number,
+            topic=self.publisher.url(feed),
+            secret=f"the secret of {name}",
+            format=format,
         )
         await self.api.subscribe(
-            callback=subscriber.callback,
+            callback=subscriber.url,
             topic=subscriber.topic,
             secret=subscriber.secret,
             format=format,

@@ -1,28 +1,36 @@
-"""Subscribers that remember every request they ever got, and how they answered it."""
+"""The subscriber: a callback that answers as it is told and remembers what it got.
+
+All callbacks of a test are on one server, `Subscribers`; each has a name and its path.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from time import monotonic
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
-from tests.support.http_server import Served, ServerAnswer, ServerRequest
+from tests.support.http_server import (
+    Origin,
+    Script,
+    ServerAnswer,
+    ServerRequest,
+    respond,
+)
 from tests.support.publisher import entries_named_in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What a subscriber does next: how long it thinks, then what it answers."""
-
-    status: int = 200
-    after: float = 0.0  # seconds
-    headers: Mapping[str, str] = field(default_factory=dict)
+def confirm(request: ServerRequest) -> ServerAnswer:
+    """What a subscriber answers that wants what it is asked about."""
+    return ServerAnswer(body=request.query.get("hub.challenge", "").encode())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Receipt:
     """One notification that arrived. Times are monotonic seconds of this process."""
 
@@ -30,8 +38,8 @@ class Receipt:
     delivery_id: str
     signature_valid: bool
     started: float  # when it was there as a whole
-    answered: float
-    status: int
+    answered: float = float("inf")
+    status: int = 0  # 0: it is not answered
     request: ServerRequest
 
     @property
@@ -45,9 +53,10 @@ class Receipt:
         return 200 <= self.status < 300
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Subscriber:
-    """One callback. ``replies`` are used up one by one; then it answers 200.
+    """One callback. It confirms what it is asked, and answers 200 to notifications,
+    unless ``on_question`` and ``answers`` say otherwise: these are used up one by one.
 
     ``first``: the entry that it subscribed in time for; 0: the first there is. What it
     gets once it ``has_left`` is owed by nobody, but has no holes either. ``excused``
@@ -55,19 +64,55 @@ class Subscriber:
     """
 
     name: str
-    feed: int
-    topic: str
-    callback: str
+    url: str
+    feed: int = 0
+    topic: str = ""
     secret: str = ""
     algorithm: str = "sha256"
     format: str = "json"
-    replies: Iterator[Reply] = field(default_factory=lambda: iter(()))
+    on_question: Script = confirm
+    answers: Iterator[ServerAnswer] = field(default_factory=lambda: iter(()))
+    questions: list[ServerRequest] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
-    questions: list[ServerRequest] = field(default_factory=list)  # GET: denials
+    open_requests: int = 0
+    most_open: int = 0  # at once
     first: int = 0
     has_left: bool = False
     excused: set[int] = field(default_factory=set)
     returns: list[float] = field(default_factory=list)
+
+    def answer(self, *answers: ServerAnswer) -> None:
+        """Notifications in turn; the last answer stays."""
+        self.answers = chain(answers, repeat(answers[-1]))
+
+    @property
+    def modes(self) -> list[str]:
+        """Of all questions."""
+        return [each.query["hub.mode"] for each in self.questions]
+
+    def parameters(self, question: int = -1) -> list[tuple[str, str]]:
+        """All parameters of a question, in order."""
+        return parse_qsl(urlsplit(self.questions[question].target).query)
+
+    @property
+    def deliveries(self) -> list[ServerRequest]:
+        """As they came, whatever was answered."""
+        return [each.request for each in self.receipts]
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [each.body for each in self.deliveries]
+
+    @property
+    def items(self) -> list[tuple[str, str]]:
+        """Of JSON notifications: each item's title, or its id if it was deleted."""
+        documents = [json.loads(body) for body in self.bodies]
+        return [_named(item) for each in documents for item in each.get("items", [])]
+
+    @property
+    def titles(self) -> list[str]:
+        """The same without what each of them is."""
+        return [title for _, title in self.items]
 
     @property
     def accepted(self) -> list[Receipt]:
@@ -88,84 +133,91 @@ class Subscriber:
             return not request.headers.get("x-hub-signature")
         return request.is_signed_with(self.secret, self.algorithm)
 
-
-class Subscribers(Served):
-    """All callbacks of a test, on one server, at ``/callbacks/<name>``."""
-
-    def __init__(self) -> None:
-        self.all: dict[str, Subscriber] = {}
-        self.strays: list[ServerRequest] = []  # requests to nobody's callback
-        super().__init__()
-
-    def add(self, name: str, *, feed: int, topic: str, format: str) -> Subscriber:
-        subscriber = Subscriber(
-            name=name,
-            feed=feed,
-            topic=topic,
-            callback=f"{self._server.url}/callbacks/{name}",
-            secret=f"the secret of {name}",
-            format=format,
-        )
-        self.all[name] = subscriber
-        return subscriber
-
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
-        subscriber = self.all.get(request.path.rpartition("/")[2])
-        if subscriber is None:
-            self.strays.append(request)
-            return ServerAnswer(status=404)
-        if request.method == "GET":
-            subscriber.questions.append(request)
-            return ServerAnswer()
-        return await self._receive(subscriber, request)
-
-    async def _receive(
-        self, subscriber: Subscriber, request: ServerRequest
-    ) -> ServerAnswer:
-        started = monotonic()
-        reply = next(subscriber.replies, Reply())
-        if reply.after:
-            await asyncio.sleep(reply.after)
-        receipt = Receipt(
-            entries=tuple(entries_named_in(request.body.decode())),
+    def receipt_of(self, request: ServerRequest, started: float) -> Receipt:
+        """Of a notification that is not answered yet."""
+        return Receipt(
+            entries=tuple(entries_named_in(request.body.decode(errors="replace"))),
             delivery_id=request.headers.get("webhook-id", ""),
-            signature_valid=subscriber.owns(request),
+            signature_valid=self.owns(request),
             started=started,
-            answered=monotonic(),
-            status=reply.status,
             request=request,
         )
-        subscriber.receipts.append(receipt)
-        return ServerAnswer(status=reply.status, headers=reply.headers)
 
 
-@dataclass
-class Told:
-    """A callback, and all that it was told."""
+def _named(item: dict[str, Any]) -> tuple[str, str]:
+    if item.get("verb") == "delete":
+        return "deleted", item["id"]
+    is_updated = item.get("extensions", {}).get("fanfare", {}).get("updated")
+    return "updated" if is_updated else "new", item["title"]
 
-    requests: list[ServerRequest] = field(default_factory=list)
 
-    async def __call__(self, request: ServerRequest) -> ServerAnswer:
-        if request.method == "POST":
-            self.requests.append(request)
-        return ServerAnswer()
+class Subscribers(Origin):
+    """All callbacks of a test, each at the path of its name, ``/NAME``.
+
+    Whatever comes to no callback of theirs is 404, and remembered as a stray.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: dict[str, Subscriber] = {}
+        self.strays: list[ServerRequest] = []
+        self.open_requests = 0  # to all of them
+        self.most_open = 0  # at once
+
+    def add(self, name: str = "", **fields: Any) -> Subscriber:
+        """A new one; without a name it gets a number. ``fields``: of `Subscriber`."""
+        name = name or str(len(self.all) + 1)
+        self.all[name] = Subscriber(name=name, url=self.url(f"/{name}"), **fields)
+        return self.all[name]
+
+    def __getitem__(self, name: str) -> Subscriber:
+        """The one of that name; added if there is none."""
+        return self.all[name] if name in self.all else self.add(name)
 
     @property
-    def bodies(self) -> list[bytes]:
-        return [each.body for each in self.requests]
+    def counts(self) -> list[int]:
+        """Of the notifications that came to each."""
+        return [len(each.receipts) for each in self.all.values()]
 
-    @property
-    def items(self) -> list[tuple[str, str]]:
-        """Of JSON notifications: each item's title, or its id if it was deleted."""
-        return [
-            ("deleted", item["id"])
-            if item.get("verb") == "delete"
-            else (
-                "updated"
-                if item.get("extensions", {}).get("fanfare", {}).get("updated")
-                else "new",
-                item["title"],
-            )
-            for body in self.bodies
-            for item in json.loads(body).get("items", [])
-        ]
+    async def until_count(
+        self, name: str, count: int, *, seconds: float = 60.0
+    ) -> None:
+        """Until so many notifications have come to one, whatever it answers."""
+        one = self[name]
+        await self.until(lambda: len(one.receipts) >= count, seconds=seconds)
+
+    async def _take(self, request: ServerRequest) -> ServerAnswer | None:
+        one = self.all.get(request.path[1:])
+        if one is None:
+            self.strays.append(request)
+            return ServerAnswer(status=404)
+        one.open_requests += 1
+        one.most_open = max(one.most_open, one.open_requests)
+        self.open_requests += 1
+        self.most_open = max(self.most_open, self.open_requests)
+        return await super()._take(request)
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
+        one = self[request.path[1:]]
+        if request.method == "GET":
+            one.questions.append(request)
+            return await respond(one.on_question, request)
+        receipt = self._remember(one, request)
+        answer = next(one.answers, ServerAnswer())
+        if answer.silent:
+            return answer
+        if answer.delay:
+            await asyncio.sleep(answer.delay)
+        receipt.status, receipt.answered = answer.status, monotonic()
+        return replace(answer, delay=0.0)
+
+    def _remember(self, one: Subscriber, request: ServerRequest) -> Receipt:
+        receipt = one.receipt_of(request, request.at)
+        one.receipts.append(receipt)
+        return receipt
+
+    def _end(self, request: ServerRequest) -> None:
+        super()._end(request)
+        if one := self.all.get(request.path[1:]):
+            one.open_requests -= 1
+            self.open_requests -= 1

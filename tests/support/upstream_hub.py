@@ -9,10 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qsl, urlencode
 
-from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.http_server import ServerAnswer, ServerRequest, redirect
 from tests.support.hub_process import LOOPBACK, HubAnswer, HubApi, HubProcess
+from tests.support.publisher import Publisher
 from tests.support.waiting import eventually
 
 TEN_DAYS = 864_000
@@ -57,17 +58,33 @@ class Cloud:
 class UpstreamScene:
     hub: HubProcess
     api: HubApi
+    publisher: Publisher
     upstream: UpstreamHub = field(default_factory=UpstreamHub)
     cloud: Cloud = field(default_factory=Cloud)
-    server_url: str = ""
     links: str = ""  # in the feed's head
     entries: list[str] = field(default_factory=lambda: ["one"])
-    polls: list[ServerRequest] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.name_hub()
+        self.publisher.serve("/feed", self._feed)
+        self.publisher.serve("/cloud-feed", self._channel)
+        self.publisher.serve("/hub", self._asked)
+        self.publisher.serve("/cloud", self._registered)
+        self.publisher.serve("/moved", redirect(f"{self.server_url}/hub", 307))
+
+    @property
+    def server_url(self) -> str:
+        return self.publisher.url("")
 
     @property
     def topic(self) -> str:
-        return f"{self.server_url}/feed"
+        return self.publisher.url("/feed")
+
+    @property
+    def polls(self) -> list[ServerRequest]:
+        """All requests for the feed."""
+        return [each for each in self.publisher.requests if each.path.endswith("feed")]
 
     def document(self, *entries: str, id: str = "x:the-feed", head: str = "") -> bytes:
         items = "".join(
@@ -80,18 +97,20 @@ class UpstreamScene:
             f"<title>A feed</title>{head or self.links}{items}</feed>"
         ).encode()
 
-    def channel(self) -> bytes:
+    def _channel(self, request: ServerRequest) -> ServerAnswer:
         """The same feed as RSS, with a cloud."""
         host, _, port = self.server_url.removeprefix("http://").partition(":")
         items = "".join(
             f"<item><guid>x:{each}</guid><title>{each}</title></item>"
             for each in self.entries
         )
-        return (
+        body = (
             f'<rss version="2.0"><channel><title>A feed</title><cloud domain="{host}"'
             f' port="{port}" path="/cloud" registerProcedure="" protocol="http-post"/>'
             f"{items}</channel></rss>"
-        ).encode()
+        )
+        headers = {"Content-Type": "application/rss+xml"}
+        return ServerAnswer(headers=headers, body=body.encode())
 
     def name_hub(self, path: str = "/hub") -> None:
         self.links = (
@@ -99,34 +118,12 @@ class UpstreamScene:
             f'<link rel="self" href="{self.topic}"/>'
         )
 
-    async def answer(self, request: ServerRequest) -> ServerAnswer | None:
-        if request.path == "/feed":
-            self.polls.append(request)
-            return self._feed()
-        if request.path == "/cloud-feed":
-            self.polls.append(request)
-            headers = {"Content-Type": "application/rss+xml"}
-            return ServerAnswer(headers=headers, body=self.channel())
-        form = {
-            name: values[-1]
-            for name, values in parse_qs(
-                request.body.decode(), keep_blank_values=True
-            ).items()
-        }
-        if request.path == "/hub":
-            return self._asked(form)
-        if request.path == "/cloud":
-            return await self._registered(form)
-        if request.path == "/moved":
-            location = f"{self.server_url}/hub"
-            return ServerAnswer(status=307, headers={"Location": location})
-        return ServerAnswer(status=404)
-
-    def _feed(self) -> ServerAnswer:
+    def _feed(self, request: ServerRequest) -> ServerAnswer:
         headers = {"Content-Type": "application/atom+xml"}
         return ServerAnswer(headers=headers, body=self.document(*self.entries))
 
-    def _asked(self, form: dict[str, str]) -> ServerAnswer:
+    def _asked(self, request: ServerRequest) -> ServerAnswer:
+        form = _form_of(request)
         self.upstream.requests.append(form)
         if self.upstream.verifies and self.upstream.status < 300:
             self.tasks.append(asyncio.create_task(self._verify(form)))
@@ -143,7 +140,8 @@ class UpstreamScene:
         answered = await self.ask(form["hub.callback"], **asked)
         self.upstream.answers.append(answered)
 
-    async def _registered(self, form: dict[str, str]) -> ServerAnswer:
+    async def _registered(self, request: ServerRequest) -> ServerAnswer:
+        form = _form_of(request)
         self.cloud.requests.append(form)
         asked = {"url": form["url1"], "challenge": "a-challenge"}
         self.cloud.answers.append(await self.ask(self.cloud.callback, **asked))
@@ -215,16 +213,17 @@ class UpstreamScene:
         await eventually(look, seconds=60)
 
 
+def _form_of(request: ServerRequest) -> dict[str, str]:
+    return dict(parse_qsl(request.body.decode(), keep_blank_values=True))
+
+
 @asynccontextmanager
 async def upstream_scene(hub: HubProcess) -> AsyncIterator[UpstreamScene]:
     """A publisher for a hub that may have had others before."""
-    async with HubApi(hub.url, seconds=300.0) as api:
-        scene = UpstreamScene(hub, api)
-        async with WebServer(scene.answer) as server:
-            scene.server_url = server.url
-            scene.name_hub()
-            yield scene
-            await asyncio.gather(*scene.tasks, return_exceptions=True)
+    async with HubApi(hub.url, seconds=300.0) as api, Publisher() as publisher:
+        scene = UpstreamScene(hub, api, publisher)
+        yield scene
+        await asyncio.gather(*scene.tasks, return_exceptions=True)
 
 
 def upstream_process(directory: Path, **settings: str) -> HubProcess:

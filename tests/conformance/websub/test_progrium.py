@@ -241,7 +241,7 @@ async def test_48_the_publisher_is_told_how_many_subscribe(scene: WebSubScene) -
 
 async def test_52_a_refused_delivery_is_made_again(scene: WebSubScene) -> None:
     topic, callback = scene.topic(), scene.callback()
-    callback.delivery_statuses = [500]
+    callback.answer(ServerAnswer(status=500), ServerAnswer())
     await scene.subscribe(topic, callback)
     await scene.publish(topic)
     await eventually(lambda: len(callback.deliveries) == 2, seconds=60)

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
 from tests.support.websub import WebSubScene
 
@@ -90,7 +91,7 @@ async def test_23_a_notification_refused_with_400_comes_again(
     scene: WebSubScene,
 ) -> None:
     topic, callback = scene.topic(), scene.callback()
-    callback.delivery_statuses = [400]
+    callback.answer(ServerAnswer(status=400), ServerAnswer())
     await scene.subscribe(topic, callback)
     await scene.publish(topic)
     await eventually(lambda: len(callback.deliveries) == 2, seconds=60)

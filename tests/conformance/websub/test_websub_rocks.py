@@ -6,13 +6,15 @@ import hmac
 
 import pytest
 
+from tests.support.publisher import Document
+from tests.support.subscribers import Subscriber
 from tests.support.waiting import eventually
-from tests.support.websub import Callback, Topic, WebSubScene
+from tests.support.websub import WebSubScene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def check_delivery(scene: WebSubScene, topic: Topic, callback: Callback) -> None:
+def check_delivery(scene: WebSubScene, topic: Document, callback: Subscriber) -> None:
     """What websub.rocks requires of a notification."""
     (delivery,) = callback.deliveries
     assert delivery.body.strip() == topic.body.strip()
@@ -21,7 +23,7 @@ def check_delivery(scene: WebSubScene, topic: Topic, callback: Callback) -> None
     assert f'<{topic.url}>; rel="self"' in delivery.headers["link"]
 
 
-def check_question(callback: Callback, mode: str, topic: Topic) -> None:
+def check_question(callback: Subscriber, mode: str, topic: Document) -> None:
     """What its callback requires of a verification request, or else answers 404."""
     query = callback.questions[-1].query
     assert query["hub.mode"] == mode

@@ -33,16 +33,16 @@ async def test_a_callback_that_fails_and_recovers_is_two_lines(
     scene: DeliveryScene,
 ) -> None:
     feed = await scene.add_feed()
-    late = await scene.subscribe(feed, "/secret/hook")
+    late = await scene.subscribe(feed, "secret/hook")
     fails, works = ServerAnswer(status=500), ServerAnswer()
-    scene.receiver.serve("/secret/hook", fails, fails, fails, works)
+    scene.subscribers["secret/hook"].answer(fails, fails, fails, works)
     with capture_logs() as lines:
         await scene.publish(feed, "News")
         async with scene.dispatching():
             for count in (1, 2, 3):
-                await scene.receiver.until_count("/secret/hook", count)
+                await scene.subscribers.until_count("secret/hook", count)
                 await eventually(lambda: _is_retried(scene, late.id))
-            await scene.receiver.until_count("/secret/hook", 4)
+            await scene.subscribers.until_count("secret/hook", 4)
             await eventually(lambda: _is_recovered(scene))
     began, ended = sentences(lines)
     name = "the callback of subscription 1 at 127.0.0.1"
@@ -67,8 +67,8 @@ async def _is_recovered(scene: DeliveryScene) -> bool:
 
 async def test_a_callback_that_is_gone_is_one_line(scene: DeliveryScene) -> None:
     feed = await scene.add_feed()
-    await scene.subscribe(feed, "/hook")
-    scene.receiver.serve("/hook", ServerAnswer(status=410))
+    await scene.subscribe(feed, "hook")
+    scene.subscribers["hook"].answer(ServerAnswer(status=410))
     with capture_logs() as lines:
         await scene.publish(feed, "News")
         async with scene.dispatching():

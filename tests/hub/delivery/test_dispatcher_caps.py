@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -15,7 +14,7 @@ from storage.errors import NotFound
 from storage.records import SubscriptionId
 from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene
 from tests.support.http_server import ServerAnswer
-from tests.support.receiver import Receiver
+from tests.support.subscribers import Subscribers
 from tests.support.waiting import eventually
 
 
@@ -27,14 +26,14 @@ async def test_an_origin_gets_few_requests_at_once_and_more_as_it_does_well(
         async with scene.dispatching():
             feed = await scene.add_feed()
             for number in range(300):
-                await scene.subscribe(feed, f"/{number}")
-                scene.receiver.serve(f"/{number}", ServerAnswer(delay=0.02))
+                await scene.subscribe(feed, str(number))
+                scene.subscribers[str(number)].answer(ServerAnswer(delay=0.02))
             await scene.publish(feed)
-            await scene.receiver.until(lambda: len(scene.receiver.requests) >= 9)
-            assert scene.receiver.most_open_in_all <= 9
+            await scene.subscribers.until(lambda: len(scene.subscribers.requests) >= 9)
+            assert scene.subscribers.most_open <= 9
             await eventually(scene.is_settled, 20)
-        assert Counter(scene.receiver.counts.values()) == {1: 300}
-        assert 8 < scene.receiver.most_open_in_all <= HIGHEST_LIMIT
+        assert Counter(scene.subscribers.counts) == {1: 300}
+        assert 8 < scene.subscribers.most_open <= HIGHEST_LIMIT
 
 
 async def test_what_an_origin_has_no_place_for_within_a_second_is_caught_up(
@@ -45,30 +44,29 @@ async def test_what_an_origin_has_no_place_for_within_a_second_is_caught_up(
         async with scene.dispatching():
             feed = await scene.add_feed()
             for number in range(40):
-                await scene.subscribe(feed, f"/{number}")
-                scene.receiver.serve(f"/{number}", ServerAnswer(delay=0.6))
+                await scene.subscribe(feed, str(number))
+                scene.subscribers[str(number)].answer(ServerAnswer(delay=0.6))
             await scene.publish(feed)
             await scene.publish(feed)
             await eventually(scene.is_settled, 30)
-        assert Counter(scene.receiver.counts.values()) == {2: 40}
+        assert Counter(scene.subscribers.counts) == {2: 40}
         for number in range(40):
-            path = f"/{number}"
-            assert scene.receiver.most_open[path] == 1
-            attempts = scene.receiver.to(path)
-            assert "x-superfeedr-retried" not in attempts[-1].headers
+            one = scene.subscribers[str(number)]
+            assert one.most_open == 1
+            assert "x-superfeedr-retried" not in one.deliveries[-1].headers
 
 
 async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
     tmp_path: Path,
 ) -> None:
-    async with delivery_scene(tmp_path) as scene, Receiver() as another:
+    async with delivery_scene(tmp_path) as scene, Subscribers() as another:
         scene.network = CappedNetwork(scene.network)
         async with scene.dispatching():
             feed = await scene.add_feed()
             for number in range(30):
-                await scene.subscribe(feed, f"/{number}")
-                scene.receiver.serve(f"/{number}", ServerAnswer(status=503))
-            await scene.subscribe(feed, "/well", receiver=another)
+                await scene.subscribe(feed, str(number))
+                scene.subscribers[str(number)].answer(ServerAnswer(status=503))
+            await scene.subscribe(feed, "well", subscribers=another)
             await scene.publish(feed)
 
             async def all_wait() -> bool:
@@ -76,11 +74,11 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
                 return backlog.retrying == 30 and not backlog.chunks
 
             await eventually(all_wait)
-            assert len(scene.receiver.requests) < 20
+            assert len(scene.subscribers.requests) < 20
 
             for count in (2, 3):
                 await scene.publish(feed)
-                await another.until_count("/well", count)
+                await another.until_count("well", count)
             assert (await scene.storage.backlog()).retrying == 30
 
 
@@ -90,35 +88,33 @@ async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
     """Probed by one request at a time until one is answered well."""
     async with delivery_scene(tmp_path) as scene:
         scene.network = CappedNetwork(scene.network)
-        receiver, paths = scene.receiver, [f"/{number}" for number in range(6)]
+        subscribers, names = scene.subscribers, [str(number) for number in range(6)]
         async with scene.dispatching():
             feed = await scene.add_feed()
-            for path in paths:
-                await scene.subscribe(feed, path)
-                receiver.serve(path, ServerAnswer(status=503))
+            for name in names:
+                await scene.subscribe(feed, name)
+                subscribers[name].answer(ServerAnswer(status=503))
             await scene.publish(feed, "First")
             await scene.publish(feed, "Second")
-            await receiver.until(lambda: len(receiver.requests) == len(paths))
-            await eventually(partial(_all_wait, scene, len(paths)))
-            receiver.most_open_in_all, tried = 0, len(receiver.requests)
+            await subscribers.until(lambda: len(subscribers.requests) == len(names))
+            await eventually(partial(_all_wait, scene, len(names)))
+            subscribers.most_open, tried = 0, len(subscribers.requests)
             await eventually(partial(_retry_until, scene, tried + 1))
-            assert receiver.most_open_in_all == 1
+            assert subscribers.most_open == 1
 
-            for path in paths:
-                receiver.serve(path, ServerAnswer())
-            tried = len(receiver.requests)
-            while not await scene.is_settled():
-                await _retry_all(scene)
-                await asyncio.sleep(0.1)
+            for name in names:
+                subscribers[name].answer(ServerAnswer())
+            tried = len(subscribers.requests)
+            await eventually(partial(_is_settled_with_retries, scene))
         told = [
-            (each.path, item["title"])
-            for each in receiver.requests[tried:]
+            (each.path[1:], item["title"])
+            for each in subscribers.requests[tried:]
             for item in orjson.loads(each.body)["items"]
         ]
-        both = [(path, title) for path in paths for title in ("First", "Second")]
+        both = [(name, title) for name in names for title in ("First", "Second")]
         assert sorted(told) == sorted(both)
-        for path in paths:
-            assert [title for to, title in told if to == path] == ["First", "Second"]
+        for name in names:
+            assert [title for to, title in told if to == name] == ["First", "Second"]
 
 
 async def _all_wait(scene: DeliveryScene, count: int) -> bool:
@@ -128,7 +124,12 @@ async def _all_wait(scene: DeliveryScene, count: int) -> bool:
 
 async def _retry_until(scene: DeliveryScene, wanted: int) -> bool:
     await _retry_all(scene)
-    return len(scene.receiver.requests) >= wanted
+    return len(scene.subscribers.requests) >= wanted
+
+
+async def _is_settled_with_retries(scene: DeliveryScene) -> bool:
+    await _retry_all(scene)
+    return await scene.is_settled()
 
 
 async def _retry_all(scene: DeliveryScene) -> None:

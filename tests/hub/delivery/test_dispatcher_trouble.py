@@ -33,14 +33,6 @@ from tests.support.http_server import ServerAnswer
 from tests.support.waiting import eventually
 
 
-def titles(scene: DeliveryScene, path: str) -> list[str]:
-    return [
-        item["title"]
-        for request in scene.receiver.to(path)
-        for item in orjson.loads(request.body)["items"]
-    ]
-
-
 async def settled(scene: DeliveryScene) -> None:
     await eventually(scene.is_settled)
 
@@ -65,16 +57,16 @@ async def test_hanging_callbacks_hold_up_nobody_else(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         for number in range(100):
-            await scene.subscribe(feed, f"/{number}")
+            await scene.subscribe(feed, str(number))
             if number % 20 == 0:
-                scene.receiver.serve(f"/{number}", ServerAnswer(silent=True))
-        healthy = [f"/{number}" for number in range(100) if number % 20]
+                scene.subscribers[str(number)].answer(ServerAnswer(silent=True))
+        healthy = [str(number) for number in range(100) if number % 20]
         for count in range(1, 4):
             started = time.monotonic()
             await scene.publish(feed)
-            await scene.receiver.until(
+            await scene.subscribers.until(
                 lambda count=count: all(  # type: ignore[misc]  # bound at once
-                    scene.receiver.counts[path] >= count for path in healthy
+                    len(scene.subscribers[name].receipts) >= count for name in healthy
                 )
             )
             assert time.monotonic() - started < 2.0
@@ -87,19 +79,19 @@ async def test_what_waits_in_a_chunk_is_not_sent_once_its_subscription_has_ended
     limits = DeliveryLimits(requests=1, grace=0.1)
     async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
         feed = await scene.add_feed()
-        await scene.subscribe(feed, "/first")
-        ended = await scene.subscribe(feed, "/ended")
-        await scene.subscribe(feed, "/last")
-        scene.receiver.serve("/first", ServerAnswer(silent=True))
+        await scene.subscribe(feed, "first")
+        ended = await scene.subscribe(feed, "ended")
+        await scene.subscribe(feed, "last")
+        scene.subscribers["first"].answer(ServerAnswer(silent=True))
         async with scene.dispatching():
             await scene.publish(feed)
-            await scene.receiver.until_count("/first", 1)  # and the others wait
+            await scene.subscribers.until_count("first", 1)  # and the others wait
             await scene.storage.subscriptions.end(
                 ended.id, "unsubscribed", clock.now(), tell=False
             )
             clock.advance(1.1)
-            await scene.receiver.until_count("/last", 1)
-            assert scene.receiver.counts["/ended"] == 0
+            await scene.subscribers.until_count("last", 1)
+            assert len(scene.subscribers["ended"].receipts) == 0
             await eventually(lambda: _has_no_chunks(scene))
 
 
@@ -112,14 +104,16 @@ async def test_a_slow_callback_that_answers_gets_everything_in_order(
 ) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        await scene.subscribe(feed, "/slow")
-        scene.receiver.serve("/slow", ServerAnswer(delay=1.3), ServerAnswer())
+        await scene.subscribe(feed, "slow")
+        scene.subscribers["slow"].answer(ServerAnswer(delay=1.3), ServerAnswer())
         for number in range(3):
             await scene.publish(feed, f"Entry {number}")
-        await scene.receiver.until_count("/slow", 3)
+        await scene.subscribers.until_count("slow", 3)
         await settled(scene)
-        assert titles(scene, "/slow") == [f"Entry {number}" for number in range(3)]
-        assert scene.receiver.most_open["/slow"] == 1
+        assert scene.subscribers["slow"].titles == [
+            f"Entry {number}" for number in range(3)
+        ]
+        assert scene.subscribers["slow"].most_open == 1
 
 
 async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
@@ -129,9 +123,9 @@ async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
     async with delivery_scene(tmp_path, limits=limits) as scene, scene.dispatching():
         feed = await scene.add_feed()
         subscriptions = []
-        for path in ("/1", "/2"):
-            subscriptions.append(await scene.subscribe(feed, path))
-            scene.receiver.serve(path, ServerAnswer(silent=True))
+        for name in ("1", "2"):
+            subscriptions.append(await scene.subscribe(feed, name))
+            scene.subscribers[name].answer(ServerAnswer(silent=True))
         await scene.publish(feed)
         store = scene.storage.deliveries
 
@@ -151,20 +145,20 @@ async def test_a_batch_is_the_same_notification_over_retries(tmp_path: Path) -> 
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a", batch=True)
+        subscription = await scene.subscribe(feed, "a", batch=True)
         refused, taken = ServerAnswer(status=500), ServerAnswer()
-        scene.receiver.serve("/a", refused, taken, refused, taken)
+        scene.subscribers["a"].answer(refused, taken, refused, taken)
         await scene.publish(feed, "1")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "2")
         await scene.publish(feed, "3")
         clock.advance(6.1)
-        await scene.receiver.until_count("/a", 3)  # 1; again 1; 2 and 3
+        await scene.subscribers.until_count("a", 3)  # 1; again 1; 2 and 3
         await until_waiting(scene, subscription)
         await scene.publish(feed, "4")
         clock.advance(6.1)
         await settled(scene)
-        requests = scene.receiver.to("/a")
+        requests = scene.subscribers["a"].deliveries
         told = [
             [item["title"] for item in orjson.loads(each.body)["items"]]
             for each in requests
@@ -181,22 +175,22 @@ async def test_a_batch_is_the_same_notification_after_a_crash(tmp_path: Path) ->
     limits = DeliveryLimits(grace=0.0)
     async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a", batch=True)
+        subscription = await scene.subscribe(feed, "a", batch=True)
         scripts = ServerAnswer(status=500), ServerAnswer(), ServerAnswer(silent=True)
-        scene.receiver.serve("/a", *scripts)
+        scene.subscribers["a"].answer(*scripts)
         async with scene.dispatching():
             await scene.publish(feed, "1")
             await until_waiting(scene, subscription)
             await scene.publish(feed, "2")
             await scene.publish(feed, "3")
             await scene.storage.deliveries.retry_now(subscription.id, clock.now())
-            await scene.receiver.until_count("/a", 3)  # 2 and 3, and is cut off
-        scene.receiver.serve("/a", ServerAnswer())
+            await scene.subscribers.until_count("a", 3)  # 2 and 3, and is cut off
+        scene.subscribers["a"].answer(ServerAnswer())
         await scene.publish(feed, "4")
         async with scene.dispatching():
             await settled(scene)
-        assert titles(scene, "/a") == ["1", "1", "2", "3", "2", "3", "4"]
-        ids = [each.headers["webhook-id"] for each in scene.receiver.to("/a")]
+        assert scene.subscribers["a"].titles == ["1", "1", "2", "3", "2", "3", "4"]
+        ids = [each.headers["webhook-id"] for each in scene.subscribers["a"].deliveries]
         assert ids[0] == ids[1] != ids[2] == ids[3] != ids[4]
 
 
@@ -206,16 +200,16 @@ async def test_a_failed_delivery_is_tried_again_and_the_rest_follows_in_order(
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "Second")
         clock.advance(3.9)
-        assert scene.receiver.counts["/a"] == 1
+        assert len(scene.subscribers["a"].receipts) == 1
         clock.advance(2.2)
         await settled(scene)
-        assert titles(scene, "/a") == ["First", "First", "Second"]
+        assert scene.subscribers["a"].titles == ["First", "First", "Second"]
         attempts = await scene.storage.deliveries.attempts(subscription.id, 10)
         assert [each.status for each in attempts] == [200, 200, 500]
 
@@ -224,24 +218,24 @@ async def test_a_restart_keeps_the_retries(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene:
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         async with scene.dispatching():
             await scene.publish(feed, "First")
             await until_waiting(scene, subscription)
         clock.advance(10)
         async with scene.dispatching():
             await settled(scene)
-        assert titles(scene, "/a") == ["First", "First"]
+        assert scene.subscribers["a"].titles == ["First", "First"]
 
 
 async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve(
-            "/a", ServerAnswer(status=503, headers={"Retry-After": "90"})
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(
+            ServerAnswer(status=503, headers={"Retry-After": "90"})
         )
         await scene.publish(feed)
         await until_waiting(scene, subscription)
@@ -256,19 +250,19 @@ async def test_a_redirect_is_a_failure_and_not_followed(
 ) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        elsewhere = {"Location": scene.receiver.url("/elsewhere")}
-        scene.receiver.serve("/a", ServerAnswer(status=status, headers=elsewhere))
+        subscription = await scene.subscribe(feed, "a")
+        elsewhere = {"Location": scene.subscribers["elsewhere"].url}
+        scene.subscribers["a"].answer(ServerAnswer(status=status, headers=elsewhere))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        assert [each.path for each in scene.receiver.requests] == ["/a"]
+        assert scene.subscribers.asked == ["/a"]
 
 
 async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(raw=b"", resets=True))
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(raw=b"", resets=True))
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
@@ -280,17 +274,17 @@ async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
 async def test_410_ends_the_subscription(tmp_path: Path) -> None:
     async with delivery_scene(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=410))
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=410))
         await scene.publish(feed)
-        await scene.receiver.until_count("/a", 1)
+        await scene.subscribers.until_count("a", 1)
         await settled(scene)
         await scene.publish(feed)
         await settled(scene)
         ended = await scene.storage.subscriptions.get(subscription.id)
         assert ended is not None
         assert ended.state is SubscriptionState.ENDED
-        assert scene.receiver.counts["/a"] == 1
+        assert len(scene.subscribers["a"].receipts) == 1
 
 
 async def exhaust(
@@ -299,13 +293,13 @@ async def exhaust(
     """Let all tries fail."""
     store = scene.storage.deliveries
     for number in range(1, 11):
-        await scene.receiver.until_count("/a", number)
+        await scene.subscribers.until_count("a", number)
         await until_waiting(scene, subscription)
         retrying = await store.retrying_subscription(subscription.id)
         assert retrying is not None
         assert retrying.attempts == number
         clock.advance((retrying.next_try - clock.now()).total_seconds())
-    await scene.receiver.until_count("/a", 11)
+    await scene.subscribers.until_count("a", 11)
     await settled(scene)
 
 
@@ -316,8 +310,8 @@ async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         store = scene.storage.deliveries
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500))
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500))
         first = await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         second = await scene.publish(feed, "Second")
@@ -327,14 +321,14 @@ async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe
         assert dead.reason == "answered 500 (after 11 tries)"
 
         third = await scene.publish(feed, "Third")
-        await scene.receiver.until_count("/a", 12)
+        await scene.subscribers.until_count("a", 12)
         await settled(scene)
         ranges = await store.dead_letters(after=0, limit=10)
         assert ranges[-1].last == third
 
-        scene.receiver.serve("/a", ServerAnswer())
+        scene.subscribers["a"].answer(ServerAnswer())
         await scene.publish(feed, "Fourth")
-        await scene.receiver.until_count("/a", 13)
+        await scene.subscribers.until_count("a", 13)
         await settled(scene)
         back = await scene.storage.subscriptions.get(subscription.id)
         assert back is not None
@@ -349,11 +343,11 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         store = scene.storage.deliveries
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500))
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500))
         await scene.publish(feed, "First")
         for number in range(1, 6):
-            await scene.receiver.until_count("/a", number)
+            await scene.subscribers.until_count("a", number)
             await until_waiting(scene, subscription)
             retrying = await store.retrying_subscription(subscription.id)
             assert retrying is not None
@@ -364,19 +358,24 @@ async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
         await scene.publish(feed, "Second")
         await eventually(lambda: is_split(scene))
         assert await store.retrying_subscription(subscription.id) == retrying
-        assert scene.receiver.counts["/a"] == 5
+        assert len(scene.subscribers["a"].receipts) == 5
 
         clock.advance(1.0)
         await scene.publish(feed, "Third")
-        await scene.receiver.until_count("/a", 6)
+        await scene.subscribers.until_count("a", 6)
         await until_waiting(scene, subscription)
         assert await store.retrying_subscription(subscription.id) == retrying
 
         clock.advance(10.0)
-        scene.receiver.serve("/a", ServerAnswer())
+        scene.subscribers["a"].answer(ServerAnswer())
         await scene.publish(feed, "Fourth")
         await settled(scene)
-        assert titles(scene, "/a")[-4:] == ["First", "Second", "Third", "Fourth"]
+        assert scene.subscribers["a"].titles[-4:] == [
+            "First",
+            "Second",
+            "Third",
+            "Fourth",
+        ]
 
 
 async def test_retrying_a_dead_letter_sends_exactly_that_range(tmp_path: Path) -> None:
@@ -384,21 +383,21 @@ async def test_retrying_a_dead_letter_sends_exactly_that_range(tmp_path: Path) -
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         store = scene.storage.deliveries
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500))
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500))
         await scene.publish(feed, "First")
         await until_waiting(scene, subscription)
         await scene.publish(feed, "Second")
         await exhaust(scene, clock, subscription)
-        scene.receiver.serve("/a", ServerAnswer())
+        scene.subscribers["a"].answer(ServerAnswer())
         await scene.publish(feed, "Third")
-        await scene.receiver.until_count("/a", 12)
+        await scene.subscribers.until_count("a", 12)
         await settled(scene)
         (dead,) = await store.dead_letters(after=0, limit=10)
         await store.retry_dead_letter(dead.id, clock.now())
-        await scene.receiver.until_count("/a", 14)
+        await scene.subscribers.until_count("a", 14)
         await settled(scene)
-        assert titles(scene, "/a")[-3:] == ["Third", "First", "Second"]
+        assert scene.subscribers["a"].titles[-3:] == ["Third", "First", "Second"]
         assert await store.dead_letters(after=0, limit=10) == []
 
 
@@ -408,24 +407,24 @@ async def test_batch_subscribers_catch_up_in_one_request_after_the_repeated_one(
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a", batch=True)
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a", batch=True)
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed, "1")
         await until_waiting(scene, subscription)
         for number in range(2, 6):
             await scene.publish(feed, str(number))
         clock.advance(6)
         await settled(scene)
-        assert titles(scene, "/a") == ["1", "1", "2", "3", "4", "5"]
-        assert scene.receiver.counts["/a"] == 3
+        assert scene.subscribers["a"].titles == ["1", "1", "2", "3", "4", "5"]
+        assert len(scene.subscribers["a"].receipts) == 3
 
 
 async def test_an_as_is_retry_gets_only_the_latest(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a", format=Format.AS_IS)
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a", format=Format.AS_IS)
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         for number in range(1, 4):
             entry = Entry(key=f"{number}", id=f"{number}")
             document = ("text/xml", b"<%d/>" % number)
@@ -433,7 +432,7 @@ async def test_an_as_is_retry_gets_only_the_latest(tmp_path: Path) -> None:
             await until_waiting(scene, subscription)
         clock.advance(6)
         await settled(scene)
-        bodies = [each.body for each in scene.receiver.to("/a")]
+        bodies = [each.body for each in scene.subscribers["a"].deliveries]
         assert bodies == [b"<1/>", b"<3/>"]
 
 
@@ -441,8 +440,8 @@ async def test_an_ended_subscription_gets_nothing_more(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         await scene.publish(feed)
         await until_waiting(scene, subscription)
         await scene.storage.subscriptions.end(
@@ -451,7 +450,7 @@ async def test_an_ended_subscription_gets_nothing_more(tmp_path: Path) -> None:
         clock.advance(10)
         await scene.publish(feed)
         await settled(scene)
-        assert scene.receiver.counts["/a"] == 1
+        assert len(scene.subscribers["a"].receipts) == 1
 
 
 async def fall_behind(
@@ -459,8 +458,8 @@ async def fall_behind(
 ) -> Subscription:
     """A subscription with so many records to catch up, each answered after a delay."""
     feed = await scene.add_feed()
-    subscription = await scene.subscribe(feed, "/a")
-    scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer(delay=delay))
+    subscription = await scene.subscribe(feed, "a")
+    scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer(delay=delay))
     await scene.publish(feed)
     await until_waiting(scene, subscription)
     for _ in range(records - 1):
@@ -477,18 +476,18 @@ async def test_days_to_catch_up_do_not_hold_up_one_with_a_single_record(
     async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
         async with scene.dispatching():
             other = await scene.add_feed(2)
-            late = await scene.subscribe(other, "/late")
-            scene.receiver.serve("/late", ServerAnswer(status=500), ServerAnswer())
+            late = await scene.subscribe(other, "late")
+            scene.subscribers["late"].answer(ServerAnswer(status=500), ServerAnswer())
             await fall_behind(scene, clock, records=80, delay=0.03)
-            await scene.receiver.until_count("/a", 3)  # it has the only place
+            await scene.subscribers.until_count("a", 3)  # it has the only place
             await scene.publish(other)
             await until_waiting(scene, late)
             clock.advance(10)
-            await scene.receiver.until_count("/late", 2)
-            assert scene.receiver.counts["/a"] < 80
+            await scene.subscribers.until_count("late", 2)
+            assert len(scene.subscribers["a"].receipts) < 80
             await settled(scene)
         expected = [f"Entry {number}" for number in range(1, 81)]
-        assert titles(scene, "/a")[1:] == expected
+        assert scene.subscribers["a"].titles[1:] == expected
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.3], ids=["within a flush", "of several"])
@@ -498,28 +497,28 @@ async def test_ending_a_subscription_ends_its_catch_up(
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         subscription = await fall_behind(scene, clock, records=30, delay=delay)
-        await scene.receiver.until_count("/a", 3)
+        await scene.subscribers.until_count("a", 3)
         await scene.storage.subscriptions.end(
             subscription.id, "removed", clock.now(), tell=False
         )
         await settled(scene)
-        ended = scene.receiver.counts["/a"]
+        ended = len(scene.subscribers["a"].receipts)
         await asyncio.sleep(3 * delay)  # time for what must not come
-        assert scene.receiver.counts["/a"] <= ended + 1
-    assert scene.receiver.counts["/a"] < 10
+        assert len(scene.subscribers["a"].receipts) <= ended + 1
+    assert len(scene.subscribers["a"].receipts) < 10
 
 
 async def test_whoever_loses_the_lease_sends_nothing_more(tmp_path: Path) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         await fall_behind(scene, clock, records=12, delay=0.3)
-        await scene.receiver.until_count("/a", 4)
+        await scene.subscribers.until_count("a", 4)
         clock.advance(120)  # as if nothing could be written for so long
         await settled(scene)
-        assert scene.receiver.most_open["/a"] <= 2  # the one that was under way
+        assert scene.subscribers["a"].most_open <= 2  # the one that was under way
     told = [
         int(each.headers["webhook-id"].split("-")[1])
-        for each in scene.receiver.to("/a")
+        for each in scene.subscribers["a"].deliveries
     ]
     assert sorted(set(told)) == list(range(1, 13))
     assert len(told) <= 12 + 2  # the refused one, and the one under way
@@ -531,11 +530,11 @@ async def test_a_document_that_is_not_kept_is_given_up_and_not_skipped(
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(status=500), ServerAnswer())
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(status=500), ServerAnswer())
         position = await scene.publish(feed)
         await until_waiting(scene, subscription)
-        await scene.subscribe(feed, "/a", format=Format.AS_IS)
+        await scene.subscribe(feed, "a", format=Format.AS_IS)
         clock.advance(10)
         await settled(scene)
         [dead] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
@@ -549,13 +548,13 @@ async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_bla
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
-        scene.receiver.serve(
-            "/a", ServerAnswer(status=500), ServerAnswer(status=500), ServerAnswer()
+        subscription = await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(
+            ServerAnswer(status=500), ServerAnswer(status=500), ServerAnswer()
         )
         await scene.publish(feed)
         await until_waiting(scene, subscription)
-        await scene.subscribe(feed, "/a", format=Format.AS_IS)
+        await scene.subscribe(feed, "a", format=Format.AS_IS)
         clock.advance(10)
         await settled(scene)
         [lost] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
@@ -563,13 +562,13 @@ async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_bla
         await scene.commit(feed, RecordKind.ENTRIES, [], document=raw)
         await until_waiting(scene, subscription)  # as after the first try of a good one
         clock.advance(10)
-        await scene.receiver.until_count("/a", 3)
+        await scene.subscribers.until_count("a", 3)
         await settled(scene)
         await scene.storage.deliveries.retry_dead_letter(lost.id, clock.now())
-        await scene.receiver.until_count("/a", 4)
+        await scene.subscribers.until_count("a", 4)
         await settled(scene)
         assert await scene.storage.deliveries.dead_letters(after=0, limit=10) == []
-    assert [each.body for each in scene.receiver.to("/a")[1:]] == [raw[1]] * 3
+    assert [each.body for each in scene.subscribers["a"].deliveries[1:]] == [raw[1]] * 3
 
 
 async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
@@ -579,14 +578,14 @@ async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
     async with delivery_scene(tmp_path, clock=clock) as scene:
         async with scene.dispatching():
             subscription = await fall_behind(scene, clock, records=12)
-            await scene.receiver.until_count("/a", 4)
+            await scene.subscribers.until_count("a", 4)
         retrying = await scene.storage.deliveries.retrying_subscription(subscription.id)
         assert retrying is not None
         assert retrying.lease_id == 0
         async with scene.dispatching():
             await settled(scene)
         expected = [f"Entry {number}" for number in range(1, 13)]
-        assert titles(scene, "/a")[1:] == expected
+        assert scene.subscribers["a"].titles[1:] == expected
 
 
 async def test_stopping_lets_requests_end_and_keeps_what_came_of_them(
@@ -594,32 +593,32 @@ async def test_stopping_lets_requests_end_and_keeps_what_came_of_them(
 ) -> None:
     async with delivery_scene(tmp_path) as scene:
         feed = await scene.add_feed()
-        await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(delay=0.5))
+        await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(delay=0.5))
         async with scene.dispatching():
             await scene.publish(feed)
-            await scene.receiver.until_count("/a", 1)
+            await scene.subscribers.until_count("a", 1)
         assert await scene.is_settled()
         async with scene.dispatching():
             await scene.publish(feed)
-            await scene.receiver.until_count("/a", 2)
-        assert len(scene.receiver.to("/a")) == 2
+            await scene.subscribers.until_count("a", 2)
+        assert len(scene.subscribers["a"].deliveries) == 2
 
 
 async def test_stopping_waits_no_longer_than_the_grace(tmp_path: Path) -> None:
     limits = DeliveryLimits(grace=0.2)
     async with delivery_scene(tmp_path, limits=limits) as scene:
         feed = await scene.add_feed()
-        await scene.subscribe(feed, "/a")
-        scene.receiver.serve("/a", ServerAnswer(silent=True), ServerAnswer())
+        await scene.subscribe(feed, "a")
+        scene.subscribers["a"].answer(ServerAnswer(silent=True), ServerAnswer())
         async with scene.dispatching():
             await scene.publish(feed, "First")
-            await scene.receiver.until_count("/a", 1)
+            await scene.subscribers.until_count("a", 1)
             started = time.monotonic()
         assert time.monotonic() - started < 2.0
         async with scene.dispatching():
             await settled(scene)
-        assert titles(scene, "/a") == ["First", "First"]
+        assert scene.subscribers["a"].titles == ["First", "First"]
 
 
 @pytest.mark.parametrize("batch", [False, True])
@@ -628,8 +627,8 @@ async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
 ) -> None:
     async with delivery_scene(tmp_path) as scene:
         odd, other = await scene.add_feed(1), await scene.add_feed(2)
-        await scene.subscribe(odd, "/odd", batch=batch)
-        await scene.subscribe(other, "/other")
+        await scene.subscribe(odd, "odd", batch=batch)
+        await scene.subscribe(other, "other")
         before = await scene.publish(odd, "before")
         broken = await publish_broken(scene, odd)
         await scene.publish(other, "elsewhere")
@@ -641,8 +640,8 @@ async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
         [dead] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
     assert (dead.first, dead.last) == (before + 1, broken)
     assert dead.reason == "the hub failed to make the notification"
-    assert titles(scene, "/odd") == ["before", "after"]
-    assert titles(scene, "/other") == ["elsewhere"]
+    assert scene.subscribers["odd"].titles == ["before", "after"]
+    assert scene.subscribers["other"].titles == ["elsewhere"]
     failures = [each for each in lines if each["event"] == "record_not_rendered"]
     assert {(each["position"], each["exc_info"]) for each in failures} == {
         (broken, True)
@@ -708,8 +707,8 @@ async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
         scene.storage = cast("Storage", late)
         async with scene.dispatching():
             feed = await scene.add_feed()
-            await scene.subscribe(feed, "/a")
+            await scene.subscribe(feed, "a")
             await scene.publish(feed, "First")
-            await scene.receiver.until_count("/a", 1)
+            await scene.subscribers.until_count("a", 1)
             await settled(scene)
         assert late.deliveries.failures == 0

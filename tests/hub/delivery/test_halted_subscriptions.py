@@ -125,7 +125,7 @@ async def test_who_begins_anew_while_chunks_are_claimed_gets_what_comes_then(
 ) -> None:
     async with delivery_scene(tmp_path) as scene:
         feed = await scene.add_feed()
-        subscription = await scene.subscribe(feed, "/a")
+        subscription = await scene.subscribe(feed, "a")
         storage, claims = scene.storage, InterruptedClaims(scene.storage)
         scene.storage = cast("Storage", StorageWith(storage, claims))
 
@@ -133,16 +133,16 @@ async def test_who_begins_anew_while_chunks_are_claimed_gets_what_comes_then(
             await storage.subscriptions.end(
                 subscription.id, "enough", scene.clock.now(), tell=False
             )
-            await scene.subscribe(feed, "/a")
+            await scene.subscribe(feed, "a")
             await scene.publish(feed, "Since then")
 
         await scene.publish(feed, "Before")
         claims.meanwhile = begin_anew
         async with scene.dispatching():
-            await scene.receiver.until_count("/a", 1)
+            await scene.subscribers.until_count("a", 1)
             await eventually(scene.is_settled)
 
-        (request,) = scene.receiver.to("/a")
+        (request,) = scene.subscribers["a"].deliveries
         assert [each["title"] for each in orjson.loads(request.body)["items"]] == [
             "Since then"
         ]

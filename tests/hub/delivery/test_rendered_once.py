@@ -55,7 +55,7 @@ async def test_all_callbacks_get_what_was_rendered_once_a_format(
         feed = await scene.add_feed()
         for number in range(SUBSCRIBERS):
             format = formats[number % len(formats)]
-            await scene.subscribe(feed, f"/{number}", format=format)
+            await scene.subscribe(feed, str(number), format=format)
         log = CountingLog(scene.storage.log)
         scene.storage = cast("Storage", StorageWith(scene.storage, log))
         async with scene.dispatching():
@@ -63,7 +63,7 @@ async def test_all_callbacks_get_what_was_rendered_once_a_format(
                 await scene.publish(feed, "News")
                 await eventually(scene.is_settled)
                 assert log.renderings == record * len(formats)
-        assert len(scene.receiver.requests) == 2 * SUBSCRIBERS
+        assert len(scene.subscribers.requests) == 2 * SUBSCRIBERS
 
 
 async def test_all_who_resume_get_what_was_rendered_once() -> None:

@@ -16,7 +16,7 @@ from hub.http.network_errors import NetworkError
 from protocols.http import RequestStage
 from tests.support.broken_networks import black_hole
 from tests.support.certificates import server_context
-from tests.support.http_server import Origin, ServerAnswer, WebServer
+from tests.support.http_server import Origin, ServerAnswer
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 QUICK = ResponseLimits(seconds=1.0, idle_seconds=0.3)
@@ -80,9 +80,6 @@ async def test_nobody_listening_or_accepting_fails_at_connecting(
 async def test_no_tls_a_wrong_certificate_and_silence_fail_at_tls(
     network: HttpNetwork, tmp_path: Path
 ) -> None:
-    async def answer(_: object) -> ServerAnswer:
-        return ServerAnswer()
-
     async def hear_nothing(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -90,8 +87,8 @@ async def test_no_tls_a_wrong_certificate_and_silence_fail_at_tls(
         writer.close()
 
     silent = await asyncio.start_server(hear_nothing, "127.0.0.1", 0)
-    certified = WebServer(answer, server_context(tmp_path))
-    async with silent, WebServer(answer) as plain, certified as untrusted:
+    certified = Origin(tls=server_context(tmp_path))
+    async with silent, Origin() as plain, certified as untrusted:
         ports = (plain.port, untrusted.port, silent.sockets[0].getsockname()[1])
         for port in ports:
             url = f"https://127.0.0.1:{port}/"

@@ -50,7 +50,7 @@ NOTHING = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
 async def scene(tmp_path: Path) -> AsyncIterator[DeliveryScene]:
     async with delivery_scene(tmp_path) as scene:
         scene.network = CappedNetwork(scene.network)
-        scene.receiver.serve("/hook", SORRY)
+        scene.subscribers["hook"].answer(SORRY)
         yield scene
 
 
@@ -62,11 +62,11 @@ def reports(scene: DeliveryScene) -> DeliveryReportService:
 async def one_failure(scene: DeliveryScene, **terms: object) -> FeedId:
     """A delivery to a callback that answers 503, the first of this scene: number 1."""
     feed = await scene.add_feed()
-    await scene.subscribe(feed, "/hook", **terms)
+    await scene.subscribe(feed, "hook", **terms)
     await scene.publish(feed, "News")
     deliveries = scene.storage.deliveries
     async with scene.dispatching():
-        await eventually(lambda: scene.receiver.counts["/hook"])
+        await eventually(lambda: len(scene.subscribers["hook"].receipts))
     assert await deliveries.count_failed_attempts(AttemptFilter(), 9) == 1
     return feed
 
@@ -76,7 +76,7 @@ async def test_the_request_is_shown_as_it_was_sent_without_its_secret(
     scene: DeliveryScene, reports: DeliveryReportService, format: Format
 ) -> None:
     await one_failure(scene, secret="geheim", format=format)
-    (sent,) = scene.receiver.to("/hook")
+    (sent,) = scene.subscribers["hook"].deliveries
 
     report = await reports.get(1)
 
@@ -85,7 +85,7 @@ async def test_the_request_is_shown_as_it_was_sent_without_its_secret(
     shown = {name.lower(): value for name, value in request.headers.items()}
     assert {**shown, "content-length": str(len(request.body))} == sent.headers
     assert (request.body, request.is_same) == (sent.body, True)
-    assert request.url == scene.receiver.url("/hook")
+    assert request.url == scene.subscribers["hook"].url
     assert "geheim" not in repr(report)
 
 
@@ -133,7 +133,7 @@ async def test_a_request_of_which_nothing_is_left_says_why(
 async def test_an_older_failure_has_no_request_to_show(
     scene: DeliveryScene, reports: DeliveryReportService
 ) -> None:
-    subscription = await scene.subscribe(await scene.add_feed(), "/hook")
+    subscription = await scene.subscribe(await scene.add_feed(), "hook")
     flush = DeliveryFlush(at=scene.clock.now(), attempts=(failed(subscription),))
     await scene.storage.deliveries.flush(flush)
     assert (await reports.get(1)).reason == NOT_KEPT

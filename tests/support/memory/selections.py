@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from operator import gt, lt
+from typing import Any, TypeVar
 
 from protocols.urls import normal_url
 from storage.records import (
@@ -16,6 +17,7 @@ from storage.records import (
     FeedPage,
     FeedSort,
     ListPlace,
+    ListSort,
     SelectedSubscription,
     StoredFeed,
     Subscription,
@@ -30,21 +32,34 @@ from storage.records import (
 
 from .state import ModelCondition, State
 
+T = TypeVar("T")
 ENDINGS = (SubscriptionState.ENDING, SubscriptionState.ENDED)
 
 
-def is_behind(place: ListPlace, after: ListPlace | None, *, is_falling: bool) -> bool:
-    if after is None:
-        return True
-    ours, theirs = _rank(place), _rank(after)
-    return ours < theirs if is_falling else ours > theirs
+def _page_of(
+    found: Sequence[T],
+    place_of: Callable[[T], ListPlace],
+    sort: ListSort,
+    after: ListPlace | None,
+    limit: int,
+) -> tuple[tuple[T, ...], ListPlace | None]:
+    """What follows a place, in that order, and where it ends if there may be more."""
+    rising = sorted(found, key=lambda each: _rank(place_of(each)))
+    ordered = rising[::-1] if sort.is_falling else rising
+    if after is not None:
+        is_beyond, start = lt if sort.is_falling else gt, _rank(after)
+        ordered = [it for it in ordered if is_beyond(_rank(place_of(it)), start)]
+    page = tuple(ordered[:limit])
+    return page, None if len(page) < limit else place_of(page[-1])
 
 
 def _rank(place: ListPlace) -> tuple[Any, ...]:
     return (place.id,) if place.key is None else (place.key, place.id)
 
 
-def is_in_time(wanted: FeedFilter | SubscriptionFilter, health_since: datetime) -> bool:
+def _is_in_time(
+    wanted: FeedFilter | SubscriptionFilter, health_since: datetime
+) -> bool:
     is_old = wanted.since is None or health_since <= wanted.since
     return is_old and (wanted.after is None or health_since > wanted.after)
 
@@ -62,22 +77,9 @@ class MemoryFeedSelections:
         limit: int,
         has_total: bool = True,
     ) -> FeedPage:
-        found = sorted(
-            self._found(wanted),
-            key=lambda feed: _rank(sort.place_of(feed)),
-            reverse=sort.is_falling,
-        )
-        page = tuple(
-            feed
-            for feed in found
-            if is_behind(sort.place_of(feed), after, is_falling=sort.is_falling)
-        )[:limit]
-        is_last = len(page) < limit
-        return FeedPage(
-            feeds=page,
-            next=None if is_last else sort.place_of(page[-1]),
-            total=len(found) if has_total else None,
-        )
+        found = self._found(wanted)
+        feeds, next = _page_of(found, sort.place_of, sort, after, limit)
+        return FeedPage(feeds=feeds, next=next, total=len(found) if has_total else None)
 
     async def count(self, wanted: FeedFilter, most: int) -> int:
         return min(most, len(self._found(wanted)))
@@ -90,7 +92,7 @@ class MemoryFeedSelections:
             if feed.health in (wanted.health or LISTED_HEALTH)
             and wanted.category in (None, feed.section)
             and (text in feed.url.lower() or text in feed.title.lower())
-            and is_in_time(wanted, feed.health_since)
+            and _is_in_time(wanted, feed.health_since)
         ]
 
     async def counts(self) -> list[FeedCount]:
@@ -114,26 +116,13 @@ class MemorySubscriptionSelections:
         limit: int,
         has_total: bool = True,
     ) -> SubscriptionPage:
-        def place(each: SelectedSubscription) -> ListPlace:
-            is_time = sort.rising is SubscriptionSort.SINCE
-            return ListPlace(
-                each.subscription.id, each.condition.since if is_time else None
-            )
-
-        found = sorted(
-            self._found(wanted),
-            key=lambda each: _rank(place(each)),
-            reverse=sort.is_falling,
+        found = self._found(wanted)
+        subscriptions, next = _page_of(found, sort.place_of, sort, after, limit)
+        return SubscriptionPage(
+            subscriptions=subscriptions,
+            next=next,
+            total=len(found) if has_total else None,
         )
-        page = tuple(
-            each
-            for each in found
-            if is_behind(place(each), after, is_falling=sort.is_falling)
-        )[:limit]
-        is_last = len(page) < limit
-        next = None if is_last else place(page[-1])
-        total = len(found) if has_total else None
-        return SubscriptionPage(subscriptions=page, next=next, total=total)
 
     async def count(self, wanted: SubscriptionFilter, most: int) -> int:
         return min(most, len(self._found(wanted)))
@@ -199,5 +188,5 @@ def _is_wanted(wanted: SubscriptionFilter, each: SelectedSubscription) -> bool:
             or normal_url(wanted.callback) == normal_url(callback)
         )
         and (text in callback.lower() or text in topic.lower())
-        and is_in_time(wanted, each.condition.since)
+        and _is_in_time(wanted, each.condition.since)
     )

@@ -498,7 +498,7 @@ def test_a_feed_that_has_gone_is_looked_for_again(walks: Walks) -> None:
     walks.site.answers["/scp/all-1.scp.gz"] = walks.answer(walks.site.url("/none"))
     with_feed(walks)
     walks.well()
-    del walks.site.pages["/n"]
+    del walks.site.documents["/n"]
     ended = walks.visit()
     assert ended is not None
     assert "no feed was found" in ended.error
@@ -590,7 +590,7 @@ def test_a_delta_that_is_not_there_is_told_and_mended_by_the_next_snapshot(
     if has_feed:
         with_feed(walks)
     lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
-    del walks.site.pages[lost]
+    del walks.site.documents[lost]
     walks.scp.delta(walks.scp.put("later", "Later"))
     for _ in range(2):
         ended = walks.visit()
@@ -616,7 +616,7 @@ def test_a_snapshot_that_is_named_already_mends_a_missing_delta_at_once(
         walks.scp.put(f"known-{number}", f"Known {number}")
     walks.well()
     lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
-    del walks.site.pages[lost]
+    del walks.site.documents[lost]
     since = walks.scp.at
     walks.scp.snapshot()
     walks.scp.delta(walks.scp.put("later", "Later"), since=since)  # joins the lost one
@@ -632,7 +632,7 @@ def test_a_missing_delta_whose_sitemap_is_not_sent_again_is_passed_by(
 ) -> None:
     walks.well()
     lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
-    del walks.site.pages[lost]
+    del walks.site.documents[lost]
     walks.scp.delta(walks.scp.put("later", "Later"))
     walks.asks = 0
     assert walks.visit() is None  # exhausted before it was asked for
