@@ -67,7 +67,7 @@ class PreparedMessage:
         message = self.message
         if not isinstance(message, NotificationMessage):
             return self.event_chunk
-        return chunk_of(event("notification", _bytes_of(message), message.cursor))
+        return chunk_of(event("notification", bytes_of(message), message.cursor))
 
     @cached_property
     def line_chunk(self) -> bytes:
@@ -77,7 +77,7 @@ class PreparedMessage:
         """
         message = self.message
         if isinstance(message, NotificationMessage):
-            return chunk_of(_bytes_of(message) + b"\n")
+            return chunk_of(bytes_of(message) + b"\n")
         return chunk_of(b"\n") if isinstance(message, Heartbeat) else b""
 
 
@@ -86,6 +86,6 @@ def chunk_of(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _bytes_of(message: NotificationMessage) -> bytes:
+def bytes_of(message: NotificationMessage) -> bytes:
     body = message.body
     return body.encode() if isinstance(body, str) else body

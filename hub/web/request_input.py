@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
@@ -43,11 +44,7 @@ def combined_field(headers: Headers, name: str) -> str:
 
 async def read_body(request: Request, shape: type[Body]) -> Body:
     """The JSON body. Raises `Problem` 408, 413, 415, or 422 naming the field."""
-    declared = request.headers.get("content-type", "").partition(";")[0].strip()
-    if declared.lower() != "application/json":
-        raise Problem(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected Content-Type application/json"
-        )
+    check_type(request, "application/json")
     body = await read_bytes(request)
     try:
         return msgspec.json.decode(body, type=shape)
@@ -60,15 +57,31 @@ async def read_body(request: Request, shape: type[Body]) -> Body:
         ) from None
 
 
-async def read_bytes(request: Request, largest: int = LARGEST_BODY) -> bytes:
-    """The body, whatever it is. Raises `Problem` 408 or 413."""
+def check_type(request: Request, expected: str, *others: str) -> None:
+    """Raises `Problem` 415 if the body is declared to be something else."""
+    declared = request.headers.get("content-type", "").partition(";")[0].strip()
+    if declared.lower() not in (expected, *others):
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"expected Content-Type {expected}"
+        )
+
+
+async def read_bytes(
+    request: Request,
+    largest: int = LARGEST_BODY,
+    take: Callable[[int], None] = lambda count: None,
+) -> bytes:
+    """The body, whatever it is. ``take`` is told of each piece how many bytes it has.
+
+    Raises `Problem` 408 or 413, and what ``take`` does.
+    """
     http = request.scope.get("extensions", {}).get(HTTP_EXTENSION)
     is_there = http is not None and http.has_body
     try:
         if is_there:  # without a deadline, which costs as much as reading it
-            return await _read_bounded(request, largest)
+            return await _read_bounded(request, largest, take)
         async with asyncio.timeout(BODY_SECONDS):
-            return await _read_bounded(request, largest)
+            return await _read_bounded(request, largest, take)
     except ClientDisconnect:  # nobody reads the answer, nor is to read of it in the log
         raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
     except TimeoutError:
@@ -77,15 +90,18 @@ async def read_bytes(request: Request, largest: int = LARGEST_BODY) -> bytes:
         ) from None
 
 
-async def _read_bounded(request: Request, largest: int) -> bytes:
+async def _read_bounded(
+    request: Request, largest: int, take: Callable[[int], None]
+) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
-        body += chunk
-        if len(body) > largest:
+        if len(body) + len(chunk) > largest:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"the body is larger than {largest} bytes",
             )
+        take(len(chunk))
+        body += chunk
     return bytes(body)
 
 

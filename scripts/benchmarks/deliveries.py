@@ -42,7 +42,13 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from scripts.benchmarks.receivers import Receivers, running_receivers
-from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
+from scripts.benchmarks.topics import (
+    BODY_BYTES,
+    add_topic,
+    callbacks,
+    is_recorded,
+    news,
+)
 from storage.contract import Storage
 from storage.records import FeedId
 from storage.sqlite import open_database
@@ -138,15 +144,8 @@ async def _publish(scene: _Scene, feeds: Sequence[FeedId]) -> Sample:
     await asyncio.gather(*(scene.storage.log.commit(news(feed)) for feed in feeds))
     await scene.receivers.wait_for(expected)
     ended = scene.receivers.last
-    await until(partial(_is_recorded, scene.storage), pause=0.02)
+    await until(partial(is_recorded, scene.storage), pause=0.02)
     return watch.sample(CALLBACKS, ended)
-
-
-async def _is_recorded(storage: Storage) -> bool:
-    backlog = await storage.backlog()
-    if backlog.retrying:
-        raise RuntimeError("a delivery took too long or failed")
-    return not backlog.fanouts and not backlog.chunks
 
 
 async def _post(scene: _Scene, deliveries: Sequence[Delivery], workers: int) -> Sample:

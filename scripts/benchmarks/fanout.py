@@ -31,7 +31,13 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from scripts.benchmarks.peers import Peer, running_peer
-from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
+from scripts.benchmarks.topics import (
+    BODY_BYTES,
+    add_topic,
+    callbacks,
+    is_recorded,
+    news,
+)
 from storage.contract import Storage
 from storage.records import (
     FeedId,
@@ -91,16 +97,8 @@ async def _publish(storage: Storage, feed_id: FeedId, peer: Peer, count: int) ->
     await storage.log.commit(commit)
     await peer.wait_for(expected)
     ended = peer.last
-    await until(partial(_is_recorded, storage), pause=0.02)
+    await until(partial(is_recorded, storage), pause=0.02)
     return watch.sample(count, ended)
-
-
-async def _is_recorded(storage: Storage) -> bool:
-    """Whether nothing is left to deliver or to acknowledge."""
-    backlog = await storage.backlog()
-    if backlog.retrying:
-        raise RuntimeError("a delivery took too long or failed")
-    return not backlog.fanouts and not backlog.chunks
 
 
 async def _post(

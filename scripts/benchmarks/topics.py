@@ -95,3 +95,11 @@ def news(feed_id: FeedId, text: str = FILLER) -> FetchCommit:
         ),
         body=DocumentWrite(content_type="application/atom+xml", body=document),
     )
+
+
+async def is_recorded(storage: Storage) -> bool:
+    """Whether nothing is left to deliver or to acknowledge."""
+    backlog = await storage.backlog()
+    if backlog.retrying:
+        raise RuntimeError("a delivery took too long or failed")
+    return not backlog.fanouts and not backlog.chunks

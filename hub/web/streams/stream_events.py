@@ -35,10 +35,10 @@ from hub.web.request_input import combined_field
 from hub.web.server.http_protocol import HTTP_EXTENSION, HttpProtocol
 from hub.web.streams.stream_requests import (
     find_principal,
+    last_event_of,
     read_stream_request,
     refuse_without_room,
 )
-from protocols.cursor import read_cursor
 from protocols.live.live_messages import Closed, Closing, Subscribe
 from protocols.live.message_encoding import EVENT_STREAM
 from protocols.protocol_errors import InvalidValue
@@ -115,9 +115,6 @@ HEADERS = [
     (b"x-accel-buffering", b"no"),  # proxies that would wait for more
     (b"access-control-allow-origin", b"*"),
 ]
-UNREADABLE_CURSOR = "0-0"
-"""Stands for a Last-Event-ID that is no cursor: of no epoch, so it leads to a reset."""
-
 log = structlog.get_logger()
 
 
@@ -185,16 +182,10 @@ def _requests(request: Request) -> list[Subscribe]:
     wanted = read_stream_request(request)
     if not wanted.topics:
         raise InvalidValue("topic", "at least one")
-    last = request.headers.get("last-event-id", "")
-    if not last:
-        return wanted.requests()
-    try:
-        read_cursor(last)
-    except InvalidValue:
-        # A browser sends it by itself and would be locked out by an error.
-        last = UNREADABLE_CURSOR
-    # The reconnect of a request whose own cursor is older by now.
-    return [replace(each, cursor=last) for each in wanted.requests()]
+    if last := last_event_of(request):
+        # The reconnect of a request whose own cursor is older by now.
+        return [replace(each, cursor=last) for each in wanted.requests()]
+    return wanted.requests()
 
 
 class Ending(ClientWriter, Protocol):

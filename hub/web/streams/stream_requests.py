@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 
 from hub.live.live_connections import Client, QuotaExceeded, TooManyConnections
 from hub.live.live_stream import LiveStream
@@ -16,8 +16,11 @@ from hub.web.problems import Problem
 from protocols.cursor import read_cursor
 from protocols.live.live_messages import BodyFormat, Subscribe, WantedUpdates
 from protocols.live.message_decoding import read_choice
+from protocols.protocol_errors import InvalidValue
 
 STREAM_PATH = "/stream"
+UNREADABLE_CURSOR = "0-0"
+"""Stands for a Last-Event-ID that is no cursor: of no epoch, so it leads to a reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,21 @@ def read_stream_request(connection: HTTPConnection) -> StreamRequest:
         format=read_choice("format", query.get("format") or "json", BodyFormat),
         updates=read_choice("updates", query.get("updates") or "fresh", WantedUpdates),
     )
+
+
+def last_event_of(request: Request) -> str:
+    """The cursor from which an EventSource reconnects; "" when it does not.
+
+    A browser sends its ``Last-Event-ID`` by itself, and would be locked out by an
+    error: what is no cursor leads to a reset.
+    """
+    last = request.headers.get("last-event-id", "")
+    try:
+        if last:
+            read_cursor(last)
+    except InvalidValue:
+        return UNREADABLE_CURSOR
+    return last
 
 
 def refuse_without_room(stream: LiveStream, client: Client) -> None:

@@ -16,24 +16,21 @@ from starlette.types import Receive, Scope, Send
 
 from hub.delivery.notifications import NotificationBody
 from hub.live.live_connections import ChannelKey, Client, Interest
-from hub.live.prepared_message import PreparedMessage, chunk_of
+from hub.live.prepared_message import PreparedMessage, bytes_of, chunk_of
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
 from hub.services.live_access import LiveService
 from hub.web.streams.stream_events import (
-    UNREADABLE_CURSOR,
     BodyEventWriter,
     EventWriter,
     LineWriter,
     hold_connection,
     serve,
 )
-from hub.web.streams.stream_requests import refuse_without_room
+from hub.web.streams.stream_requests import last_event_of, refuse_without_room
 from hub.web.superfeedr.calls import Call
-from protocols.cursor import read_cursor
 from protocols.live.live_messages import SLOW, BodyFormat, Closing, NotificationMessage
 from protocols.live.message_encoding import EVENT_STREAM, event
-from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.atom_notifications import ATOM_TYPE
 from protocols.superfeedr.json_notifications import JSON_TYPE
 from storage.contract import LogStore
@@ -89,7 +86,7 @@ class Streaming:
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
         refuse_without_room(self._live.stream, self._client(call))
-        first, cursor = b"", _last_event(call)
+        first, cursor = b"", last_event_of(call.request)
         if not cursor:
             cursor = str(await self._log.end())
             collected = await self._retrieval.collect(selection, page)
@@ -220,8 +217,7 @@ class PollWriter:
         if self.body is not None or not isinstance(news, NotificationMessage):
             return
         if news.kind not in STATUS_ONLY:
-            body = news.body
-            self.body = body.encode() if isinstance(body, str) else body
+            self.body = bytes_of(news)
             self.end()
 
     async def room(self) -> None:
@@ -248,15 +244,3 @@ def _interests(selection: Selection, format: BodyFormat, cursor: str) -> list[In
         )
         for each in selection.topics
     ]
-
-
-def _last_event(call: Call) -> str:
-    """Where an EventSource reconnects; what is no cursor leads to a reset."""
-    last = call.request.headers.get("last-event-id", "")
-    if not last:
-        return ""
-    try:
-        read_cursor(last)
-    except InvalidValue:
-        return UNREADABLE_CURSOR
-    return last

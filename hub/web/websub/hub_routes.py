@@ -17,7 +17,7 @@ from hub.web.json_output import JsonObject, json_response, named_schema
 from hub.web.operation import HTML, JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem, problem_response
 from hub.web.rate_limits import RateLimits
-from hub.web.request_input import combined_field, read_bytes
+from hub.web.request_input import check_type, combined_field, read_bytes
 from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
 from protocols.http import HeaderLink, format_link_header
@@ -124,7 +124,8 @@ class HubRoutes(Routes):
 
     async def _answer(self, request: Request) -> Response:
         body = await read_bytes(request)
-        _check_type(request, body)
+        if body:  # a ping may have all in its query
+            check_type(request, FORM_TYPE)
         form = read_form(body, request.scope["query_string"].decode("latin-1"))
         asked = read_request(form, self._websub.shortest_lease)
         if isinstance(asked, PublishRequest):
@@ -184,15 +185,6 @@ class HubMiddleware:
             await response(scope, receive, send)
         else:
             await self._app(scope, receive, send)
-
-
-def _check_type(request: Request, body: bytes) -> None:
-    """A ping may have all in its query; whatever has a body says what it is."""
-    declared = request.headers.get("content-type", "").partition(";")[0].strip()
-    if body and declared.lower() != FORM_TYPE:
-        raise Problem(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"expected Content-Type {FORM_TYPE}"
-        )
 
 
 def _problem_of(error: Exception) -> Problem:

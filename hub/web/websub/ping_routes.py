@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +10,7 @@ from hub.services.open_hub_requests import Ping, Pinged
 from hub.services.publisher_notices import HintService
 from hub.services.service_errors import TooManyWaiting
 from hub.web.operation import Operation, Routes
-from hub.web.problems import Problem
-from hub.web.request_input import read_bytes
+from hub.web.request_input import check_type, read_bytes
 from protocols.legacy_pings import (
     MOST_BYTES,
     Fault,
@@ -28,7 +25,7 @@ from storage.errors import StorageError
 
 RPC_PATH = "/rpc"
 MEDIA_TYPE = "text/xml"
-_XML_TYPES = ("", MEDIA_TYPE, "application/xml")
+_OTHER_TYPES = ("", "application/xml")
 
 log = structlog.get_logger()
 
@@ -52,7 +49,7 @@ class PingRoutes(Routes):
     )
     async def answer(self, request: Request) -> Response:
         """ "Unless there's a lower-level error, always return 200 OK." """
-        _check_type(request)
+        check_type(request, MEDIA_TYPE, *_OTHER_TYPES)
         body = await read_bytes(request, MOST_BYTES)
         try:
             answer = await self._ping(body)
@@ -73,14 +70,6 @@ class PingRoutes(Routes):
             return render_answer(ping_answer(f"{error}", is_error=True))
         message, is_error = _outcome(pinged)
         return render_answer(ping_answer(message, is_error=is_error))
-
-
-def _check_type(request: Request) -> None:
-    declared = request.headers.get("content-type", "").partition(";")[0].strip()
-    if declared.lower() not in _XML_TYPES:
-        raise Problem(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"expected Content-Type {MEDIA_TYPE}"
-        )
 
 
 def _outcome(pinged: list[Pinged]) -> tuple[str, bool]:

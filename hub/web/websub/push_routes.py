@@ -5,10 +5,10 @@ Whoever does not know a token learns nothing here, and nothing of any feed is sh
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from http import HTTPStatus
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.http.exchange import MEBIBYTE
@@ -17,7 +17,7 @@ from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import ServiceError
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
-from hub.web.request_input import BODY_SECONDS, combined_field, read_bytes
+from hub.web.request_input import combined_field, read_bytes
 from protocols.protocol_errors import InvalidValue
 from protocols.websub.subscribing import CONFIRMATION_TYPE, read_question
 from protocols.websub.websub_parameters import Form, read_form
@@ -111,13 +111,13 @@ class PushRoutes(Routes):
 
     async def _take(self, request: Request, callback: PushCallback) -> None:
         with self._upstream.reading() as reservation:
-            body = await _read_in_time(request, reservation)
-            if body is None:
-                await self._upstream.reject(callback)
-                raise Problem(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                    f"the body is larger than {LARGEST_PUSH} bytes",
-                )
+            take = partial(_take_room, reservation)
+            try:
+                body = await read_bytes(request, LARGEST_PUSH, take)
+            except Problem as problem:
+                if problem.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                    await self._upstream.reject(callback)
+                raise
             await self._upstream.take(
                 callback,
                 body,
@@ -126,32 +126,13 @@ class PushRoutes(Routes):
             )
 
 
-async def _read_in_time(request: Request, reservation: BodyReservation) -> bytes | None:
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _read(request, reservation)
-    except ClientDisconnect:
-        raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
-    except TimeoutError:
+def _take_room(reservation: BodyReservation, count: int) -> None:
+    if not reservation.take(count):
         raise Problem(
-            HTTPStatus.REQUEST_TIMEOUT, f"the body took over {BODY_SECONDS:g} s"
-        ) from None
-
-
-async def _read(request: Request, reservation: BodyReservation) -> bytes | None:
-    """None: too large. Raises `Problem` where there is no room."""
-    body = bytearray()
-    async for chunk in request.stream():
-        if len(body) + len(chunk) > LARGEST_PUSH:
-            return None
-        if not reservation.take(len(chunk)):
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "too many pushes are being read",
-                headers={"Retry-After": RETRY_SECONDS},
-            )
-        body += chunk
-    return bytes(body)
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "too many pushes are being read",
+            headers={"Retry-After": RETRY_SECONDS},
+        )
 
 
 def _challenge(form: Form) -> str:
