@@ -1,15 +1,25 @@
-"""What every test needs: property tests that judge a tree, not a machine or its luck.
+"""What every test needs: an end, and property tests that judge a tree, not its luck.
 
-Their examples are the same in every run of the same tree, so that what was green stays
-green, and few. Others each time, and ten times as many, to look for more:
+A test that waits for what never comes fails after `DEADLINE` and shows where.
+
+The examples of a property are the same in every run of the same tree, so that what was
+green stays green, and few. Others each time, and ten times as many, to look for more:
 
     ./scripts/test --hypothesis-profile=explore tests/conformance/test_model.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Final
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.waiting import deadline
+
+DEADLINE: Final = 300.0
+"""Seconds that a test, its set-up or its end may take: several times the longest."""
 
 settings.register_profile(
     "explore",
@@ -25,3 +35,24 @@ settings.load_profile("fanfare")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "bulk: one thing very often; it is not traced")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None]:
+    return (yield from in_time())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    return (yield from in_time())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    return (yield from in_time())
+
+
+def in_time() -> Generator[None]:
+    examples = settings().max_examples
+    with deadline(DEADLINE * max(1, examples // 50)):
+        return (yield)

@@ -1,4 +1,4 @@
-"""Waiting for what must come, with a deadline instead of a guess.
+"""Waiting for what must come with a deadline instead of a guess, and one for all.
 
 Also parts that run until they are cancelled, and how late this event loop is: a tick
 that should come every few milliseconds comes so much later on a busy machine.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -39,6 +40,29 @@ async def eventually(
             if holds:
                 return
             await asyncio.sleep(pause)
+
+
+AGAIN = 5.0
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Fail the test when the block takes longer, whatever it waits for.
+
+    The main thread, or its event loop, is interrupted by a signal, and again if that
+    changes nothing.
+    """
+
+    def ring(number: int, frame: object) -> None:
+        pytest.fail(f"no end after {seconds:g} s")
+
+    former = signal.signal(signal.SIGALRM, ring)
+    outer = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *outer)
+        signal.signal(signal.SIGALRM, former)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import orjson
@@ -11,6 +12,7 @@ import pytest
 from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry
 from storage.records import Format, RecordKind, Updates
+from tests.support.clock import ManualClock
 from tests.support.delivery_scene import HUB_URL, DeliveryScene, delivery_scene
 from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.waiting import eventually
@@ -22,6 +24,14 @@ def titles(request: ServerRequest) -> list[str]:
 
 async def settled(scene: DeliveryScene) -> None:
     await eventually(scene.is_settled)
+
+
+def at_once(
+    directory: Path, limits: DeliveryLimits | None = None
+) -> AbstractAsyncContextManager[DeliveryScene]:
+    """By its clock no answer takes any time: on a busy machine one may take a second,
+    and what has waited for that long may come twice."""
+    return delivery_scene(directory, clock=ManualClock(), limits=limits)
 
 
 async def test_a_record_reaches_its_subscriber_signed(tmp_path: Path) -> None:
@@ -61,7 +71,7 @@ async def test_a_signature_matches_that_subscriptions_secret_only(
 async def test_order_is_kept_under_many_quick_records_without_duplicates(
     tmp_path: Path,
 ) -> None:
-    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+    async with at_once(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         for number in range(10):
             await scene.subscribe(feed, str(number))
@@ -83,7 +93,7 @@ async def test_order_is_kept_under_many_quick_records_without_duplicates(
 
 
 async def test_a_thousand_callbacks_get_one_request_each(tmp_path: Path) -> None:
-    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+    async with at_once(tmp_path) as scene, scene.dispatching():
         feed = await scene.add_feed()
         for number in range(1_000):
             await scene.subscribe(feed, str(number))
@@ -99,7 +109,7 @@ async def test_news_of_a_large_topic_do_not_hold_up_those_of_another(
     tmp_path: Path,
 ) -> None:
     limits = DeliveryLimits(requests=2)
-    async with delivery_scene(tmp_path, limits=limits) as scene:
+    async with at_once(tmp_path, limits) as scene:
         large, small = await scene.add_feed(1), await scene.add_feed(2)
         for number in range(400):
             await scene.subscribe(large, str(number))
