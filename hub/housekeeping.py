@@ -220,7 +220,8 @@ class Housekeeping:
             log.warning(
                 "wal_grew",
                 bytes=found,
-                hint="another program has been reading the database for long: end it",
+                hint="another program has been reading the database for a long time;"
+                " end it",
             )
         return 0
 

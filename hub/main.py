@@ -130,7 +130,7 @@ def _found_by_commands(settings: Settings, address: HubAddress) -> Iterator[None
             "address_not_written",
             file=str(path),
             error=str(error),
-            hint="commands do not find this hub by themselves; name it by --url",
+            hint="commands cannot find this hub by themselves; name it with --url",
         )
     try:
         yield
@@ -204,7 +204,7 @@ def end_in_time(seconds: float = STOP_SECONDS) -> None:
 def _end_at_once() -> None:
     log.warning(
         "stopped_at_once",
-        hint="something under way did not end in time; what was committed is safe",
+        hint="some work did not end in time; what was committed is safe",
     )
     os._exit(0)
 
@@ -242,7 +242,7 @@ def _warn_about(settings: Settings) -> None:
 
 
 def _greeting(settings: Settings, public_url: str, command: str) -> str:
-    token = "the one that was set"  # noqa: S105 - a description
+    token = "as set"  # noqa: S105 - a description
     database = settings.database_path.absolute()
     if not settings.admin_token:
         token = str(token_file(database))

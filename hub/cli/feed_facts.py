@@ -148,7 +148,7 @@ def _push(push: Document | None) -> list[tuple[str, object]]:
     counts = ", ".join(
         f"{push[name]} {name}" for name in ("brought", "late", "missed", "foreign")
     )
-    polled = "polled rarely" if push["is_trusted"] else "polled like any other"
+    polled = "polled rarely" if push["is_trusted"] else "polled like any other feed"
     return [
         ("hub", f"{push['hub']} ({push['way']}), {push['state']}; {polled}"),
         ("pushed", f"{moment(push['pushed_at'])}: {counts}"),

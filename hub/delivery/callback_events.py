@@ -31,7 +31,10 @@ class CallbackEvents:
     ) -> None:
         """An attempt was not taken; a line if that changes how its callback is."""
         if outcome.ended is not None:
-            sentence = f"{_callback(subscription)} answered 410 Gone: it has ended"
+            sentence = (
+                f"{_callback(subscription)} answered 410 Gone:"
+                " the subscription has ended"
+            )
             self._tell(LogEvent.SUBSCRIPTION_GONE, sentence, subscription)
         elif outcome.given_up is not None:
             if not subscription.exhausted:  # else each new record is one probe

@@ -90,7 +90,9 @@ class SlowRequests:
             return await self._network.send(request)
         except asyncio.CancelledError:
             if waiting.is_cut and not task.uncancel():
-                raise TimedOut("no answer in time, and too many others hang") from None
+                raise TimedOut(
+                    "no answer in time, and too many other requests hang"
+                ) from None
             raise
         finally:
             self._fresh.pop(waiting, None)
@@ -295,7 +297,7 @@ class Poster:
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
             return CallbackResponse(
-                status=0, milliseconds=0, error="a fault of the hub itself"
+                status=0, milliseconds=0, error="an internal error of the hub"
             )
         visit.end(reply.status)
         return reply

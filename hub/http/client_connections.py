@@ -45,7 +45,7 @@ def not_connected(failure: OSError | UnicodeError) -> NetworkError:
         why = failure.verify_message
         return Untrusted(f"the server's certificate is not valid: {why}")
     if isinstance(failure, ssl.SSLError):
-        return Unreachable("TLS cannot be agreed on with the server")
+        return Unreachable("the TLS handshake failed")
     if isinstance(failure, UnicodeError):  # a name that TLS cannot ask for
         return Unreachable("the request cannot be made")
     return Unreachable(f"cannot connect: {_words(failure)}")
@@ -53,7 +53,7 @@ def not_connected(failure: OSError | UnicodeError) -> NetworkError:
 
 def broken(failure: Exception) -> NetworkError:
     """Our error for a connection that was lost before there was an answer."""
-    return Unreachable(f"the connection broke: {_words(failure)}")
+    return Unreachable(f"the connection was lost: {_words(failure)}")
 
 
 def _words(failure: Exception) -> str:
@@ -148,7 +148,7 @@ class ClientConnection(asyncio.Protocol):
             request.progress.stage = _FIRST_BYTE
         try:
             if self._sent_at >= deadline:  # it would not be waited for at all
-                raise TimedOut("no time was left to ask")
+                raise TimedOut("no time was left for the request")
             self._send(head, request.body)
             await over
         except (NetworkError, asyncio.CancelledError):

@@ -48,7 +48,7 @@ class OptedOut(NetworkError):
 
     def __init__(self) -> None:
         super().__init__(
-            "not asked: the operator lists this host (FANFARE_BLOCKED_HOSTS)"
+            "not fetched: the operator blocks this host (FANFARE_BLOCKED_HOSTS)"
         )
 
 
@@ -78,7 +78,7 @@ class TooManyLargeAnswers(NetworkError):
     """The answer is large, and so many others are that it does not fit beside them."""
 
     def __init__(self) -> None:
-        super().__init__("too many large answers came at once; it will be asked again")
+        super().__init__("too many large answers at once; it will be fetched again")
 
 
 class BadAnswer(NetworkError):

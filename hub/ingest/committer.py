@@ -164,15 +164,16 @@ async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
 
 
 _NEWS: Final[Mapping[RecordKind, str]] = {
-    RecordKind.BASELINE: "was fetched for the first time, with",
-    RecordKind.ENTRIES: "has news:",
-    RecordKind.UPDATED: "has changes:",
-    RecordKind.DELETED: "has deletions:",
+    RecordKind.BASELINE: "was fetched for the first time:",
+    RecordKind.ENTRIES: "has new entries:",
+    RecordKind.UPDATED: "has updated entries:",
+    RecordKind.DELETED: "has deleted entries:",
 }
 
 
 def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
-    """A line for what readers of the log learn of, and one if the feed turns."""
+    """A line for each record that readers of the log get, and one if the feed begins to
+    fail, recovers or is given up."""
     url, feed = _shown_url(target.feed), target.feed.id
     for record in commit.records:
         if words := _NEWS.get(record.kind):

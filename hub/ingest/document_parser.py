@@ -250,7 +250,7 @@ class WorkerParser(AsyncResource):
             with suppress(WorkerDied):
                 return await self._ask(await self._start_worker(), task)
         self._costly.failed(task.context, self._clock.monotonic())
-        raise MalformedDocument("no parser survives this document")
+        raise MalformedDocument("the parser crashed on this document")
 
     async def _ask(self, worker: WorkerProcess, task: Task) -> ParsedFeed:
         """Raises `WorkerDied`, and what `WorkerParser.parse` does."""

@@ -105,7 +105,7 @@ def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
     if scheme == "http" and url.startswith("https:"):
         raise RedirectRefused("a redirect from https to http is not followed")
     if target in visited:
-        raise RedirectRefused("the redirects go round in a circle")
+        raise RedirectRefused("the redirects form a loop")
     if len(visited) > MOST_HOPS:
         raise RedirectRefused(f"more than {MOST_HOPS} redirects")
     return target

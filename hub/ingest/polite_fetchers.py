@@ -94,7 +94,7 @@ class RobotsFetcher:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         asking = partial(known.robots.allows, path)
         if not (await run_in_thread(asking) if known.is_long else asking()):
-            return self._refused(url, "its robots.txt asks us not to fetch it")
+            return self._refused(url, "its robots.txt disallows fetching it")
         return await self._fetcher.fetch(request)
 
     async def _robots_of(self, site: str, user_agent: str) -> _Known:

@@ -160,7 +160,7 @@ class HubRequests:
         if answer is None or reply.error:
             return reply
         if not is_registered(answer.body):
-            return HubReply(error="the cloud did not take the registration")
+            return HubReply(error="the cloud refused the registration")
         return HubReply(lease=timedelta(seconds=LEASE_SECONDS))
 
     def _url(self, token: str) -> str:
@@ -183,7 +183,7 @@ class HubRequests:
                     resolve(answer.headers.get("Location", ""), url), "Location"
                 )
             except InvalidValue:
-                return HubReply(error="the hub redirects to nowhere"), None
+                return HubReply(error="the hub's redirect names no target"), None
             if _scheme(url) == "https" != _scheme(target):
                 return HubReply(error=DOWN_TO_HTTP), None
             url = target
@@ -232,7 +232,7 @@ MOST_STEPS = 10
 """Of one feed at one go."""
 POLL_SECONDS = 1.0
 FAULT_PAUSE = timedelta(minutes=5)
-NOT_CONFIRMED = "the hub did not confirm it"
+NOT_CONFIRMED = "the hub did not confirm the subscription"
 
 log = structlog.get_logger()
 

@@ -54,12 +54,12 @@ class ClockWatch:
         if lead >= LEAST_LEAD:
             return (
                 f"the system's clock was set back by {_span(timedelta(seconds=lead))};"
-                " the hub follows it little by little"
+                " the hub follows gradually"
             )
         if self._clock.monotonic() < self._told_until:
             return (
-                f"the clock went back by {_span(self._back)}: times that lay too far"
-                " ahead were brought back with it"
+                f"the clock went back by {_span(self._back)}: stored times too far"
+                " ahead were corrected"
             )
         return ""
 

@@ -118,13 +118,13 @@ class Metrics:
     def __init__(self) -> None:
         self.polls = Tally(
             "fanfare_polls_total",
-            "Fetches of feeds by outcome.",
+            "Polls of feeds by outcome.",
             "outcome",
             ("fetched", "not_modified", "failed"),
         )
         self.slow_polls = Tally(
             "fanfare_slow_polls",
-            "Visits to slow publishers, under way or waiting for a place.",
+            "Visits to slow publishers, under way or waiting for a slot.",
             "state",
             ("under_way", "waiting"),
             MetricKind.GAUGE,
@@ -143,7 +143,7 @@ class Metrics:
         )
         self.tracking = Tally(
             "fanfare_tracking_total",
-            "New entries held against track queries, and matches found.",
+            "New entries matched against track queries, and matches found.",
             "what",
             ("entries", "matches"),
         )
@@ -155,7 +155,7 @@ class Metrics:
         )
         self.endings = Tally(
             "fanfare_deliveries_ended_total",
-            "Deliveries that are tried no more: given up, or the callback was gone.",
+            "Deliveries no longer tried: given up, or the callback is gone.",
             "reason",
             ("given_up", "gone"),
         )
@@ -168,7 +168,7 @@ class Metrics:
         )
         self.live_reads = Tally(
             "fanfare_live_reads_total",
-            "Looks into database or memory for live clients that begin or resume.",
+            "Lookups in database or memory for live clients that connect or resume.",
             "from",
             ("database", "memory"),
         )
@@ -180,7 +180,7 @@ class Metrics:
         )
         self.live_resuming = Gauge(
             "fanfare_live_resuming",
-            "Live connections that are still sent what they missed.",
+            "Live connections that are still being sent what they missed.",
         )
         self.live_position: Position | None = None
         """Up to where live connections were given the log; None: there is no stream."""
@@ -199,18 +199,18 @@ class Metrics:
         )
         self.backups = Tally(
             "fanfare_backups_total",
-            "Backups by outcome, those by the clock and others.",
+            "Backups by outcome, scheduled or requested.",
             "outcome",
             ("done", "failed"),
         )
         self.backup_time = Gauge(
             "fanfare_backup_timestamp_seconds",
-            "When the last good backup was begun, as Unix time; 0: none is known.",
+            "Start of the last good backup, as Unix time; 0 if none is known.",
         )
         self.backup_bytes = Gauge("fanfare_backup_bytes", "Size of that backup.")
         self.commits = Histogram(
             "fanfare_commit_seconds",
-            "Time until what a fetch found, or what became of deliveries, was durable.",
+            "Time until the result of a fetch, or of deliveries, was durable.",
             LATENCY_BOUNDS,
         )
         self.acknowledgements = Histogram(
@@ -221,17 +221,17 @@ class Metrics:
         )
         self.answers = Histogram(
             "fanfare_delivery_seconds",
-            "Time callbacks took to answer.",
+            "Time that callbacks took to answer.",
             ANSWER_BOUNDS,
         )
         self.publications = Histogram(
             "fanfare_publication_to_commit_seconds",
-            "From the date of a new entry until it was durable, if that is believable.",
+            "From the date of a new entry to its commit, for believable dates.",
             DELAY_BOUNDS,
         )
         self.first_deliveries = Histogram(
             "fanfare_commit_to_delivery_seconds",
-            "From then until the first callback of its feed had answered with 2xx.",
+            "From the commit to the first 2xx of a callback of its feed.",
             FIRST_BOUNDS,
         )
         self.freshness = FreshnessMeter(self.publications, self.first_deliveries)

@@ -164,7 +164,7 @@ def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
 
 
 def _unkept(error: OSError) -> str:
-    return f"cannot be kept: {error.strerror}"
+    return f"cannot be stored: {error.strerror}"
 
 
 def _pass_over(pages: Iterator[CollectionPage]) -> None:

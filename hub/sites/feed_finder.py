@@ -323,6 +323,6 @@ def _with_site(result: LookupResult, site: FoundSite) -> LookupResult:
     choice = Choice(
         feeds=(site.link, *result.choice.feeds),
         best=site.link,
-        reason=f"the site offers all it has to programs ({site.format})",
+        reason=f"the site publishes all its pages ({site.format})",
     )
     return replace(result, choice=choice, site=site, at_best=site.fetched)

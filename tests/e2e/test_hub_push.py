@@ -366,7 +366,7 @@ async def test_a_cloud_that_does_not_take_it_costs_nothing_but_polls(
     scene.cloud.is_success = False
     feed_id = await scene.add_feed("/cloud-feed")
     push = await scene.until(feed_id, lambda push: push["error"] != "")
-    assert push["error"] == "the cloud did not take the registration"
+    assert push["error"] == "the cloud refused the registration"
 
 
 async def test_subscriptions_outlive_the_process(scene: UpstreamScene) -> None:

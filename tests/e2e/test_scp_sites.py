@@ -234,7 +234,7 @@ async def test_what_has_expired_is_not_fetched(tmp_path: Path) -> None:
         await scene.api.fetch(feed_id)
         assert expired not in scene.site.asked
         shown = await scene.api.feed(feed_id)
-        assert "section all: what is wanted next has expired" in shown["problems"]
+        assert "section all: what is needed next has expired" in shown["problems"]
 
 
 async def test_a_site_that_is_the_same_is_asked_for_its_sitemap_only(

@@ -26,7 +26,7 @@ from storage.records import (
 )
 
 NOT_KEPT = "the document is not kept"
-NOT_RENDERABLE = "the hub failed to make the notification"
+NOT_RENDERABLE = "the hub could not render the notification"
 
 
 class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):

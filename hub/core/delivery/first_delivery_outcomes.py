@@ -29,7 +29,7 @@ from storage.records import (
 )
 
 UNANSWERED = "no answer within a second"
-NOT_STARTED = "held back: the callback's origin is busy or in trouble"
+NOT_STARTED = "held back: the callback's origin is busy or failing"
 
 
 class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):

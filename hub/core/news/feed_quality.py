@@ -60,19 +60,19 @@ def feed_quality(
 
 
 def remarks(news: EntryDiff, document: ParsedFeed) -> tuple[str, ...]:
-    """What is odd about a document, for the status line of its fetch."""
+    """Warnings about a document, for the status line of its fetch."""
     found = (
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
         (document.dropped, f"{document.dropped} left out"),
-        (news.is_gap, "none was known: a gap"),
+        (news.is_gap, "no entry was known (gap)"),
         (news.waiting, _waiting(news)),
     )
     return tuple(remark for is_found, remark in found if is_found)
 
 
 def _waiting(news: EntryDiff) -> str:
-    too = "too many bytes" if news.is_too_large else "too many"
-    return f"{news.waiting} wait: {too} in a day"
+    limit = "bytes" if news.is_too_large else "entries"
+    return f"{news.waiting} over the daily limit of {limit}"
 
 
 def _bozo_rank(before: Polling, news: EntryDiff, document: ParsedFeed) -> float:

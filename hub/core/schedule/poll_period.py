@@ -169,10 +169,15 @@ def plan(
     habit = forecast.profile.at(forecast.start)
     rate = DAY * (forecast.steady * habit + forecast.excited)
     terms += (
-        ("rate", forecast.per_day, "entries/day", "λ, of the last weeks"),
+        ("rate", forecast.per_day, "entries/day", "λ, over the last weeks"),
         ("habit", habit, "", "P: this hour and weekday"),
-        ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
-        ("rate now", rate, "entries/day", "λ(t), of all these"),
+        (
+            "burst",
+            DAY * forecast.excited,
+            "entries/day",
+            "from posts of the last hours",
+        ),
+        ("rate now", rate, "entries/day", "λ(t), from all of these"),
     )
     wanted = _wanted(polling, forecast, subscribers, rules, planning_context, terms)
     floor = _floor(polling, rules, habit, rate, terms)
@@ -234,7 +239,7 @@ def _wanted(
         forecast, planning_context.price / weight, rules.max_period, room
     )
     terms += (
-        ("price", planning_context.price, "entry-seconds", "θ, that a poll is worth"),
+        ("price", planning_context.price, "entry-seconds", "θ, the price of a poll"),
         ("weight", weight, "", "w = 1 + log2(subscribers)"),
         _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
     )
@@ -250,7 +255,7 @@ def _floor(
 ) -> float:
     floor, note = _earned_floor(polling, rules, habit, rate)
     if polling.is_resource and floor < RESOURCE_FLOOR:
-        floor, note = RESOURCE_FLOOR, "a resource that is no feed"
+        floor, note = RESOURCE_FLOOR, "a resource that is not a feed"
     floor = min(floor, rules.max_period)
     terms.append(_seconds("floor", floor, note))
     return floor
@@ -303,14 +308,14 @@ def _promised(
     terms: list[_Noted],
 ) -> float:
     """The longest period that is promised, as far as the budget goes."""
-    longest, note = rules.promised, "at the latest, as its server answers 304"
+    longest, note = rules.promised, "because its server answers 304"
     if not polling.answers_304:
         longest, note = (
             rules.promised_without_304,
-            "at the latest, as its server has not answered 304",
+            "because its server has not answered 304",
         )
     if rate >= rules.earning_rate and rules.promised_awake < longest:
-        longest, note = rules.promised_awake, "at the latest, while it is awake"
+        longest, note = rules.promised_awake, "while it is awake"
     longest *= sqrt(max(1.0, price / PROMISE_PRICE))
     terms.append(_seconds("promised", longest, note))
     return longest
@@ -327,7 +332,7 @@ def _backup(period: float, rules: PollingRules, terms: list[_Noted]) -> float:
     """ "poll at max(24 h, 12 x policy) while push works", within what is allowed."""
     rare = max(rules.backup_period, BACKUP_FACTOR * period)
     rare = max(period, min(rare, rules.max_period))
-    terms.append(_seconds("pushed", rare, "its hub pushes what is new"))
+    terms.append(_seconds("pushed", rare, "its hub pushes new entries"))
     return rare
 
 
@@ -341,7 +346,7 @@ def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:
     for name, wish in wishes:
         if is_believed(wish, wanted):
             longest = max(longest, wish)
-            terms.append(_seconds(name, wish, "the feed's own wish"))
+            terms.append(_seconds(name, wish, "requested by the feed"))
         elif wish:
             terms.append(_seconds(name, wish, "ignored: it posts far more often"))
     return longest
@@ -382,7 +387,7 @@ def _settling_in(
     if wait > SETTLING_BUSY and burst_of(polling.posting, now) >= JUST_POSTED:
         wait, note = (
             SETTLING_BUSY,
-            "polled every minute at first, as it has just posted",
+            "polled every minute at first, because it has just posted",
         )
     least = RESOURCE_FLOOR if polling.is_resource else SETTLING_BUSY
     wait = min(max(wait, least, rules.min_period), rules.max_period)
@@ -408,7 +413,7 @@ def _after_server_floors(
         until = min(until, now + _span(longest))
         planned = max(planned, until)
         left = (until - now).total_seconds()
-        terms.append(_seconds(name, left, f"{note}: not asked before"))
+        terms.append(_seconds(name, left, f"{note}: not polled before"))
     return planned
 
 
@@ -515,9 +520,7 @@ def backoff(code: int, failures: int, period: float) -> Backoff:
         longest = min(FIRST_FAILED * 2 ** (doublings + 1), LONGEST)
         why = "no usable answer: from 5 min, at most doubling each time to 24 h"
         return Backoff(shortest=FIRST_FAILED, longest=longest, why=why)
-    return _exactly(
-        FIRST_MISSING * 2**doublings, "no feed there: 1 h, doubling to 24 h"
-    )
+    return _exactly(FIRST_MISSING * 2**doublings, "not found: 1 h, doubling to 24 h")
 
 
 def _exactly(wait: float, why: str) -> Backoff:

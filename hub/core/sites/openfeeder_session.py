@@ -266,7 +266,7 @@ class OpenFeederSession:
     def take(self, item: ListedItem, page: ContentPage | None) -> None:
         """A page was read. ``page`` None: all that is known of it is what lists it."""
         if page is not None and page.missing:
-            self.note(f"{item.reference}: {page.missing} chunks were not sent")
+            self.note(f"{item.reference}: {page.missing} chunks are missing")
         entry = entry_of(item, page, self.state.language)
         self._pages.append(
             ReadPage(
@@ -292,7 +292,7 @@ def _phase(state: OpenFeederState) -> str:
     if state.page:
         return f"walking the index, at page {state.page}"
     if state.confirming:
-        return "asking for what the index lacks"
+        return "requesting pages that are missing in the index"
     if state.read_through:
         return "reading what has changed"
     return ""

@@ -113,7 +113,7 @@ def _is_suspicious(session: OpenFeederSession) -> Part[bool]:
     if is_much and not session.state.is_suspected:
         session.note(
             f"{tally.unlisted} of {tally.pages} pages are missing in the index;"
-            " not believed until it says so again"
+            " ignored until the next walk confirms it"
         )
         return True
     return False

@@ -218,7 +218,7 @@ def _check(
         if is_snapshot and downloaded.lines != file.pages:
             session.note(
                 f"{file.url}: has {downloaded.lines} pages, not {file.pages};"
-                " nothing it lacks is taken to be gone"
+                " missing pages do not count as deleted"
             )
         session.set(is_full=False)
     if file.since is not None and (head.since or head.generated).timestamp() > (
@@ -327,7 +327,7 @@ def _tell_of_gaps(session: ScpSession) -> Part[None]:
     broken = sorted(name for name, section in sections if section.is_broken)
     for name in broken:
         session.note(
-            f"section {name}: a delta is missing; what it had comes with the next"
+            f"section {name}: a delta is missing; its changes come with the next"
             " snapshot"
         )
     if not broken:
@@ -377,7 +377,7 @@ def _plan(session: ScpSession, sitemap: SiteMap) -> None:
     pending = tuple(file_of(f) for plan in plans.values() for f in plan.files)
     for name, plan in plans.items():
         if plan.is_expired:
-            session.note(f"section {name}: what is wanted next has expired")
+            session.note(f"section {name}: what is needed next has expired")
     doubted = [each.incredible for each in plans.values() if each.incredible]
     is_full = bool(plans) and all(map(_is_full, plans.values()))
     is_under_way = state.line > 0 and pending[:1] == state.pending[:1]
@@ -438,7 +438,7 @@ def _sweep(session: ScpSession) -> Part[None]:
     if tally.unlisted > MOST_GONE * tally.pages and not state.is_suspected:
         session.note(
             f"{tally.unlisted} of {tally.pages} pages are missing in the snapshot;"
-            " not believed until the next one says so again"
+            " ignored until the next one confirms it"
         )
         session.set(is_suspected=True)
         return

@@ -77,10 +77,10 @@ def findings(
 
 
 def _dead(feed: StoredFeed) -> FeedFinding:
-    answered = "410" if feed.state is FeedState.GONE else "nothing but 404 for long"
+    answered = "410" if feed.state is FeedState.GONE else "nothing but 404 for days"
     return FeedFinding(
         kind=FindingKind.DEAD,
-        what=f"it answered {answered}, and is no longer polled",
+        what=f"it answered {answered} and is no longer polled",
         suggestion="remove it, or resume it if it is back",
     )
 
@@ -93,7 +93,7 @@ def _failing(polling: Polling, now: datetime) -> FeedFinding | None:
     return FeedFinding(
         kind=FindingKind.FAILING,
         what=f"failing for {span}: {polling.error}",
-        suggestion="look at its address in a browser; remove it if it is no feed now",
+        suggestion="open its address in a browser; remove it if it is no longer a feed",
     )
 
 
@@ -103,8 +103,8 @@ def _moved(feed: StoredFeed) -> FeedFinding | None:
         return None
     return FeedFinding(
         kind=FindingKind.MOVED,
-        what=f"it redirects for good to {target}, where it is asked now",
-        suggestion="nothing needs to be done; new subscribers may take that address",
+        what=f"it redirects permanently to {target}, which is polled now",
+        suggestion="no action needed; new subscribers may use that address",
     )
 
 
@@ -115,12 +115,14 @@ def _throttled(polling: Polling, now: datetime) -> FeedFinding | None:
         return None
     what = f"its server answered {polling.code}"
     if until is not None and until > now:
-        what += f" and wants no request for {duration((until - now).total_seconds())}"
+        what += (
+            f" and asks for no request for {duration((until - now).total_seconds())}"
+        )
     return FeedFinding(
         kind=FindingKind.THROTTLED,
         what=what,
-        suggestion="if it stays so, ask its publisher for a hub, or poll all feeds"
-        " less (FANFARE_POLL_BUDGET)",
+        suggestion="if this continues, ask its publisher for a hub, or poll all"
+        " feeds less often (FANFARE_POLL_BUDGET)",
     )
 
 
@@ -129,11 +131,11 @@ def _flooding(polling: Polling) -> FeedFinding | None:
         return None
     megabytes = polling.bytes_of_day / 1e6
     what = f"{polling.told_of_day:,} new entries in a day, {megabytes:,.1f} MB with"
-    what += f" those that changed, and {polling.waiting:,} wait"
+    what += f" changed ones; {polling.waiting:,} more are waiting"
     return FeedFinding(
         kind=FindingKind.FLOODING,
         what=what,
-        suggestion="look whether its ids change with every poll; pause it, or raise"
+        suggestion="check whether its ids change with every poll; pause it, or raise"
         " FANFARE_ENTRIES_OF_DAY or FANFARE_BYTES_OF_DAY",
     )
 
@@ -147,8 +149,8 @@ def _wasteful(feed: StoredFeed, now: datetime) -> FeedFinding | None:
     if not polling.period or (polls is not None and polls < WASTEFUL):
         return None
     every = duration(polling.period)
-    what = f"asked every {every}, " + (
-        "and nothing new was seen" if polls is None else f"{polls:,.0f} polls an entry"
+    what = f"polled every {every}, " + (
+        "without a new entry" if polls is None else f"{polls:,.0f} polls for an entry"
     )
     return FeedFinding(
         kind=FindingKind.WASTEFUL, what=what, suggestion=_against_waste(polling)
@@ -157,10 +159,10 @@ def _wasteful(feed: StoredFeed, now: datetime) -> FeedFinding | None:
 
 def _against_waste(polling: Polling) -> str:
     if not polling.subscribers:
-        return "nobody subscribes to it: pause it, if nobody reads it here"
+        return "it has no subscribers: pause it if nobody reads it here"
     if not polling.answers_304:
-        return "each poll takes the whole document: its publisher should send an ETag"
-    return "lower FANFARE_POLL_BUDGET if this is so of many feeds"
+        return "each poll fetches the whole document: its publisher should send an ETag"
+    return "lower FANFARE_POLL_BUDGET if many feeds are like this"
 
 
 def _hub(polling: Polling) -> FeedFinding | None:
@@ -168,16 +170,16 @@ def _hub(polling: Polling) -> FeedFinding | None:
         return None
     return FeedFinding(
         kind=FindingKind.HUB,
-        what=f"it names the hub {polling.hubs[0]}, and is polled all the same",
-        suggestion="nothing needs to be done",
+        what=f"it names the hub {polling.hubs[0]}, but is polled",
+        suggestion="no action needed",
     )
 
 
 _STANDS = {
     PushState.UNWANTED: "is not asked to push it",
-    PushState.WAITING: "is yet to be asked to push it",
-    PushState.ASKED: "has yet to confirm that it pushes it",
-    PushState.SUBSCRIBED: "has yet to prove that it pushes it: {counts}",
+    PushState.WAITING: "has not been asked to push it yet",
+    PushState.ASKED: "has not confirmed the subscription yet",
+    PushState.SUBSCRIBED: "is not trusted to push it yet: {counts}",
 }
 
 
@@ -188,17 +190,16 @@ def _pushed(push: PushFacts) -> FeedFinding:
         return FeedFinding(
             kind=FindingKind.PUSHED,
             what=f"its hub {push.hub} pushes it: {counts}",
-            suggestion="nothing needs to be done: it is polled rarely",
+            suggestion="no action needed: it is polled rarely",
         )
     if push.error:
         return FeedFinding(
             kind=FindingKind.HUB,
             what=f"its hub {push.hub} does not push it: {push.error}",
-            suggestion="nothing needs to be done: the hub is asked again, ever less"
-            " often",
+            suggestion="no action needed: the hub is asked again, ever less often",
         )
     return FeedFinding(
         kind=FindingKind.HUB,
         what=f"its hub {push.hub} {_STANDS[push.state].format(counts=counts)}",
-        suggestion="nothing needs to be done: it is polled like any other",
+        suggestion="no action needed: it is polled like any other feed",
     )

@@ -1,4 +1,4 @@
-"""Why a feed is polled when it is: one sentence, and all the numbers behind it."""
+"""Why a feed is polled when it is: one sentence, and all terms of its period."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REASONS = {
     "settling": "it is new: {note}",
     "pushed": "its hub pushes new entries, and it is polled every {span} in case that"
     " fails",
-    "promised": "it is polled every {span} {note}",
+    "promised": "it is polled at least every {span} {note}",
     "floor": "it is polled at most every {span} ({note})",
     "ttl": "it asks to be polled at most every {span} (ttl)",
     "sy:updatePeriod": "it asks to be polled at most every {span} (sy:updatePeriod)",
@@ -31,12 +31,12 @@ _REASONS = {
     "skip": "it asks not to be polled for another {span} (skipHours and skipDays)",
 }
 """Of the terms that may decide; where none of these does, the price did."""
-_HINTED = "its hub announced news that it did not push in a form that can be verified"
+_HINTED = "its hub announced news without content that can be verified"
 _NOT_FETCHED = "it was not fetched yet"
 _NOT_POLLED = {
     FeedState.PAUSED: "it is paused",
     FeedState.GONE: "it answered 410",
-    FeedState.DEAD: "it answered nothing but 404 for long",
+    FeedState.DEAD: "it answered nothing but 404 for days",
     FeedState.REMOVED: "it was removed",
     FeedState.TRACK: "it is a track query, which is never fetched",
 }
@@ -104,7 +104,7 @@ def reason_of(feed: StoredFeed, plan: Plan, *, is_hinted: bool = False) -> str:
     terms = {term.name: term for term in plan.terms}
     decisive = _decisive(terms)
     if feed.own_period and decisive.name not in (*_DEMANDS, "backoff", "skip"):
-        return f"it is set to be polled every {duration(feed.own_period)}"
+        return f"its period is set to {duration(feed.own_period)}"
     return _why(decisive, terms)
 
 
@@ -124,8 +124,8 @@ def _why(decisive: Term, terms: dict[str, Term]) -> str:
     if decisive.name in _REASONS:
         return _REASONS[decisive.name].format(span=span, note=decisive.note)
     return (
-        f"{terms['rate now'].value:.3g} entries a day are expected now, which the"
-        f" poll budget answers by a poll every {span}"
+        f"{terms['rate now'].value:.3g} entries a day are expected now, for which the"
+        f" poll budget allows a poll every {span}"
     )
 
 

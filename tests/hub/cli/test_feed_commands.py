@@ -891,7 +891,11 @@ PUSH = {
                 "error": "the hub answered 500",
                 "retry_at": "2026-01-03T12:00:00Z",
             },
-            ["waiting; polled like any other", "the hub answered 500", "asked again"],
+            [
+                "waiting; polled like any other feed",
+                "the hub answered 500",
+                "asked again",
+            ],
             "pushed until",
         ),
     ],

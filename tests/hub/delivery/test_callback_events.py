@@ -74,7 +74,8 @@ async def test_a_callback_that_is_gone_is_one_line(scene: DeliveryScene) -> None
         async with scene.dispatching():
             await eventually(scene.is_settled)
     assert sentences(lines) == [
-        "the callback of subscription 1 at 127.0.0.1 answered 410 Gone: it has ended"
+        "the callback of subscription 1 at 127.0.0.1 answered 410 Gone:"
+        " the subscription has ended"
     ]
 
 

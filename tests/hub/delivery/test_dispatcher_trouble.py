@@ -639,7 +639,7 @@ async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
                 await settled(scene)
         [dead] = await scene.storage.deliveries.dead_letters(after=0, limit=10)
     assert (dead.first, dead.last) == (before + 1, broken)
-    assert dead.reason == "the hub failed to make the notification"
+    assert dead.reason == "the hub could not render the notification"
     assert scene.subscribers["odd"].titles == ["before", "after"]
     assert scene.subscribers["other"].titles == ["elsewhere"]
     failures = [each for each in lines if each["event"] == "record_not_rendered"]

@@ -87,7 +87,7 @@ async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
     before = Scene(FakeNetwork()).places()
     with capture_logs() as lines:
         reply = await scene.post()
-    assert (reply.status, reply.error) == (0, "a fault of the hub itself")
+    assert (reply.status, reply.error) == (0, "an internal error of the hub")
     assert [line["event"] for line in lines] == ["delivery_broke"]
     assert scene.places() == before
 

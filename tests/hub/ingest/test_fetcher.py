@@ -317,7 +317,7 @@ async def test_redirects_in_a_circle_stop(fetcher: Fetcher, origin: Origin) -> N
     fetched = await fetcher.fetch(asking(origin.url("/a")))
     assert (fetched.status, fetched.error) == (
         301,
-        "the redirects go round in a circle",
+        "the redirects form a loop",
     )
     assert len(origin.requests) == 2
 

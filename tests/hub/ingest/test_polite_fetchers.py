@@ -90,7 +90,7 @@ async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
     fetched = await guest.fetch()
     assert (fetched.status, fetched.error) == (
         0,
-        "its robots.txt asks us not to fetch it",
+        "its robots.txt disallows fetching it",
     )
     assert guest.site.urls == ["https://site.example/robots.txt"]
 
@@ -98,7 +98,7 @@ async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
 async def test_a_feed_is_held_against_thousands_of_rules() -> None:
     rules = b"Disallow: /*a*b\n" * MOST_RULES_OF_ONE
     guest = Guest(an_answer(200, DISALLOWED + rules))
-    assert (await guest.fetch()).error == "its robots.txt asks us not to fetch it"
+    assert (await guest.fetch()).error == "its robots.txt disallows fetching it"
     assert (await guest.fetch("https://site.example/feed.xml")).body == b"feed"
 
 

@@ -377,8 +377,8 @@ async def test_a_listed_host_is_not_asked(scene: Scene) -> None:
     ("location", "trouble"),
     [
         (HUB, "the hub redirects too often"),
-        ("ftp://elsewhere.example/", "the hub redirects to nowhere"),
-        ("", "the hub redirects to nowhere"),
+        ("ftp://elsewhere.example/", "the hub's redirect names no target"),
+        ("", "the hub's redirect names no target"),
     ],
 )
 async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) -> None:

@@ -107,7 +107,7 @@ async def test_a_system_whose_clock_was_set_back_is_told_while_it_is_followed(
     watch = ClockWatch(watched.storage, Leading())
 
     assert watch.warning == (
-        "the system's clock was set back by 2 h; the hub follows it little by little"
+        "the system's clock was set back by 2 h; the hub follows gradually"
     )
 
 

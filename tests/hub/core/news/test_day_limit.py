@@ -85,7 +85,7 @@ def test_the_status_says_how_many_wait_and_so_does_the_report() -> None:
     feed = EndlessFeed()
     *_, last = [feed.poll(hours) for hours in range(4)]
     assert last.polling.waiting == 5
-    assert "5 wait: too many in a day" in last.polling.message
+    assert "5 over the daily limit of entries" in last.polling.message
     (record,) = last.records
     assert "5 wait" in record.status.http
     kinds = [each.kind for each in findings(feed.target.feed, at(4))]  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def test_new_entries_are_kept_until_a_day_has_had_as_many_bytes_as_it_may() -> N
 
     assert (told(waiting), len(waiting.entries), waiting.polling.waiting) == (0, 0, 6)
     assert 120_000 < waiting.polling.bytes_of_day < 125_000
-    assert "6 wait: too many bytes in a day" in waiting.polling.message
+    assert "6 over the daily limit of bytes" in waiting.polling.message
     (finding,) = findings(feed.target.feed, at(2))  # type: ignore[arg-type]
     assert "0.1 MB" in finding.what
     assert "FANFARE_BYTES_OF_DAY" in finding.suggestion

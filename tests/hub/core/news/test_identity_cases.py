@@ -822,7 +822,7 @@ def test_23_when_no_entry_is_known_all_are_told_and_the_gap_is_marked() -> None:
 
     assert reading.new == ("Post 9", "Post 8", "Post 7")
     assert reading.polling.gap_at == reader.at
-    assert reading.polling.message.endswith("3/3 entries; none was known: a gap")
+    assert reading.polling.message.endswith("3/3 entries; no entry was known (gap)")
 
 
 def test_23_so_it_is_where_all_entries_say_the_same() -> None:
@@ -1089,7 +1089,7 @@ def notification_of(reading: Reading) -> Notification:
     ("document", "http", "bozo_rank", "generated"),
     [
         (posts(9, 2, 1), "1/3 entries", 0.0, False),
-        (posts(9, 8, 7), "3/3 entries; none was known: a gap", 0.0, False),
+        (posts(9, 8, 7), "3/3 entries; no entry was known (gap)", 0.0, False),
         (site_rss(post(9), post(9), post(1)), "1/2 entries; 1 left out", 0.167, False),
         (site_rss(post(9, guid=""), post(1)), "1/2 entries", 0.05, True),
         (site_rss(post(9, date="soon"), post(1)), "1/2 entries", 0.05, False),

@@ -320,7 +320,7 @@ def test_a_snapshot_with_other_pages_than_named_deletes_nothing(walks: Walks) ->
     ended = walks.visit()
     assert ended is not None
     assert (
-        "has 9 pages, not 10; nothing it lacks is taken to be gone"
+        "has 9 pages, not 10; missing pages do not count as deleted"
         in (ended.problems[0])
     )
     assert walks.told == []
@@ -342,7 +342,7 @@ def test_what_is_wanted_and_has_expired_is_told(walks: Walks) -> None:
     walks.scp.delta(walks.scp.put("a", "A"), expires=walks.scp.at)
     ended = walks.visit()
     assert ended is not None
-    assert ended.problems == ("section all: what is wanted next has expired",)
+    assert ended.problems == ("section all: what is needed next has expired",)
 
 
 def test_no_more_problems_are_told_than_anybody_reads(walks: Walks) -> None:
@@ -579,7 +579,7 @@ def test_without_a_feed_a_time_that_nobody_can_believe_is_trouble() -> None:
     assert "lies in the future; and no feed was found" in ended.error
 
 
-MISSING = "section all: a delta is missing; what it had comes with the next snapshot"
+MISSING = "section all: a delta is missing; its changes come with the next snapshot"
 
 
 @pytest.mark.parametrize("has_feed", [True, False])

@@ -33,7 +33,7 @@ def test_of_a_site_that_was_never_read_there_is_nothing_to_tell() -> None:
     ("walk", "phase"),
     [
         ({"page": 3}, "walking the index, at page 3"),
-        ({"confirming": True}, "asking for what the index lacks"),
+        ({"confirming": True}, "requesting pages that are missing in the index"),
         ({"read_through": "a"}, "reading what has changed"),
         ({}, ""),
     ],

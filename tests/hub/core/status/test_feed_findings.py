@@ -104,14 +104,14 @@ def test_thousands_of_polls_for_an_entry_are_a_waste() -> None:
     (finding,) = all_of(period=240.0, posting=posting(7, 14, 21, 28), subscribers=1)
 
     assert finding.kind == "wasteful"
-    assert finding.what.startswith("asked every 4 min, ")
-    assert finding.what.endswith(" polls an entry")
+    assert finding.what.startswith("polled every 4 min, ")
+    assert finding.what.endswith(" polls for an entry")
 
 
 def test_so_are_polls_of_what_never_posts() -> None:
     (finding,) = all_of(posting=Posting(since=START))
 
-    assert finding.what == "asked every 6 h, and nothing new was seen"
+    assert finding.what == "polled every 6 h, without a new entry"
 
 
 def test_what_is_watched_for_a_few_days_is_not_judged() -> None:
@@ -183,7 +183,7 @@ PUSH = PushFacts(
         (
             {"is_trusted": False, "brought": 1},
             FindingKind.HUB,
-            "its hub https://hub.example/ has yet to prove that it pushes it: once so"
+            "its hub https://hub.example/ is not trusted to push it yet: once so"
             " far, 1 late, and missed 3",
         ),
         (
@@ -194,12 +194,12 @@ PUSH = PushFacts(
         (
             {"is_trusted": False, "state": PushState.WAITING},
             FindingKind.HUB,
-            "its hub https://hub.example/ is yet to be asked to push it",
+            "its hub https://hub.example/ has not been asked to push it yet",
         ),
         (
             {"is_trusted": False, "state": PushState.ASKED},
             FindingKind.HUB,
-            "its hub https://hub.example/ has yet to confirm that it pushes it",
+            "its hub https://hub.example/ has not confirmed the subscription yet",
         ),
         (
             {"is_trusted": False, "state": PushState.UNWANTED},

@@ -45,7 +45,7 @@ def explained(
     [
         (
             {"price": 500.0},
-            "it is polled every 1 h at the latest, as its server answers 304",
+            "it is polled at least every 1 h because its server answers 304",
         ),
         (
             {"price": 0.9},
@@ -171,7 +171,7 @@ def test_it_is_told_how_far_habits_are_believed() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({}, "it is set to be polled every 5 min"),
+        ({}, "its period is set to 5 min"),
         ({"code": 500, "failures": 3}, "it is failing; the next try is within "),
         (
             {"fresh_until": NOW + timedelta(hours=20)},
