@@ -164,10 +164,10 @@ async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
 
 
 _NEWS: Final[Mapping[RecordKind, str]] = {
-    RecordKind.BASELINE: "was fetched for the first time:",
-    RecordKind.ENTRIES: "has new entries:",
-    RecordKind.UPDATED: "has updated entries:",
-    RecordKind.DELETED: "has deleted entries:",
+    RecordKind.BASELINE: "was fetched for the first time, with {} {}",
+    RecordKind.ENTRIES: "has {} new {}",
+    RecordKind.UPDATED: "has {} updated {}",
+    RecordKind.DELETED: "has {} deleted {}",
 }
 
 
@@ -178,8 +178,8 @@ def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
     for record in commit.records:
         if words := _NEWS.get(record.kind):
             count = len(record.entries)
-            entries = "1 entry" if count == 1 else f"{count} entries"
-            events.tell(LogEvent.NEWS, f"{url} {words} {entries}", feed=feed)
+            said = words.format(count, "entry" if count == 1 else "entries")
+            events.tell(LogEvent.NEWS, f"{url} {said}", feed=feed)
     before, after = target.feed.polling, commit.polling
     if commit.state is not None and commit.state.is_stopped:
         why = STOP_REASONS.get(commit.state, commit.state.value)

@@ -183,7 +183,7 @@ class HubRequests:
                     resolve(answer.headers.get("Location", ""), url), "Location"
                 )
             except InvalidValue:
-                return HubReply(error="the hub's redirect names no target"), None
+                return HubReply(error="the hub redirects to an invalid URL"), None
             if _scheme(url) == "https" != _scheme(target):
                 return HubReply(error=DOWN_TO_HTTP), None
             url = target

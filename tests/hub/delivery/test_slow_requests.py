@@ -111,7 +111,7 @@ async def test_one_that_failed_before_makes_way_for_one_that_did_not() -> None:
     slow = await scene.send("slow")
     scene.pass_time(1.0)
     assert scene.aside == ["good", "dead", "dead too", "slow"]
-    with pytest.raises(TimedOut, match="too many others hang"):
+    with pytest.raises(TimedOut, match="too many other requests hang"):
         await dead  # which hung longest of the two
     for number in (0, 2, 3):
         scene.network.answers[number].set_result(ANSWER)

@@ -38,7 +38,7 @@ class NameServers:
         self.asked.append(host)
         if "slow" in host:
             self.answer.wait(60)
-        if "nowhere" in host:
+        if "to an invalid URL" in host:
             raise OSError("no such name")
         return ["8.8.8.8"]
 

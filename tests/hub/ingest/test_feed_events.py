@@ -83,7 +83,7 @@ async def told(
         (
             Polling(),
             commit_of(Polling(), records=(news(RecordKind.ENTRIES, 2),)),
-            ("news", f"{SHOWN} has news: 2 entries"),
+            ("news", f"{SHOWN} has 2 new entries"),
         ),
         (
             Polling(),

@@ -370,15 +370,15 @@ async def test_a_listed_host_is_not_asked(scene: Scene) -> None:
     feed = await scene.add_feed(hub="https://hub.no.exempt/")
     await scene.settle()
     assert scene.hub.requests == []
-    assert "lists this host" in (await scene.upstream(feed)).error
+    assert "blocks this host" in (await scene.upstream(feed)).error
 
 
 @pytest.mark.parametrize(
     ("location", "trouble"),
     [
         (HUB, "the hub redirects too often"),
-        ("ftp://elsewhere.example/", "the hub's redirect names no target"),
-        ("", "the hub's redirect names no target"),
+        ("ftp://elsewhere.example/", "the hub redirects to an invalid URL"),
+        ("", "the hub redirects to an invalid URL"),
     ],
 )
 async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) -> None:

@@ -94,7 +94,7 @@ async def test_a_disk_that_is_full_is_a_bad_answer() -> None:
     spool = Spool(RULES)
     spool.close()
     spool._file = Full()  # type: ignore[assignment]
-    with pytest.raises(BadAnswer, match="cannot be kept: No space left on device"):
+    with pytest.raises(BadAnswer, match="cannot be stored: No space left on device"):
         spool.write(b"x")
 
 
@@ -159,9 +159,9 @@ async def test_a_disk_that_is_full_when_it_is_read_is_the_download_s_error() -> 
     spool = Spool(RULES)
     spool._file = Damaged()  # type: ignore[assignment]
     found = await spool.verify(an_answer(200))
-    assert found.fetched.error == "cannot be kept: No space left on device"
+    assert found.fetched.error == "cannot be stored: No space left on device"
     unrolled = await spool.unroll(0)
-    assert unrolled.error == "cannot be kept: No space left on device"
+    assert unrolled.error == "cannot be stored: No space left on device"
     spool.close()
 
 

@@ -87,7 +87,7 @@ def test_the_status_says_how_many_wait_and_so_does_the_report() -> None:
     assert last.polling.waiting == 5
     assert "5 over the daily limit of entries" in last.polling.message
     (record,) = last.records
-    assert "5 wait" in record.status.http
+    assert "5 over the daily limit" in record.status.http
     kinds = [each.kind for each in findings(feed.target.feed, at(4))]  # type: ignore[arg-type]
     assert kinds == [FindingKind.FLOODING]
 

@@ -251,7 +251,7 @@ async def test_chunks_that_are_not_sent_are_told_of() -> None:
 
     entry = (await reading.entries())["/long"]
     assert entry.extensions == {"openfeeder": {"missing_chunks": 5}}
-    assert feed.polling.problems == ("/long: 5 chunks were not sent",)
+    assert feed.polling.problems == ("/long: 5 chunks are missing",)
 
 
 async def test_an_edit_that_shows_in_no_index_is_found_when_all_is_read_again() -> None:

@@ -91,7 +91,7 @@ def test_a_server_that_asks_for_patience_throttles() -> None:
 
     assert (finding.kind, finding.what) == (
         "throttled",
-        "its server answered 503 and wants no request for 2 h",
+        "its server answered 503 and asks for no request for 2 h",
     )
     assert found(code=200, retry_after=NOW - timedelta(hours=2)) == []
 

@@ -49,7 +49,7 @@ def explained(
         ),
         (
             {"price": 0.9},
-            "0.16 entries a day are expected now, which the poll budget answers by a",
+            "0.16 entries a day are expected now, for which the poll budget allows a",
         ),
         (
             {"price": 0.1},
@@ -106,8 +106,8 @@ def test_a_fetch_that_its_hub_brings_about_is_not_said_to_be_a_rare_one() -> Non
 
     said = explain_plan(soon, planned, is_hinted=True).sentence
     assert said == (
-        "next fetch at 2026-03-03 08:08:00Z because its hub announced news that it did"
-        " not push in a form that can be verified"
+        "next fetch at 2026-03-03 08:08:00Z because its hub announced news without"
+        " content that can be verified"
     )
     for feed, is_hinted in ((late, True), (soon, False)):
         sentence = explain_plan(feed, planned, is_hinted=is_hinted).sentence
