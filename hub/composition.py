@@ -469,6 +469,7 @@ async def build_hub(
         ),
         analytics=analytics,
         tokens=TokenService(storage.tokens, clock, live_watch.wake),
+        conditions=conditions,
         operations=OperationsService(
             storage, clock, conditions, disk, lambda: poller.under_way, metrics
         ),

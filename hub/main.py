@@ -157,7 +157,7 @@ async def run_until_stopped(
             )
             await stop.wait()
             log.info("hub_stopping")
-            built.services.operations.stop()
+            built.services.conditions.stop()
             loop = asyncio.get_running_loop()
             serves_until = loop.time() + DRAIN_SECONDS
             draining = [it for it in running if it.get_name() in DRAINED_BESIDE]

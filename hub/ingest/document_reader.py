@@ -71,9 +71,10 @@ class DocumentReader:
         if fetched.error or fetched.status != 200:
             return NOT_PARSED
         hashing = partial(body_hash, fetched.body)
+        count = self.metrics.documents.add
         digest = await run_by_size(hashing, len(fetched.body))
         if is_known_body(target.feed.polling, digest):
-            self._count(DocumentReading.UNCHANGED)
+            count(DocumentReading.UNCHANGED)
             return NOT_PARSED
         context = ParseContext(
             url=fetched.url,
@@ -85,17 +86,12 @@ class DocumentReader:
         try:
             feed = await self.parser.parse(fetched.body, context)
         except FeedError as error:
-            self._count(DocumentReading.UNREADABLE)
+            count(DocumentReading.UNREADABLE)
             return Understood(error=error)
-        self._count(
-            DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL
-        )
+        count(DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL)
         return Understood(feed=feed)
 
     async def _known(self, target: FetchTarget) -> bytes:
         known = partial(known_slices, target.slices, target.seen, self.name)
         is_large = len(target.slices) > _LARGE_SLICES
         return await run_in_thread(known) if is_large else known()
-
-    def _count(self, reading: DocumentReading) -> None:
-        self.metrics.documents.add(reading.value)

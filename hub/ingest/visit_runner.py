@@ -37,33 +37,29 @@ class StorageOutage:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._failure: StorageError | None = None
+        self.failure: StorageError | None = None
+        """The last one while there is an outage."""
         self._is_of_all = False
         self._over = asyncio.Event()
         self.is_open = False
         """Since one began, until `wait` has told that it is over."""
 
-    @property
-    def failure(self) -> StorageError | None:
-        """The last failure while there is an outage."""
-        return self._failure
-
     def begin(self, failure: StorageError) -> None:
-        if self._failure is None:
+        if self.failure is None:
             log.error("polling_stopped", error=str(failure))
             self._over.clear()
         self.is_open = True
-        self._failure = failure
+        self.failure = failure
 
     async def probe(self) -> None:
         """End it now if something can be written. Raises `StorageError`: it goes on."""
         try:
             await self._storage.check()
         except StorageError as error:
-            self._failure = error
+            self.failure = error
             self._is_of_all = True
             raise
-        self._failure = None
+        self.failure = None
         self._over.set()
 
     async def wait(self) -> bool:
@@ -73,7 +69,7 @@ class StorageOutage:
         much for it, and will be so again.
         """
         pause = FIRST_CHECK
-        while self._failure is not None:
+        while self.failure is not None:
             try:
                 async with asyncio.timeout(pause):
                     await self._over.wait()
@@ -123,7 +119,8 @@ class VisitRunner:
             if failure is None and self._is_wanted(target):
                 asked = self.manual.reason(due.feed_id)
                 self._choose_slot(target, slot, is_asked=asked is not None)
-                await self._wait(due, is_asked=asked is not None)
+                kind = RequestKind.FETCH if asked else RequestKind.POLL
+                await self.schedule.wait_for_turn(due, kind)
                 started = self.clock.monotonic()
                 await self._visit(
                     target, asked or target.feed.polling.next_reason, slot
@@ -203,10 +200,6 @@ class VisitRunner:
         if feed.id in self.manual:
             return self.manual.is_wanted(feed)
         return is_due and feed.state is FeedState.ACTIVE
-
-    async def _wait(self, due: Due, *, is_asked: bool) -> None:
-        kind = RequestKind.FETCH if is_asked else RequestKind.POLL
-        await self.schedule.wait_for_turn(due, kind)
 
     def _heed(self, visit: CommittedFetch) -> None:
         """Go on by what the visit brought; a host that is throttled, or dead, is left

@@ -20,6 +20,7 @@ from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
+from hub.services.hub_conditions import HubConditions
 from hub.services.hub_operations import MetricsService, OperationsService
 from hub.services.list_watching import ListWatchService
 from hub.services.live_access import LiveService
@@ -83,6 +84,7 @@ class Services:
     undelivered: UndeliveredService
     plans: PlanService
     operations: OperationsService
+    conditions: HubConditions
     database_jobs: DatabaseJobs
     tokens: TokenService
     tracks: TrackTopics

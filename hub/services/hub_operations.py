@@ -72,19 +72,11 @@ class OperationsService:
         self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
 
-    def stop(self) -> None:
-        """The hub is about to end: no longer ready."""
-        self._conditions.stop()
-
-    async def conditions(self) -> tuple[HubCondition, ...]:
-        """What is wrong, troubles first; without any of these the hub is ready."""
-        return await self._conditions.look()
-
     async def health(self) -> Health:
         return Health(
             version=hub.__version__,
             uptime=self._clock.monotonic() - self._started,
-            conditions=await self.conditions(),
+            conditions=await self._conditions.look(),
             backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
             freshness=await self._freshness(),

@@ -165,7 +165,7 @@ def create_application(
     top = [
         *FrontPageRoutes(services.front).routes(),
         *MonitoringRoutes(
-            services.operations, services.metrics, identity_key, token, limits
+            services.conditions, services.metrics, identity_key, token, limits
         ).routes(),
         *StreamRoutes(services.live, authenticator, limits=limits).routes(),
         *websub.routes(),

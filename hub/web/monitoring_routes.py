@@ -18,8 +18,7 @@ from hub.hub_address import (
     prove_identity,
     prove_token,
 )
-from hub.services import OperationsService
-from hub.services.hub_conditions import HubCondition
+from hub.services.hub_conditions import HubCondition, HubConditions
 from hub.services.hub_operations import MetricsService
 from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
@@ -84,7 +83,7 @@ class MonitoringRoutes(Routes):
 
     def __init__(
         self,
-        operations: OperationsService,
+        conditions: HubConditions,
         metrics: MetricsService,
         identity_key: str = "",
         token: str = "",
@@ -92,7 +91,7 @@ class MonitoringRoutes(Routes):
     ) -> None:
         """``identity_key`` "": the hub has no file beside its database. ``token``: the
         administrator's; who claims to have it is counted by the ``limits``."""
-        self._operations = operations
+        self._conditions = conditions
         self._metrics = metrics
         self._identity_key = identity_key
         self._token = token
@@ -118,7 +117,7 @@ class MonitoringRoutes(Routes):
         problems=(),
     )
     async def ready(self, request: Request) -> Response:
-        found = ReadinessJson.of_conditions(await self._operations.conditions())
+        found = ReadinessJson.of_conditions(await self._conditions.look())
         status = HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE
         return json_response(found, status)
 

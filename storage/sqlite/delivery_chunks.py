@@ -299,15 +299,12 @@ def _split_off(
     """Further chunks than those that are claimed, as many as the terms allow."""
     split = Split(terms, connection)
     has_looked_at_all = split.run(terms.limit - len(claimed))
-    rows = _read_chunks([*claimed, *split.chunks], connection)
+    ids = [*claimed, *split.chunks]
+    rows = [connection.execute(_CHUNK, (id,)).fetchone() for id in ids]
     return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
 
 
 _ANY_FANOUT = "SELECT 1 FROM fanouts WHERE is_next = 1 LIMIT 1"
-
-
-def _read_chunks(ids: Sequence[int], connection: sqlite3.Connection) -> list[Row]:
-    return [connection.execute(_CHUNK, (id,)).fetchone() for id in ids]
 
 
 def _reclaim(terms: ClaimTerms, connection: sqlite3.Connection) -> list[int]:

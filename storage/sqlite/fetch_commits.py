@@ -117,6 +117,7 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         for index, record in enumerate(fetch.records)
         for key, _fresh in record.entries
     }
+    kinds = [record.kind for record in fetch.records]
     return EncodedCommit(
         feed_id=fetch.feed_id,
         at=at,
@@ -133,7 +134,7 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         },
         turn=_encode_turn(fetch, at),
         entries=tuple(_encode_entries(fetch, values, at, last_records)),
-        records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
+        records=tuple(map(_encode_record, fetch.records, superseded(kinds))),
         seen=fetch.seen,
         slices=fetch.slices,
         head=None if values.head is None else pack_bytes(values.head),
@@ -210,10 +211,6 @@ def _pack_document(document: DocumentWrite | None) -> StoredBody | None:
         return None
     body = pack_bytes(document.body)
     return StoredBody(content_type=document.content_type, body=body)
-
-
-def _superseded(fetch: FetchCommit) -> list[bool]:
-    return superseded([record.kind for record in fetch.records])
 
 
 def _encode_record(record: RecordWrite, is_superseded: bool) -> EncodedRecord:

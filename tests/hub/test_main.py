@@ -117,7 +117,7 @@ async def test_a_signal_ends_all_in_order(hub: Hub, number: signal.Signals) -> N
         os.kill(os.getpid(), number)
         async with asyncio.timeout(60):
             await running
-    [condition] = await hub.services.operations.conditions()
+    [condition] = await hub.services.conditions.look()
     assert condition.what == "shutting down"
 
 

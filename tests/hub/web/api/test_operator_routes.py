@@ -26,7 +26,7 @@ async def test_a_hub_that_can_write_is_ready(anybody: httpx2.AsyncClient) -> Non
 async def test_a_hub_that_stops_is_not_ready(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    hub.services.operations.stop()
+    hub.services.conditions.stop()
     answer = await anybody.get("/readyz")
     assert answer.status_code == 503
     assert answer.json() == {
