@@ -15,6 +15,7 @@ from storage.records import (
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    DeliveryLag,
     FailedAttempt,
     Flushed,
     RetryingSubscription,
@@ -68,7 +69,8 @@ class DeliveryStore(Protocol):
         ...
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
-        """Lease those that are due (``next_try`` <= now and nobody's lease)."""
+        """Lease those that are due (``next_try`` <= now and nobody's lease) and not
+        paused."""
         ...
 
     async def next_retry(self) -> datetime | None:
@@ -90,6 +92,11 @@ class DeliveryStore(Protocol):
         self, subscription_id: SubscriptionId
     ) -> RetryingSubscription | None: ...
 
+    async def lag(self, subscription_id: SubscriptionId, most: int) -> DeliveryLag:
+        """How far it is behind, by what the log has; no more than ``most`` is counted.
+        One that is not active is owed nothing."""
+        ...
+
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
@@ -101,7 +108,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
-        """Make it due now. Raises `NotFound`."""
+        """Make it due now. Raises `NotFound`, `SubscriptionPaused`."""
         ...
 
     async def discard_retry(
@@ -114,8 +121,8 @@ class DeliveryStore(Protocol):
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
         """Turn a dead letter into a retry of it, due now.
 
-        Raises `NotFound`, or `StorageBusy` while the subscription is in an
-        unfinished chunk or has a retry that stands elsewhere.
+        Raises `NotFound`, `SubscriptionPaused`, or `StorageBusy` while the subscription
+        is in an unfinished chunk or has a retry that stands elsewhere.
         """
         ...
 

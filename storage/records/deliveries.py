@@ -63,6 +63,14 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     is_paused: bool = False  # not tried until it is resumed
 
 
+class DeliveryLag(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a subscription is behind: records that it wants and was not sent, and
+    when the first of them was found; None where there is none."""
+
+    records: int
+    oldest: datetime | None = None
+
+
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """Records ``first``..``last`` that a subscription did not get, and why."""
 

@@ -16,10 +16,9 @@ from typing import Any, Protocol
 
 import aiosqlite
 
-from storage.records import Format, RecordKind, Updates
 from storage.secrets import SecretBox
 from storage.sqlite.trigrams import folded
-from storage.subscription_filter import wants
+from storage.sqlite.wanted_news import wanted_news
 
 _STATEMENTS_KEPT = 256
 
@@ -81,18 +80,7 @@ def _tell_what_is_wanted(connection: sqlite3.Connection) -> None:
         "CREATE TEMP TABLE wanted (taker TEXT, news TEXT, PRIMARY KEY (taker, news))"
         " WITHOUT ROWID"
     )
-    connection.executemany(
-        "INSERT INTO wanted VALUES (?, ?)",
-        [
-            (f"{format}/{updates}", f"{kind}/{int(any_fresh)}/{int(is_superseded)}")
-            for format in Format
-            for updates in Updates
-            for kind in RecordKind
-            for any_fresh in (False, True)
-            for is_superseded in (False, True)
-            if wants(format, updates, kind, any_fresh, is_superseded)
-        ],
-    )
+    connection.executemany("INSERT INTO wanted VALUES (?, ?)", wanted_news())
 
 
 Parameters = Sequence[object] | Mapping[str, object]

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 
+import msgspec
+
 from storage.errors import NotFound
 from storage.records import (
     AccountId,
@@ -17,6 +19,7 @@ from storage.records import (
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    DeliveryLag,
     FailedAttempt,
     Flushed,
     RetryingSubscription,
@@ -37,6 +40,7 @@ from storage.sqlite.readers import Readers
 from storage.sqlite.retries import discard_retry, make_due, retry_dead_letter
 from storage.sqlite.rows import (
     ATTEMPT,
+    PENDING,
     read_attempt,
     read_chunk,
     read_chunk_attempt,
@@ -44,6 +48,7 @@ from storage.sqlite.rows import (
     read_failed_attempt,
     read_retrying,
 )
+from storage.sqlite.wanted_news import wanted_news
 from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 
@@ -126,6 +131,17 @@ class SqliteDeliveries:
             "SELECT * FROM stored_stragglers WHERE id = ?", (subscription_id,)
         )
         return None if row is None else read_retrying(row, self._box)
+
+    async def lag(self, subscription_id: SubscriptionId, most: int) -> DeliveryLag:
+        parameters = {
+            "subscription": subscription_id,
+            "pending": PENDING,
+            "wanted": _WANTED,
+            "most": most,
+        }
+        row = await self._readers.first(_LAG, parameters)
+        records, oldest = row or (0, None)
+        return DeliveryLag(records=records, oldest=from_milliseconds_or_none(oldest))
 
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
@@ -223,6 +239,29 @@ class SqliteDeliveries:
         unit = partial(_trim_attempts, to_milliseconds(before), limit)
         return await self._writer.submit(unit)
 
+
+_LAG = """
+WITH stand AS (
+    SELECT s.feed_id, s.format || '/' || s.updates AS taker, g.skip_after, g.skip_to,
+        coalesce(g.position, max(s.from_position, coalesce(
+            (SELECT min(c.position) - 1 FROM chunks c CROSS JOIN json_each(c.members) m
+                WHERE c.feed_id = s.feed_id AND m.value = s.id
+                AND substr(c.outcomes, m.key * 4 + 1, 4) = :pending),
+            (SELECT min(f.position) - 1 FROM fanouts f
+                WHERE f.feed_id = s.feed_id AND f.after_id < s.id),
+            (SELECT head FROM meta)))) AS position
+    FROM subscriptions s LEFT JOIN stragglers g ON g.subscription_id = s.id
+    WHERE s.id = :subscription AND s.state = 'active'
+)
+SELECT count(*), min(at) FROM (
+    SELECT r.at FROM stand d CROSS JOIN records r
+    WHERE r.feed_id = d.feed_id AND r.position > d.position
+        AND NOT (r.position > coalesce(d.skip_after, r.position)
+            AND r.position <= coalesce(d.skip_to, 0))
+        AND d.taker || ' ' || r.news IN (SELECT value FROM json_each(:wanted))
+    ORDER BY r.position LIMIT :most)
+"""
+_WANTED = msgspec.json.encode([" ".join(each) for each in wanted_news()]).decode()
 
 _STRAIGHT = """
 WITH straight AS (

@@ -501,6 +501,7 @@ class Comparison(RuleBasedStateMachine):
             lambda storage: storage.deliveries.failed_attempts(
                 AttemptFilter(host="you.example"), limit=99
             ),
+            *(partial(_lag, each) for each in range(1, 12)),
             lambda storage: storage.backlog(),
         )
 
@@ -538,6 +539,10 @@ async def _latest_entries(feed: int, storage: Storage) -> object:
 
 async def _subscription(each: int, storage: Storage) -> object:
     return await storage.subscriptions.get(each)
+
+
+async def _lag(each: int, storage: Storage) -> object:
+    return await storage.deliveries.lag(each, 3)
 
 
 async def _attempts(each: int, storage: Storage) -> object:

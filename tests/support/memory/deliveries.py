@@ -19,6 +19,7 @@ from storage.records import (
     ClaimTerms,
     DeadLetter,
     DeliveryFlush,
+    DeliveryLag,
     FailedAttempt,
     Flushed,
     Position,
@@ -261,6 +262,29 @@ class MemoryDeliveries:
     ) -> RetryingSubscription | None:
         is_open = subscription_id in self._state.retries
         return self._retrying(subscription_id) if is_open else None
+
+    async def lag(self, subscription_id: SubscriptionId, most: int) -> DeliveryLag:
+        state = self._state
+        subscription = state.active_or_none(subscription_id)
+        if subscription is None:
+            return DeliveryLag(records=0)
+        retry = state.retries.get(subscription_id)
+        if retry is None:
+            pending = (
+                chunk.position - 1
+                for chunk in state.chunks.values()
+                if subscription_id in (chunk.members[each] for each in chunk.pending)
+            )
+            passed = min(pending, default=state.last_passed(subscription_id))
+            after, skipped = max(subscription.from_position, passed), (None, None)
+        else:
+            after, skipped = (
+                retry.stored.position,
+                (retry.stored.skip_after, retry.stored.skip_to),
+            )
+        lacking = state.wanted(subscription_id, after, state.head, skipped)[:most]
+        oldest = state.records[lacking[0]].at if lacking else None
+        return DeliveryLag(records=len(lacking), oldest=oldest)
 
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
