@@ -16,9 +16,11 @@ from hub.cli.selection_options import delivery_selection, plan_options
 from hub.cli.wording import (
     Command,
     Failure,
+    age,
     json_option,
     moment,
     next_try,
+    plural,
     print_facts,
     print_table,
     printable,
@@ -47,18 +49,15 @@ def health(hub: Hub, as_json: bool) -> None:
             [
                 ("hub", f"{hub.url}, version {found['version']}"),
                 ("up for", duration(found["uptime"])),
-                ("feeds", backlog["feeds"]),
-                ("oldest due", _due(backlog["oldest_due"])),
-                ("subscriptions", backlog["subscriptions"]),
-                (
-                    "to deliver",
-                    f"{backlog['fanouts']} records, {backlog['chunks']} chunks",
-                ),
-                ("retrying", backlog["retrying"]),
-                ("dead letters", backlog["dead_letters"]),
+                ("feeds", _states(found["feed_states"], "feeds")),
+                ("next poll", _due(backlog["oldest_due"])),
+                ("subscriptions", _states(found["subscription_states"], "subs")),
+                ("to deliver", _undelivered(backlog)),
+                ("retrying", _listed(backlog["retrying"], "subscription")),
+                ("given up", _listed(backlog["dead_letters"], "dead letter")),
                 *delay_facts(found["freshness"]),
                 ("live streams", f"{duration(live_lag)} behind"),
-                ("splitting", f"{split:.3g} deliveries a second, in the last minute"),
+                ("deliveries", f"{split:.3g} a second, in the last minute"),
                 (
                     "database",
                     f"{database['location']}, {byte_size(database['size_bytes'])}",
@@ -97,8 +96,32 @@ _PURPOSES: Final = {
 }
 
 
+def _states(counts: dict[str, int], group: str) -> str:
+    """``1,000: 990 ok, 10 failing``, and the command that lists the failing ones."""
+    found = {state: count for state, count in counts.items() if count}
+    parts = [f"{count:,} {state}" for state, count in found.items()]
+    said = parts if len(parts) > 1 else [f"all {state}" for state in found]
+    total = ": ".join(filter(None, (f"{sum(found.values()):,}", ", ".join(said))))
+    return f"{total} (fanfare {group} list --failing)" if "failing" in found else total
+
+
 def _due(at: str | None) -> str:
-    return "nothing is due" if at is None else moment(at)
+    return "none is due" if at is None else f"due {moment(at)}"
+
+
+def _undelivered(backlog: Document) -> str:
+    """First deliveries that wait."""
+    if not backlog["fanouts"] and not backlog["chunks"]:
+        return "nothing"
+    oldest = backlog["oldest_undelivered"]
+    since = f", the oldest found {age(oldest)} ago" if oldest else ""
+    records = plural(backlog["fanouts"], "record")
+    chunks = plural(backlog["chunks"], "chunk")
+    return f"{records}, and {chunks} of up to 500 deliveries{since}"
+
+
+def _listed(count: int, what: str) -> str:
+    return f"{plural(count, what)} (fanfare deliveries list)" if count else "none"
 
 
 @click.group(cls=VerbGroup)
@@ -169,7 +192,7 @@ def list_deliveries(
                     each["subscription"],
                     each["attempts"],
                     next_try(each),
-                    each["last_error"] or each["last_status"],
+                    each["last_error"] or "none: it is catching up",
                     each["callback"],
                 )
                 for each in found["retrying"]

@@ -38,13 +38,13 @@ from hub.cli.wording import (
     health_of,
     json_option,
     moment,
-    next_try,
     plural,
     print_facts,
     print_table,
     printable,
     say_json,
 )
+from hub.core.durations import duration
 from protocols.protocol_errors import InvalidValue
 from protocols.superfeedr.subscription_lists import (
     WrittenSubscription,
@@ -56,7 +56,7 @@ from protocols.websub.signatures import OF_OLD
 
 @click.group(cls=VerbGroup, name="subs")
 def subscriptions() -> None:
-    """Add, list, show, test, edit, import and remove subscriptions."""
+    """Add, list, show, test, edit, pause, import and remove subscriptions."""
 
 
 FORMATS = ("json", "atom", "as-is", "by-topic")
@@ -180,7 +180,7 @@ def _print_subscriptions(subscriptions: Sequence[Document]) -> None:
 @json_option()
 @speaks_to_hub
 def show(hub: Hub, subscription: int, as_json: bool) -> None:
-    """Show a subscription with its last attempts."""
+    """Show how a subscription is, what is done about it, and its last attempts."""
     found = hub.get(f"/api/subscriptions/{subscription}")
     if as_json:
         say_json(found)
@@ -191,15 +191,19 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
             ("callback", found["callback"]),
             ("topic", found["topic"]),
             ("state", health_of(found)),
-            ("ended", found["ended_reason"]),
+            ("delivery", found["explanation"]),
+            ("lag", _lag(found["lag"])),
+            *(("given up", _given_up(each)) for each in found["dead_letters"]),
             ("format", found["format"]),
             ("updates", found["updates"]),
             ("signed", _signing(found)),
             ("former secret", _former_secret(found)),
-            ("since", moment(found["created_at"])),
-            ("late", _lateness(found)),
+            ("subscribed", moment(found["created_at"])),
+            ("lease", moment(found["lease_end"]) if found["lease_end"] else ""),
         ]
     )
+    for each in found["advice"]:
+        say(f"to {printable(each)}")
     print_attempts(found["attempts"])
 
 
@@ -208,12 +212,20 @@ def _former_secret(found: Document) -> str:
     return f"signs as well until {moment(until)}" if until else ""
 
 
-def _lateness(found: Document) -> str:
-    late = found["retrying"]
-    if late is None:
-        return "given up; each new record is one try" if found["exhausted"] else ""
-    reason = late["last_error"] or f"HTTP {late['last_status']}"
-    return f"{reason} since {moment(late['failing_since'])}, next try: {next_try(late)}"
+def _lag(lag: Document) -> str:
+    """``4 records, the oldest found 5 min ago``."""
+    if not lag["records"]:
+        return "none"
+    more = "at least " if lag["has_more"] else ""
+    records = plural(lag["records"], "record")
+    return f"{more}{records}, the oldest found {duration(lag['seconds'])} ago"
+
+
+def _given_up(dead: Document) -> str:
+    first, last = dead["first"], dead["last"]
+    records = f"record {first}" if first == last else f"records {first} to {last}"
+    at = moment(dead["at"])
+    return f"{records}, {at}: {dead['reason']} (dead letter {dead['id']})"
 
 
 def _signing(found: Document) -> str:

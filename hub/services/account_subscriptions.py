@@ -16,6 +16,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Protocol, Self, TypeVar
 
+from hub.core.status.subscription_explanation import (
+    SubscriptionFacts,
+    advise_on,
+    explain_delivery,
+)
 from hub.delivery.digests import DAY
 from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
@@ -54,6 +59,9 @@ from storage.records import (
     AccountId,
     AccountRequest,
     Attempt,
+    AttemptFilter,
+    DeadLetter,
+    DeliveryLag,
     Format,
     NewSubscription,
     NewVerification,
@@ -153,12 +161,24 @@ class SubscriptionMade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionReport:
-    """A subscription, its last attempts newest first, and what it waits for."""
+    """A subscription, its last attempts newest first, and what it waits for.
+
+    ``explanation`` says what is done about it, and ``advice`` what may be done, in
+    words; no more than `SHOWN_LAG` records of the ``lag`` are counted.
+    """
 
     subscription: Subscription
     condition: SubscriptionCondition
+    explanation: str
+    advice: tuple[str, ...]
+    lag: DeliveryLag
     attempts: tuple[Attempt, ...]
     retrying: RetryingSubscription | None
+    dead_letters: tuple[DeadLetter, ...]
+
+
+SHOWN_DEAD_LETTERS: Final = 100
+SHOWN_LAG: Final = 10_000
 
 
 class Publishers(Protocol):
@@ -320,13 +340,29 @@ class SubscriptionService:
     ) -> SubscriptionReport:
         """Raises `NotFound`, also for one of another account than the given one."""
         found = await self._existing(subscription_id, account)
-        deliveries = self._storage.deliveries
-        [condition] = await self._storage.subscription_selections.conditions([found.id])
+        deliveries, whose = self._storage.deliveries, found.id
+        [condition] = await self._storage.subscription_selections.conditions([whose])
+        dead_letters = await deliveries.dead_letters(
+            after=0,
+            limit=SHOWN_DEAD_LETTERS,
+            wanted=AttemptFilter(subscription_id=whose),
+        )
+        facts = SubscriptionFacts(
+            subscription=found,
+            health=condition.health,
+            retrying=await deliveries.retrying_subscription(whose),
+            lag=await deliveries.lag(whose, SHOWN_LAG),
+            dead_letter=dead_letters[-1] if dead_letters else None,
+        )
         return SubscriptionReport(
             subscription=found,
             condition=condition,
-            attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
-            retrying=await deliveries.retrying_subscription(found.id),
+            explanation=explain_delivery(facts, self._clock.now()),
+            advice=advise_on(facts),
+            lag=facts.lag,
+            attempts=tuple(await deliveries.attempts(whose, SHOWN_ATTEMPTS)),
+            retrying=facts.retrying,
+            dead_letters=tuple(dead_letters),
         )
 
     async def remove(

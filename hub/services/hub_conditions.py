@@ -206,7 +206,7 @@ class HubConditions:
         if self._free < LEAST_FREE_BYTES:
             yield _Finding(
                 key="disk",
-                what=f"the disk has only {self._free} bytes left",
+                what=f"the disk has only {byte_size(self._free)} left",
                 advice="free space on the disk of the database: the hub needs"
                 f" {LEAST_FREE_BYTES // 2**20} MiB",
                 is_trouble=True,

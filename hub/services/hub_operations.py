@@ -47,6 +47,8 @@ class Health:
     version: str
     uptime: float  # seconds
     conditions: tuple[HubCondition, ...]
+    feeds: Mapping[FeedHealth, int]
+    subscriptions: Mapping[SubscriptionHealth, int]
     backlog: Backlog
     database: DatabaseStatus
     freshness: HubFreshness
@@ -73,11 +75,14 @@ class OperationsService:
         self._started = clock.monotonic()
 
     async def health(self) -> Health:
+        backlog = await self._storage.backlog(self._under_way())
         return Health(
             version=hub.__version__,
             uptime=self._clock.monotonic() - self._started,
             conditions=await self._conditions.look(),
-            backlog=await self._storage.backlog(self._under_way()),
+            feeds=await _count_feeds(self._storage),
+            subscriptions=await _count_subscriptions(self._storage, backlog),
+            backlog=backlog,
             database=await self._storage.status(),
             freshness=await self._freshness(),
             disk=await self._disk.report(),
@@ -109,7 +114,7 @@ class _Waiting:
     backlog: Backlog
     oldest_unstreamed: datetime | None
     feeds: Mapping[FeedHealth, int]
-    subscriptions: Mapping[SubscriptionHealth, int]  # those that are well not counted
+    subscriptions: Mapping[SubscriptionHealth, int]
 
 
 class MetricsService:
@@ -181,17 +186,11 @@ class MetricsService:
                 waiting = _Waiting(
                     backlog,
                     oldest,
-                    await self._feeds_by_health(),
-                    await self._storage.subscription_selections.counts(),
+                    await _count_feeds(self._storage),
+                    await _count_subscriptions(self._storage, backlog),
                 )
                 self._waiting = now, waiting
             return self._waiting[1]
-
-    async def _feeds_by_health(self) -> Mapping[FeedHealth, int]:
-        totals: Counter[FeedHealth] = Counter()
-        for each in await self._storage.feed_selections.counts():
-            totals[each.health] += each.total
-        return totals
 
     def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
         backlog = waiting.backlog
@@ -200,7 +199,7 @@ class MetricsService:
             _by_state(
                 "fanfare_feed_states",
                 "Feeds by state.",
-                {each: waiting.feeds.get(each, 0) for each in LISTED_HEALTH},
+                waiting.feeds,
             ),
             _gauge(
                 "fanfare_subscriptions", "Active subscriptions.", backlog.subscriptions
@@ -208,7 +207,7 @@ class MetricsService:
             _by_state(
                 "fanfare_subscription_states",
                 "Active subscriptions by state.",
-                _subscriptions_by_health(waiting),
+                waiting.subscriptions,
             ),
             _gauge("fanfare_track_queries", "Track queries.", backlog.track_queries),
             MetricFamily(
@@ -310,9 +309,21 @@ def _age(moment: datetime | None, clock: Clock) -> float:
     return max(0.0, (clock.now() - moment).total_seconds())
 
 
-def _subscriptions_by_health(waiting: _Waiting) -> Mapping[SubscriptionHealth, int]:
-    unwell = {each: waiting.subscriptions.get(each, 0) for each in _UNWELL}
-    well = max(0, waiting.backlog.subscriptions - sum(unwell.values()))
+async def _count_feeds(storage: Storage) -> Mapping[FeedHealth, int]:
+    """By how they are, those removed not counted."""
+    totals: Counter[FeedHealth] = Counter()
+    for each in await storage.feed_selections.counts():
+        totals[each.health] += each.total
+    return {each: totals[each] for each in LISTED_HEALTH}
+
+
+async def _count_subscriptions(
+    storage: Storage, backlog: Backlog
+) -> Mapping[SubscriptionHealth, int]:
+    """Active ones by how they are."""
+    counted = await storage.subscription_selections.counts()
+    unwell = {each: counted.get(each, 0) for each in _UNWELL}
+    well = max(0, backlog.subscriptions - sum(unwell.values()))
     return {SubscriptionHealth.OK: well, **unwell}
 
 

@@ -432,13 +432,17 @@ class SqliteSubscriptionSelections:
 
 
 def _read_condition(row: Row) -> SubscriptionCondition:
-    id, health, since, failure, ended_reason = row
-    has_ended = health in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
+    id, word, since, failure, ended_reason = row
+    health, reason = SubscriptionHealth(word), failure
+    if health in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED):
+        reason = ended_reason
+    elif health is SubscriptionHealth.PAUSED:  # whatever failed before
+        reason = ""
     return SubscriptionCondition(
         id=SubscriptionId(id),
-        health=SubscriptionHealth(health),
+        health=health,
         since=from_milliseconds(since),
-        reason=ended_reason if has_ended else failure,
+        reason=reason,
     )
 
 

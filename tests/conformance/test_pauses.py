@@ -307,7 +307,8 @@ async def test_one_that_failed_fails_again_when_it_is_resumed(scene: Scene) -> N
     late = await scene.subscribe_retrying(await scene.add_feed())
     failing = await condition(scene, late)
     await pause(scene, late)
-    assert (await condition(scene, late)).health is SubscriptionHealth.PAUSED
+    paused = await condition(scene, late)
+    assert (paused.health, paused.reason) == (SubscriptionHealth.PAUSED, "")
 
     await resume(scene, late)
 

@@ -36,6 +36,7 @@ from hub.web.request_input import (
 from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.records import (
+    DeadLetter,
     FailedAttempt,
     Format,
     RetryingSubscription,
@@ -126,6 +127,10 @@ class DeadLetterJson(JsonObject):
     last: int
     reason: str
     at: Time
+
+    @classmethod
+    def of_dead_letter(cls, dead: DeadLetter) -> Self:
+        return cls.of(dead, subscription=dead.subscription_id)
 
 
 class DeliveriesJson(JsonObject):
@@ -218,9 +223,7 @@ class DeliveryRoutes(Routes):
             after=dead_after, limit=limit, wanted=wanted
         )
         retrying = [RetryingSubscriptionJson.of_retrying(each) for each in late]
-        dead_letters = [
-            DeadLetterJson.of(each, subscription=each.subscription_id) for each in dead
-        ]
+        dead_letters = [DeadLetterJson.of_dead_letter(each) for each in dead]
         return json_response(
             DeliveriesJson(
                 retrying=retrying,

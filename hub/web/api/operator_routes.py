@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Self
 
@@ -24,7 +25,7 @@ from hub.web.monitoring_routes import ReadinessJson
 from hub.web.operation import ApiOperation, Routes
 from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
-from storage.records import Backlog, TokenScope
+from storage.records import Backlog, FeedHealth, SubscriptionHealth, TokenScope
 
 
 class CollectionsToBuild(RequestBody):
@@ -51,6 +52,26 @@ class BacklogJson(JsonObject):
     @classmethod
     def of_backlog(cls, backlog: Backlog) -> Self:
         return cls.of(backlog, stragglers=backlog.retrying, dead=backlog.dead_letters)
+
+
+class FeedStatesJson(JsonObject):
+    """How many feeds are in each state."""
+
+    ok: int
+    pushed: int
+    slow: int
+    failing: int
+    gone: int
+    paused: int
+
+
+class SubscriptionStatesJson(JsonObject):
+    """How many active subscriptions are in each state."""
+
+    ok: int
+    slow: int
+    failing: int
+    paused: int
 
 
 class DatabaseJson(JsonObject):
@@ -132,10 +153,13 @@ class DiskJson(JsonObject):
 
 
 class HealthJson(ReadinessJson):
-    """Whether the hub can work; ``uptime`` in seconds."""
+    """Whether the hub can work; ``uptime`` in seconds. Feeds and active subscriptions
+    are counted by their state."""
 
     version: str
     uptime: float
+    feed_states: FeedStatesJson
+    subscription_states: SubscriptionStatesJson
     backlog: BacklogJson
     database: DatabaseJson
     freshness: FreshnessJson
@@ -148,11 +172,21 @@ class HealthJson(ReadinessJson):
             health.conditions,
             version=health.version,
             uptime=round(health.uptime, 3),
+            feed_states=FeedStatesJson(**_by_word(health.feeds)),
+            subscription_states=SubscriptionStatesJson(
+                **_by_word(health.subscriptions)
+            ),
             backlog=BacklogJson.of_backlog(health.backlog),
             database=DatabaseJson.of(database, schema=database.version),
             freshness=FreshnessJson.of_hub(health.freshness),
             disk=DiskJson.of_disk(health.disk),
         )
+
+
+def _by_word(
+    counts: Mapping[FeedHealth, int] | Mapping[SubscriptionHealth, int],
+) -> dict[str, int]:
+    return {state.value: count for state, count in counts.items()}
 
 
 class CollectionJson(JsonObject):

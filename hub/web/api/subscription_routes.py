@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Self
 
@@ -10,6 +11,7 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import (
+    SHOWN_LAG,
     SubscriptionChange,
     SubscriptionReport,
     SubscriptionRequest,
@@ -19,7 +21,7 @@ from hub.services.callback_trials import CallbackTrialService
 from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
 from hub.web.api.attempt_json import AttemptJson, TrialDeliveryJson
-from hub.web.api.delivery_routes import RetryingSubscriptionJson
+from hub.web.api.delivery_routes import DeadLetterJson, RetryingSubscriptionJson
 from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.api.selection_input import (
     SUBSCRIPTION_LIST,
@@ -48,6 +50,7 @@ from hub.web.request_input import (
 )
 from storage.contract import Storage
 from storage.records import (
+    DeliveryLag,
     Format,
     SelectedSubscription,
     Subscription,
@@ -151,20 +154,48 @@ class ListedSubscriptionJson(SubscriptionJson):
         return cls.of_subscription(found.subscription, health=health)
 
 
-class SubscriptionReportJson(ListedSubscriptionJson):
-    """A subscription with its last attempts."""
+class DeliveryLagJson(JsonObject):
+    """Records that a subscription wants and was not sent, and for how long the first of
+    them has waited; with ``has_more`` there are more records."""
 
+    records: int
+    has_more: bool
+    seconds: float
+
+    @classmethod
+    def of_lag(cls, lag: DeliveryLag, now: datetime) -> Self:
+        waited = now - lag.oldest if lag.oldest else timedelta()
+        return cls(
+            records=lag.records,
+            has_more=lag.records == SHOWN_LAG,
+            seconds=max(0.0, waited.total_seconds()),
+        )
+
+
+class SubscriptionReportJson(ListedSubscriptionJson):
+    """A subscription with its last attempts, and what is done about it."""
+
+    explanation: str
+    advice: list[str]
+    lag: DeliveryLagJson
+    dead_letters: list[DeadLetterJson]
     retrying: RetryingSubscriptionJson | None
     attempts: list[AttemptJson]
     straggler: Annotated[RetryingSubscriptionJson | None, former_name("retrying")]
 
     @classmethod
-    def of_report(cls, report: SubscriptionReport) -> Self:
+    def of_report(cls, report: SubscriptionReport, now: datetime) -> Self:
         found = report.retrying
         retrying = found and RetryingSubscriptionJson.of_retrying(found)
         return cls.of_subscription(
             report.subscription,
             health=SubscriptionHealthReportJson.of_condition(report.condition),
+            explanation=report.explanation,
+            advice=list(report.advice),
+            lag=DeliveryLagJson.of_lag(report.lag, now),
+            dead_letters=[
+                DeadLetterJson.of_dead_letter(each) for each in report.dead_letters
+            ],
             retrying=retrying,
             straggler=retrying,
             attempts=[AttemptJson.of_attempt(each) for each in report.attempts],
@@ -279,7 +310,9 @@ class SubscriptionRoutes(Routes):
         report = await self._subscriptions.get(
             _subscription_id(request), account=own_account(request)
         )
-        return json_response(SubscriptionReportJson.of_report(report))
+        return json_response(
+            SubscriptionReportJson.of_report(report, self._clock.now())
+        )
 
     @ApiOperation(
         method="PATCH",

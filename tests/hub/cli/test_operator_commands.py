@@ -32,7 +32,9 @@ def health(**changes: object) -> dict[str, Any]:
         "conditions": [],
         "version": "1",
         "uptime": 90.0,
-        "backlog": {**backlog, "oldest_due": None},
+        "feed_states": {"ok": 990, "failing": 10, "paused": 0},
+        "subscription_states": {"ok": 200, "failing": 0},
+        "backlog": {**backlog, "oldest_due": None, "oldest_undelivered": None},
         "database": {"location": "/srv/hub.db", "size_bytes": 4096},
         "freshness": freshness_document(live_lag=0.2, split_per_second=12.5),
         "disk": {
@@ -56,14 +58,35 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     result = fanfare("health")
     assert result.exit_code == 0
     assert "up for         1.5 min" in result.stdout
-    assert "nothing is due" in result.stdout
+    listed = "(fanfare feeds list --failing)"
+    assert f"feeds          1,000: 990 ok, 10 failing {listed}\n" in result.stdout
+    assert "next poll      none is due\n" in result.stdout
+    assert "subscriptions  200: all ok\n" in result.stdout
+    assert "to deliver     nothing\n" in result.stdout
+    assert "retrying       none\ngiven up       none\n" in result.stdout
     assert "5.17 min after publication (p50), 29.3 min (p99), of 12" in result.stdout
     assert "live streams   0.2 s behind" in result.stdout
-    assert "12.5 deliveries a second, in the last minute" in result.stdout
+    assert "deliveries     12.5 a second, in the last minute" in result.stdout
     assert "entries 700 MB, search index 350 MB, seen entries 30 MB" in result.stdout
     assert "free pages 0 B, collections 45 MB" in result.stdout
     assert "disk           80 GB of 252 GB free" in result.stdout
     assert "outlook        At this rate (1.2 GB a day)" in result.stdout
+
+
+def test_what_waits_is_told_with_the_command_that_lists_it(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = health()
+    soon, before = "2126-01-01T12:00:00Z", "2026-01-01T12:00:00Z"
+    waiting = {"fanouts": 1, "chunks": 2, "retrying": 3, "dead_letters": 1}
+    times = {"oldest_due": soon, "oldest_undelivered": before}
+    document["backlog"] |= {**waiting, **times}
+    api.answers["GET /api/health"] = (200, document)
+    shown = fanfare("health").stdout
+    assert "next poll      due 2126-01-01 12:00:00Z (in " in shown
+    assert "1 record, and 2 chunks of up to 500 deliveries, the oldest found" in shown
+    assert "retrying       3 subscriptions (fanfare deliveries list)\n" in shown
+    assert "given up       1 dead letter (fanfare deliveries list)\n" in shown
 
 
 def condition(what: str, *, trouble: bool, advice: str = "") -> dict[str, Any]:
@@ -108,7 +131,7 @@ RETRYING: dict[str, Any] = {
     "next_try": "2026-01-01T12:05:00Z",
     "under_way": False,
     "paused": False,
-    "last_error": "",
+    "last_error": "answered 503",
     "last_status": 503,
     "callback": "https://you.example/hook",
 }
@@ -138,7 +161,7 @@ def test_the_list_has_what_is_late_and_what_was_given_up(
     assert as_json["dead_letters"] == [DEAD_LETTER]
 
 
-def test_a_retrying_subscription_whose_attempt_is_running_is_being_tried(
+def test_a_retrying_subscription_has_no_next_try_while_it_is_tried_or_paused(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     late = {**RETRYING, "under_way": True}
@@ -146,6 +169,11 @@ def test_a_retrying_subscription_whose_attempt_is_running_is_being_tried(
     lines = fanfare("deliveries", "list").stdout
     assert "being tried" in lines
     assert "12:05:00Z" not in lines
+    late = {**RETRYING, "paused": True, "last_error": ""}
+    api.answers["GET /api/deliveries"] = (200, {"retrying": [late], "dead_letters": []})
+    lines = fanfare("deliveries", "list").stdout
+    assert "when it is resumed" in lines
+    assert "catching up" in lines
 
 
 def test_an_empty_list_is_said(fanfare: Fanfare, api: FakeApi) -> None:

@@ -77,20 +77,10 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
             "answer_withheld": False,
         }
     ]
-    retrying = {
-        "last_error": "no answer within 20 s",
-        "last_status": 0,
-        "failing_since": "2026-01-01T12:00:00Z",
-        "next_try": "2026-01-01T12:05:00Z",
-        "under_way": True,
-        "paused": False,
-    }
-    document = subscription_document(attempts=attempts, retrying=retrying)
+    document = subscription_document(attempts=attempts, has_secret=False)
     api.answers["GET /api/subscriptions/4"] = (200, document)
     lines = fanfare("subs", "show", "4").stdout
-    assert "signed        sha256" in lines
-    assert "late          no answer within 20 s since 2026-01-01" in lines
-    assert "next try: being tried" in lines
+    assert "signed        no secret" in lines
     assert "9       -       20000  no answer within 20 s" in lines
     assert "failed  negotiating TLS" in lines
     assert "fanfare deliveries show 12" in lines
@@ -116,13 +106,49 @@ def test_one_of_a_client_of_old_says_which_header_has_which_signature(
     assert signed in fanfare("subs", "show", "4").stdout
 
 
-def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> None:
-    document = subscription_document(exhausted=True, has_secret=False)
+def test_show_says_how_it_is_what_is_done_and_what_may_be_done(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    since = "2026-01-01T12:00:00Z"
+    dead = {"id": 3, "first": 5, "last": 9, "at": since, "reason": "answered 500"}
+    document = subscription_document(
+        health={"state": "failing", "since": since, "reason": "answered 500"},
+        explanation="3 tries failed; a request is under way",
+        advice=["test its callback: fanfare subs test 4"],
+        lag={"records": 4, "has_more": False, "seconds": 300.0},
+        dead_letters=[dead, {**dead, "id": 4, "first": 9}],
+        lease_end="2126-01-01T12:00:00Z",
+    )
     api.answers["GET /api/subscriptions/4"] = (200, document)
-    lines = fanfare("subs", "show", "4").stdout
-    assert "given up; each new record is one try" in lines
-    assert "no secret" in lines
-    assert "no attempts yet" in lines
+    shown = fanfare("subs", "show", "4").stdout
+    assert re.search(r"state +failing since 2026-01-01 .*: answered 500\n", shown)
+    assert re.search(r"delivery +3 tries failed; a request is under way\n", shown)
+    assert re.search(r"lag +4 records, the oldest found 5 min ago\n", shown)
+    assert re.search(r"given up +records 5 to 9, 2026.*\(dead letter 3\)\n", shown)
+    assert re.search(r"given up +record 9, 2026.*\(dead letter 4\)\n", shown)
+    assert re.search(r"lease +2126-01-01 12:00:00Z", shown)
+    assert "\nto test its callback: fanfare subs test 4\n\nno attempts yet" in shown
+
+
+@pytest.mark.parametrize(
+    ("lag", "said"),
+    [
+        ({"records": 0, "has_more": False, "seconds": 0.0}, "none"),
+        (
+            {"records": 1, "has_more": False, "seconds": 2.0},
+            "1 record, the oldest found 2 s ago",
+        ),
+        (
+            {"records": 10_000, "has_more": True, "seconds": 86_400.0},
+            "at least 10000 records, the oldest found 1 d ago",
+        ),
+    ],
+)
+def test_the_lag_is_in_records_and_time(
+    fanfare: Fanfare, api: FakeApi, lag: dict[str, object], said: str
+) -> None:
+    api.answers["GET /api/subscriptions/4"] = (200, subscription_document(lag=lag))
+    assert re.search(rf"\nlag +{said}\n", fanfare("subs", "show", "4").stdout)
 
 
 def trial_document(**changes: object) -> dict[str, object]:
@@ -413,17 +439,3 @@ def test_of_several_one_that_cannot_be_paused_keeps_none_from_it(
     assert result.stderr.endswith("fanfare: 2 of 3 subscriptions failed\n")
     alone = fanfare("subs", "pause", "5")
     assert alone.stderr == "fanfare: subscription 5 has ended; subscribe again\n"
-
-
-def test_what_a_paused_one_lacks_waits_for_it(fanfare: Fanfare, api: FakeApi) -> None:
-    retrying = {
-        "last_error": "it was paused",
-        "last_status": 0,
-        "failing_since": "2026-01-01T12:00:00Z",
-        "next_try": "2026-01-01T12:05:00Z",
-        "under_way": False,
-        "paused": True,
-    }
-    document = subscription_document(retrying=retrying)
-    api.answers["GET /api/subscriptions/4"] = (200, document)
-    assert "next try: when it is resumed" in fanfare("subs", "show", "4").stdout

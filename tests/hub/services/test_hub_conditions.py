@@ -229,7 +229,7 @@ async def test_a_disk_without_room_is_a_trouble(scene: Scene) -> None:
     scene.disk.space = LEAST_FREE_BYTES - 1
     (found,) = await scene.conditions.look()
     assert (found.what, found.is_trouble) == (
-        "the disk has only 67108863 bytes left",
+        "the disk has only 67.1 MB left",
         True,
     )
 

@@ -268,23 +268,25 @@ class MemoryDeliveries:
         subscription = state.active_or_none(subscription_id)
         if subscription is None:
             return DeliveryLag(records=0)
-        retry = state.retries.get(subscription_id)
-        if retry is None:
-            pending = (
-                chunk.position - 1
-                for chunk in state.chunks.values()
-                if subscription_id in (chunk.members[each] for each in chunk.pending)
-            )
-            passed = min(pending, default=state.last_passed(subscription_id))
-            after, skipped = max(subscription.from_position, passed), (None, None)
+        if (retry := state.retries.get(subscription_id)) is not None:
+            late = retry.stored
+            skipped = (late.skip_after, late.skip_to)
+            lacking = state.wanted(subscription_id, late.position, state.head, skipped)
         else:
-            after, skipped = (
-                retry.stored.position,
-                (retry.stored.skip_after, retry.stored.skip_to),
-            )
-        lacking = state.wanted(subscription_id, after, state.head, skipped)[:most]
+            passed = max(subscription.from_position, self._reached(subscription_id))
+            lacking = state.wanted(subscription_id, passed, state.head)
+        lacking = lacking[:most]
         oldest = state.records[lacking[0]].at if lacking else None
         return DeliveryLag(records=len(lacking), oldest=oldest)
+
+    def _reached(self, subscription_id: SubscriptionId) -> int:
+        """Up to where chunks and fan-out have served one that is not retried."""
+        pending = (
+            chunk.position - 1
+            for chunk in self._state.chunks.values()
+            if subscription_id in (chunk.members[each] for each in chunk.pending)
+        )
+        return min(pending, default=self._state.last_passed(subscription_id))
 
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None

@@ -146,7 +146,7 @@ class MemorySubscriptionSelections:
         elif subscription.state is SubscriptionState.PENDING:
             health = SubscriptionHealth.PENDING
         elif known.paused_at is not None:
-            health = SubscriptionHealth.PAUSED
+            health, reason = SubscriptionHealth.PAUSED, ""
         return SubscriptionCondition(
             id=subscription.id,
             health=health,

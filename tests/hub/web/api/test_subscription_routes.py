@@ -21,7 +21,7 @@ from storage.records import (
     SubscriptionId,
 )
 from tests.support.services import Hub
-from tests.support.storage_scene import Scene
+from tests.support.storage_scene import START, Scene
 
 URL = "https://example.org/feed.xml"
 HOOK = "https://you.example/hook"
@@ -359,6 +359,11 @@ async def test_one_that_is_paused_is_not_retried_by_hand(
 
     [late] = (await client.get("/api/deliveries")).json()["retrying"]
     assert late["paused"]
+    shown = (await client.get(f"/api/subscriptions/{made['id']}")).json()
+    seconds = (hub.clock.now() - START).total_seconds()
+    assert shown["lag"] == {"records": 1, "has_more": False, "seconds": seconds}
+    assert shown["explanation"] == "nothing is sent until it is resumed"
+    assert shown["advice"] == [f"resume it: fanfare subs resume {made['id']}"]
     body = {"subscription": made["id"]}
     answer = await client.post("/api/deliveries/retry", json=body)
     assert answer.status_code == 409

@@ -1,0 +1,98 @@
+"""What the hub does about a subscription as it is, and what people can do, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED
+from hub.core.durations import duration
+from storage.records import (
+    DeadLetter,
+    DeliveryLag,
+    RetryingSubscription,
+    Subscription,
+    SubscriptionHealth,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionFacts:
+    """``dead_letter``: the latest, if there is any."""
+
+    subscription: Subscription
+    health: SubscriptionHealth
+    retrying: RetryingSubscription | None
+    lag: DeliveryLag
+    dead_letter: DeadLetter | None = None
+
+
+def explain_delivery(facts: SubscriptionFacts, now: datetime) -> str:
+    """What is being done, and when: ``3 tries failed; the next is at …``."""
+    match facts.health:
+        case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
+            return "it has ended: nothing is sent"
+        case SubscriptionHealth.PENDING:
+            return "nothing is sent before its callback has confirmed it"
+        case SubscriptionHealth.PAUSED:
+            return f"nothing is sent until it is resumed{_still_under_way(facts)}"
+        case SubscriptionHealth.OK if not facts.lag.records:
+            return "everything is delivered"
+    if facts.retrying is not None:
+        return _catching_up(facts.subscription, facts.retrying, now)
+    if facts.subscription.exhausted:
+        return "it was given up; each new record is tried once"
+    return "new records are being sent"
+
+
+def _still_under_way(facts: SubscriptionFacts) -> str:
+    late = facts.retrying
+    is_under_way = late is not None and late.lease_id
+    return "; a request that had begun is under way" if is_under_way else ""
+
+
+def _catching_up(
+    subscription: Subscription, late: RetryingSubscription, now: datetime
+) -> str:
+    tries = f"{late.attempts} tries" if late.attempts > 1 else "1 try"
+    failed = f"{tries} failed; " if late.attempts else ""
+    if late.lease_id:
+        return f"{failed}a request is under way"
+    last = ""
+    if late.attempts and not subscription.exhausted:
+        last = f"; it is given up after {FAILURES_ALLOWED + 1} failures in a row"
+    return f"{failed}the next try is {_moment(late.next_try, now)}{last}"
+
+
+def _moment(at: datetime, now: datetime) -> str:
+    seconds = round((at - now).total_seconds())
+    return (
+        f"at {at:%Y-%m-%d %H:%M:%S}Z (in {duration(seconds)})"
+        if seconds > 0
+        else "due now"
+    )
+
+
+def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
+    """Commands that may help, each with what it does."""
+    number = facts.subscription.id
+    match facts.health:
+        case SubscriptionHealth.PAUSED:
+            return (f"resume it: fanfare subs resume {number}",)
+        case SubscriptionHealth.GONE | SubscriptionHealth.ENDED:
+            return ("subscribe again: fanfare subs add CALLBACK TOPIC",)
+        case SubscriptionHealth.FAILING:
+            return tuple(_repairs(facts))
+        case _:
+            return ()
+
+
+def _repairs(facts: SubscriptionFacts) -> Iterator[str]:
+    number, retry = facts.subscription.id, "fanfare deliveries retry"
+    yield f"test its callback: fanfare subs test {number}"
+    if facts.retrying is not None:
+        yield f"retry now: {retry} --subscription {number}"
+    if facts.dead_letter is not None:
+        yield f"send what was given up: {retry} --dead-letter {facts.dead_letter.id}"
+    yield f"send nothing for now: fanfare subs pause {number}"

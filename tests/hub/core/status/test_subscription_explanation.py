@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hub.core.status.subscription_explanation import (
+    SubscriptionFacts,
+    advise_on,
+    explain_delivery,
+)
+from storage.records import (
+    DeadLetter,
+    DeliveryLag,
+    Position,
+    RetryingSubscription,
+    SubscriptionHealth,
+    SubscriptionId,
+)
+from tests.support.subscriptions import START, a_subscription
+
+FAILING, SLOW = SubscriptionHealth.FAILING, SubscriptionHealth.SLOW
+OK, PAUSED = SubscriptionHealth.OK, SubscriptionHealth.PAUSED
+BEHIND = DeliveryLag(records=2, oldest=START)
+DEAD = DeadLetter(
+    id=3,
+    subscription_id=SubscriptionId(1),
+    topic="",
+    callback="",
+    first=Position(1),
+    last=Position(2),
+    reason="answered 500",
+    at=START,
+)
+
+
+def a_retry(**more: Any) -> RetryingSubscription:
+    known: dict[str, Any] = {
+        "attempts": 0,
+        "next_try": START + timedelta(minutes=2),
+        "failing_since": START,
+        "last_status": 0,
+        "last_error": "",
+    }
+    return RetryingSubscription(
+        subscription=a_subscription(), position=Position(0), **{**known, **more}
+    )
+
+
+def facts(
+    health: SubscriptionHealth,
+    retrying: RetryingSubscription | None = None,
+    *,
+    is_exhausted: bool = False,
+    lag: DeliveryLag = BEHIND,
+    dead_letter: DeadLetter | None = None,
+) -> SubscriptionFacts:
+    return SubscriptionFacts(
+        subscription=a_subscription(exhausted=is_exhausted),
+        health=health,
+        retrying=retrying,
+        lag=lag,
+        dead_letter=dead_letter,
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "explained"),
+    [
+        (facts(OK, lag=DeliveryLag(records=0)), "everything is delivered"),
+        (facts(OK), "new records are being sent"),
+        (
+            facts(FAILING, a_retry(attempts=1)),
+            "1 try failed; the next try is at 2026-01-01 00:02:00Z (in 2 min);"
+            " it is given up after 11 failures in a row",
+        ),
+        (
+            facts(FAILING, a_retry(attempts=3, lease_id=9)),
+            "3 tries failed; a request is under way",
+        ),
+        (
+            facts(FAILING, is_exhausted=True),
+            "it was given up; each new record is tried once",
+        ),
+        (
+            facts(FAILING, a_retry(attempts=1, next_try=START), is_exhausted=True),
+            "1 try failed; the next try is due now",
+        ),
+        (facts(SLOW, a_retry(lease_id=9)), "a request is under way"),
+        (facts(SLOW, a_retry(next_try=START)), "the next try is due now"),
+        (facts(PAUSED), "nothing is sent until it is resumed"),
+        (facts(PAUSED, a_retry()), "nothing is sent until it is resumed"),
+        (
+            facts(PAUSED, a_retry(lease_id=9)),
+            "nothing is sent until it is resumed; a request that had begun is under"
+            " way",
+        ),
+        (
+            facts(SubscriptionHealth.PENDING),
+            "nothing is sent before its callback has confirmed it",
+        ),
+        (facts(SubscriptionHealth.GONE), "it has ended: nothing is sent"),
+        (facts(SubscriptionHealth.ENDED), "it has ended: nothing is sent"),
+    ],
+)
+def test_what_is_done_about_it_is_said(
+    known: SubscriptionFacts, explained: str
+) -> None:
+    assert explain_delivery(known, START) == explained
+
+
+TEST = "test its callback: fanfare subs test 1"
+PAUSE = "send nothing for now: fanfare subs pause 1"
+
+
+@pytest.mark.parametrize(
+    ("known", "advice"),
+    [
+        (facts(OK), ()),
+        (facts(SLOW, a_retry()), ()),
+        (facts(PAUSED), ("resume it: fanfare subs resume 1",)),
+        (
+            facts(SubscriptionHealth.GONE),
+            ("subscribe again: fanfare subs add CALLBACK TOPIC",),
+        ),
+        (
+            facts(FAILING, a_retry(attempts=1)),
+            (TEST, "retry now: fanfare deliveries retry --subscription 1", PAUSE),
+        ),
+        (
+            facts(FAILING, is_exhausted=True, dead_letter=DEAD),
+            (
+                TEST,
+                "send what was given up: fanfare deliveries retry --dead-letter 3",
+                PAUSE,
+            ),
+        ),
+    ],
+)
+def test_commands_that_help_are_named(
+    known: SubscriptionFacts, advice: tuple[str, ...]
+) -> None:
+    assert advise_on(known) == advice
