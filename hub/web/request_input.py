@@ -93,8 +93,12 @@ async def read_bytes(
 async def _read_bounded(
     request: Request, largest: int, take: Callable[[int], None]
 ) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
+    body, is_whole = bytearray(), False
+    while not is_whole:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk = message.get("body", b"")
         if len(body) + len(chunk) > largest:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -102,6 +106,7 @@ async def _read_bounded(
             )
         take(len(chunk))
         body += chunk
+        is_whole = not message.get("more_body", False)
     return bytes(body)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import resource
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -59,6 +61,7 @@ _WORDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
+    database: Path
     storage: Storage
     builder: CollectionBuilder
     store: CollectionStore
@@ -70,19 +73,20 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     storage = await open_database(directory / "hub.db")
     try:
         await _fill(storage, pages)
-        for found in await _snapshot(_scene(storage, directory / "scp"), pages):
+        scene = _scene(directory / "hub.db", storage, directory / "scp")
+        for found in await _snapshot(scene, pages):
             yield found
     finally:
         await storage.close()
     yield await _deltas(directory, size)
 
 
-def _scene(storage: Storage, directory: Path) -> _Scene:
+def _scene(database: Path, storage: Storage, directory: Path) -> _Scene:
     clock, store = SystemClock(), CollectionStore(directory)
     store.open()
     keeper = PageKeeper(storage.pages, clock, "https://hub.example")
     builder = CollectionBuilder(storage, keeper, store, clock, BuildOptions())
-    return _Scene(storage, builder, store)
+    return _Scene(database, storage, builder, store)
 
 
 async def _fill(storage: Storage, pages: int) -> None:
@@ -176,13 +180,16 @@ async def _snapshot(scene: _Scene, pages: int) -> list[Finding]:
 async def _deltas(directory: Path, size: Size) -> Finding:
     """Of as many changed pages, among very many and among no others."""
     many = size.pick(1_000_000, 100_000, 2_000)
+    counts = (many, CHANGED)
+    databases = [directory / f"{count}.db" for count in counts]
     storages = [
-        await open_pages(directory / f"{count}.db", count) for count in (many, CHANGED)
+        await open_pages(database, count)
+        for database, count in zip(databases, counts, strict=True)
     ]
     try:
         large, small = [
-            await _published(_scene(storage, directory / f"scp{number}"))
-            for number, storage in enumerate(storages)
+            await _published(_scene(database, storage, database.with_suffix(".scp")))
+            for database, storage in zip(databases, storages, strict=True)
         ]
         samples = await alternate(
             size.pick(9, 3, 1),
@@ -237,6 +244,7 @@ def _changing(scene: _Scene, count: int) -> Callable[[], Awaitable[Sample]]:
                 _edited(each, draw) for each in numbers if each % FEEDS == feed.id - 1
             ]
             await _commit(scene.storage, feed, edited)
+        _copy_log(scene.database)
         watch = Stopwatch()
         (built,) = await scene.builder.build()
         if built.pages != CHANGED:
@@ -244,6 +252,12 @@ def _changing(scene: _Scene, count: int) -> Callable[[], Awaitable[Sample]]:
         return watch.sample(CHANGED)
 
     return run
+
+
+def _copy_log(database: Path) -> None:
+    """Into the database: it is of the commits, and not to be counted as the delta's."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _edited(number: int, draw: Random) -> Entry:

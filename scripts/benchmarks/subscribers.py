@@ -115,7 +115,7 @@ class Subscribers:
         async def are_confirmed() -> bool:
             return self.confirmed >= confirmed
 
-        await until(are_confirmed, pause=0.005)
+        await until(are_confirmed, pause=0.05)  # `last` is when they were
 
 
 @asynccontextmanager
