@@ -99,6 +99,17 @@ def is_web_url(url: str) -> bool:
     return True
 
 
+_LOWER_CASE_HOST = re.compile(r"https?://([a-z0-9.-]+)(?::[0-9]{1,5})?(?:[/?#]|$)")
+
+
+def host_name(url: str) -> str:
+    """In lower case, without the port; "" where a URL has none."""
+    ordinary = _LOWER_CASE_HOST.match(url)
+    if ordinary is not None:  # nearly always, in a tenth of the time
+        return ordinary[1]
+    return urlsplit(url).hostname or ""
+
+
 def is_absolute(url: str) -> bool:
     return _SCHEME.match(url) is not None
 
@@ -252,7 +263,7 @@ _LOCAL = (".localhost", ".local", ".internal", ".test", ".lan", ".home.arpa")
 
 def is_public_url(url: str) -> bool:
     """False for no URL, private addresses, and names that mean nothing elsewhere."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
+    host = host_name(url).rstrip(".")
     try:
         return ip_address(host).is_global
     except ValueError:

@@ -12,6 +12,12 @@ from yarl import URL
 from hub.http.exchange import Request
 from hub.http.network_errors import Unreachable
 
+_ORDINARY = re.compile(
+    r"(https?)://([a-z0-9.-]*[a-z][a-z0-9-]*|[1-9][0-9]{0,2}(?:\.[1-9][0-9]{0,2}|\.0){3})"
+    r"(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?(/[!-\"$->@-~]*(?:\?[!-\"$-~]+)?)"
+)
+"""Scheme, host, port and path of nearly every URL, told in a tenth of the time."""
+_DEFAULT_PORTS = (80, 443)
 _LONGEST = 8_000  # characters; many servers take no longer request line
 
 
@@ -43,6 +49,13 @@ def target_of(url: str) -> Target:
     """
     if len(url) > _LONGEST:
         raise Unreachable(f"the URL is longer than {_LONGEST} characters")
+    if ordinary := _ORDINARY.fullmatch(url):
+        scheme, host, port, path = ordinary.groups()
+        is_tls = scheme == "https"
+        default = _DEFAULT_PORTS[is_tls]
+        server = ServerAddress(is_tls, host, int(port or default))
+        authority = host if server.port == default else f"{host}:{port}"
+        return Target(server, authority, path)
     if not url.isprintable() or " " in url:  # the only space that is printable
         raise Unreachable("the URL contains white space or control characters")
     try:

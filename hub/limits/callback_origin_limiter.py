@@ -14,7 +14,8 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+
+from protocols.urls import host_name
 
 FIRST_LIMIT = 8.0
 HIGHEST_LIMIT = 64.0
@@ -141,7 +142,7 @@ class OriginLimiter:
 
     def _exempts(self, origin: str, state: _Origin, now: float) -> bool:
         if now - state.judged_at >= EXEMPTION_KEPT:
-            state.is_exempt = self._is_exempt(urlsplit(origin).hostname or "")
+            state.is_exempt = self._is_exempt(host_name(origin))
             state.judged_at = now
         return state.is_exempt
 

@@ -18,10 +18,10 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import count
 from typing import Final
-from urllib.parse import urlsplit
 
 from hub.runtime.clock import Clock
 from protocols.domains import zone_of
+from protocols.urls import host_name
 
 INTERVAL: Final = 1.0
 """Seconds between the starts of two requests to one host."""
@@ -234,7 +234,7 @@ class HostLimiter:
 @lru_cache(1024)
 def host_of(url: str) -> str:
     """In lower case; "" where a URL has none."""
-    return urlsplit(url).hostname or ""
+    return host_name(url)
 
 
 class HostQuota:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from protocols.urls import host_name
+
 INTERVAL = 1.0
 LONGEST_WAIT = 2.0
 """Seconds that somebody may wait for a turn; who would for longer is put off."""
@@ -52,7 +54,7 @@ class HubLimiter:
 
     def turn(self, hub: str, now: float) -> Turn:
         """The next turn, if it is soon; else when to ask again, which takes no turn."""
-        name = urlsplit(hub).hostname or ""
+        name = host_name(hub)
         host, server = self._use(name, now), self._server(hub, now)
         interval = 0.0 if self._is_exempt(name) else INTERVAL
         start = max(now, host.next_free, server.until)

@@ -28,8 +28,11 @@ AT_ONCE = 256
 PAGE = 512
 PER_HOST = 64
 POLL_SECONDS = 1.0
-ROUND_SECONDS = 0.1
-"""Between two looks at what is due, however many requests come in."""
+SHORTEST_PAUSE = 0.02
+LONGEST_PAUSE = 0.1
+"""Seconds between two looks at what is due, however many requests come in."""
+PAUSE_SHARE = 5
+"""A pause is so many times as long as the look before it, within these bounds."""
 HOST_PAUSE = 1.0
 OF_ZONE_AT_ONCE = 16
 """Of one owner's hosts, however many names they have: see `protocols.domains`."""
@@ -79,11 +82,14 @@ class VerificationLoop:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._awake.clear()
+                began = self._clock.monotonic()
                 try:
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("verifications_not_read", error=str(error))
-                await asyncio.sleep(ROUND_SECONDS)
+                took = self._clock.monotonic() - began
+                pause = max(SHORTEST_PAUSE, PAUSE_SHARE * took)
+                await asyncio.sleep(min(pause, LONGEST_PAUSE))
                 await wait_for(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:

@@ -5,6 +5,7 @@ The form only: whether an address may be reached is decided when it is dialled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote, urlsplit
@@ -15,6 +16,12 @@ LONGEST_URL = 2_048
 """Characters, of a topic as of a callback."""
 
 _ABSOLUTE = "an absolute http or https URL"
+_ORDINARY = re.compile(
+    r"https?://[a-z0-9.-]*[a-z0-9](?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+    r"(?:[/?#][!-\[\]-~]*)?"
+)
+"""In lower case, all ASCII: nearly every one, told in a tenth of the time."""
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]*")
 
 
 def read_callback(value: str, field: str = "callback") -> str:
@@ -43,6 +50,8 @@ def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str
 @lru_cache(1024)
 def _check_web_url(url: str, field: str) -> None:
     """Good ones are known again: thousands subscribe to one topic."""
+    if _ORDINARY.fullmatch(url) is not None:
+        return
     # A backslash is a slash to some readers of URLs and part of a name to others;
     # urlsplit drops line breaks and tabs, so they are looked for before it.
     if "\\" in url or " " in url or not url.isprintable():
@@ -78,4 +87,6 @@ def callback_with(callback: str, parameters: Mapping[str, str]) -> str:
 
 @lru_cache(1024)
 def _quoted(text: str) -> str:
+    if _UNRESERVED.fullmatch(text) is not None:
+        return text
     return quote(text, safe="", errors="replace")

@@ -11,11 +11,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, TypedDict
-from urllib.parse import urlsplit
 
 import msgspec
 
-from protocols.urls import normal_url
+from protocols.urls import host_name, normal_url
 from storage.errors import NotFound
 from storage.records import (
     AccountRequest,
@@ -352,7 +351,7 @@ class SqliteVerifications:
                 "mode": new.mode.value,
                 "topic": new.topic,
                 "callback": new.callback,
-                "host": urlsplit(callback).hostname or "",
+                "host": host_name(callback),
                 "key_hash": hash_key(f"{new.account} {topic} {callback}"),
                 "token_hash": hash_key(new.token),
                 "lease_seconds": new.lease_seconds,

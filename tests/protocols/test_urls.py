@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from protocols.urls import (
     LONGEST,
     LONGEST_SELECTOR,
+    host_name,
     is_absolute,
     is_meant_as_path,
     is_public_url,
@@ -345,3 +346,18 @@ def test_a_site_is_a_host_with_all_below_it(
 ) -> None:
     assert is_same_site(one, other) is is_same
     assert is_same_site(other, one) is is_same
+
+
+HOSTS = st.sampled_from(
+    ["a.example", "A.example", "a.example.", "127.0.0.1", "[::1]", "u@a.b", "ä.b", ""]
+)
+PORTS = st.sampled_from(["", ":80", ":8080", ":0", ":99999", ":", ":x"])
+RESTS = st.sampled_from(["", "/", "/a?b", "?b", "#c", "/a\\b", "/[", "\t/a"])
+
+
+@given(st.sampled_from(["http://", "https://", "HTTP://", "ftp:"]), HOSTS, PORTS, RESTS)
+def test_the_host_of_a_url_is_the_one_that_urllib_reads(
+    scheme: str, host: str, port: str, rest: str
+) -> None:
+    url = f"{scheme}{host}{port}{rest}"
+    assert host_name(url) == (urlsplit(url).hostname or "")

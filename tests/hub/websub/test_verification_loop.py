@@ -67,7 +67,6 @@ async def test_no_owner_of_many_names_keeps_others_waiting(
 ) -> None:
     """More than are read at once came first, and none of them answers."""
     monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(verifier_module, "ROUND_SECONDS", 0.01)
 
     async def answer(request: Request) -> Scripted:
         if "names.example" in request.url:
