@@ -34,6 +34,7 @@ from hub.cli.wording import (
     Failure,
     HubUnreachable,
     Undecided,
+    cut,
     json_option,
     moment,
     plural,
@@ -286,7 +287,7 @@ def _print_feeds(feeds: Sequence[Document]) -> None:
             feed["entries"],
             duration(feed["period"]),
             feed["category"][:20],
-            feed["health"]["reason"][:40] or feed["title"][:40],
+            cut(feed["health"]["reason"] or feed["title"], 40),
             feed["url"],
         )
         for feed in feeds

@@ -35,6 +35,7 @@ from hub.cli.selection_options import (
 from hub.cli.wording import (
     Failure,
     HubUnreachable,
+    cut,
     health_of,
     json_option,
     moment,
@@ -165,7 +166,7 @@ def _print_subscriptions(subscriptions: Sequence[Document]) -> None:
             each["id"],
             *health_cells(each),
             each["format"],
-            each["health"]["reason"][:40],
+            cut(each["health"]["reason"], 40),
             each["callback"],
             each["topic"],
         )

@@ -91,7 +91,7 @@ def advise_on(facts: SubscriptionFacts) -> tuple[str, ...]:
 def _repairs(facts: SubscriptionFacts) -> Iterator[str]:
     number, retry = facts.subscription.id, "fanfare deliveries retry"
     yield f"test its callback: fanfare subs test {number}"
-    if facts.retrying is not None:
+    if facts.retrying is not None and not facts.retrying.lease_id:
         yield f"retry now: {retry} --subscription {number}"
     if facts.dead_letter is not None:
         yield f"send what was given up: {retry} --dead-letter {facts.dead_letter.id}"

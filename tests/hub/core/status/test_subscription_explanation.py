@@ -128,6 +128,7 @@ PAUSE = "send nothing for now: fanfare subs pause 1"
             facts(FAILING, a_retry(attempts=1)),
             (TEST, "retry now: fanfare deliveries retry --subscription 1", PAUSE),
         ),
+        (facts(FAILING, a_retry(attempts=1, lease_id=9)), (TEST, PAUSE)),
         (
             facts(FAILING, is_exhausted=True, dead_letter=DEAD),
             (
