@@ -181,7 +181,7 @@ def read_ping(call: MethodCall) -> tuple[str, ...]:
     if call.method not in METHODS:
         raise Fault(FaultCode.NO_SUCH_METHOD, f"expected {' or '.join(METHODS)}")
     if len(call.parameters) < 2:
-        raise Fault(FaultCode.WRONG_PARAMETERS, "expected a name and a URL at least")
+        raise Fault(FaultCode.WRONG_PARAMETERS, "expected at least a name and a URL")
     named = reversed(call.parameters[1:_LAST_URL])
     urls = tuple(dict.fromkeys(filter(None, map(_url, named))))
     if not urls:

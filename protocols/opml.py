@@ -110,7 +110,7 @@ def _read(root: Element, url: str) -> FeedList:
         elif address:
             found = _absolute(address, url)
             if not found:
-                notes.append(f"{collapse(address)[:200]} is no web address")
+                notes.append(f"{collapse(address)[:200]} is not a web address")
             elif len(feeds) < MOST_FEEDS:
                 feeds.append(_feed(outline, found, section))
             else:
@@ -379,7 +379,7 @@ class OutlineWalk:
     def _answered(self) -> _Wanted:
         wanted, self._current = self._current, None
         if wanted is None:
-            raise RuntimeError("no list was asked for")
+            raise RuntimeError("no list was requested")
         return wanted
 
     def _add(self, found: FeedList, section: str, depth: int) -> int:

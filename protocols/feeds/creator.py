@@ -130,7 +130,7 @@ def _required_text(
 ) -> str:
     value = found.get(name)
     if not isinstance(value, str) or (is_filled and not value.strip()):
-        expected = "a text that is not empty" if is_filled else "a text"
+        expected = "a non-empty text" if is_filled else "a text"
         raise InvalidItem(f"{place}/{name}", f"expected {expected}")
     return value.strip()
 
@@ -147,12 +147,12 @@ def _required_time(found: Members, name: str, place: str, notes: Notes) -> datet
 def _kinds(found: Members, place: str, notes: Notes) -> list[Json]:
     kinds = found.get("kinds")
     if not isinstance(kinds, list) or not kinds:
-        raise InvalidItem(f"{place}/kinds", "expected an array that is not empty")
+        raise InvalidItem(f"{place}/kinds", "expected a non-empty array")
     for number_, kind in enumerate(kinds):
         if not isinstance(kind, str):
             raise InvalidItem(f"{place}/kinds/{number_}", "expected a text")
         if kind not in _KINDS:
-            notes.add(f"{place}/kinds/{number_}", f"{kind[:40]!r} is no known kind")
+            notes.add(f"{place}/kinds/{number_}", f"{kind[:40]!r} is not a known kind")
     return kinds
 
 
@@ -321,7 +321,7 @@ def _check(document: Members) -> tuple[Members, Sequence[Json]]:
         raise InvalidDocument("/creator", "expected an object")
     handle = creator.get("handle")
     if not isinstance(handle, str) or not handle.strip():
-        raise InvalidDocument("/creator/handle", "expected a text that is not empty")
+        raise InvalidDocument("/creator/handle", "expected a non-empty text")
     items = document.get("items")
     if not isinstance(items, list):
         raise InvalidDocument("/items", "expected an array")
@@ -384,7 +384,7 @@ class _Reading:
             self.notes.add(place, "expected an object")
             return
         if not slug:
-            self.notes.add(f"{place}/slug", "expected a text that is not empty")
+            self.notes.add(f"{place}/slug", "expected a non-empty text")
             return
         key = key_of(self.handle, slug)
         if fingerprint(key) in self.met:

@@ -114,7 +114,7 @@ def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
     if found.body != body:
         fitting = (each for each in _UNCLAIMED if _decoded(body, each) == found.body)
         name = next(fitting, "unknown")
-    default = "its bytes, against what is said" if said else "its bytes"
+    default = "its bytes, contrary to the declarations" if said else "its bytes"
     return EncodingExplanation(
         name=name, source=default, claims=claims, problem=problem
     )
@@ -127,7 +127,7 @@ def _find_problem(body: bytes, content_type: str) -> str:
         document.body.decode()
     except UnicodeDecodeError:
         if b"\0" in document.body:
-            return "it is no text in any encoding"
+            return "it is not text in any encoding"
         codec = mend_utf8(document.body)[1]
         return f"bytes that are not UTF-8 were read as {codec}"
     return document.problem
@@ -166,8 +166,8 @@ def _unreadable_dates(text: str) -> Iterator[tuple[int, str]]:
         written = unescape(match["xml"] or match["json"]).strip()
         if written and parse_date(written) is None:
             line = _line(text, match.start())
-            why = "is too long for one" if len(written) > LONGEST_DATE else "is none"
-            yield line, f"line {line}: a date that {why}: {written[:80]}"
+            why = "a too long" if len(written) > LONGEST_DATE else "an invalid"
+            yield line, f"line {line}: {why} date: {written[:80]}"
 
 
 def _long_urls(text: str) -> Iterator[tuple[int, str]]:
@@ -205,7 +205,7 @@ def _rule(entry: Entry, parsed: ParsedFeed) -> EntryRule:
 
 def _why_not_link(links: list[str], parsed: ParsedFeed) -> str:
     if not links:
-        return "it has neither id nor link"
+        return "it has neither an id nor a link"
     sites = (link.href for link in parsed.feed.links if link.rel == "alternate")
     if key_of_link(links[0]) in map(key_of_link, sites):
         return "it has no id, and its link is the site's own"

@@ -153,7 +153,7 @@ _BACKSLASHES: Final = re.compile(
     re.DOTALL,
 )
 _JSON_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x20)}
-_PROBLEM: Final = "JSON was mended: control characters, commas, comments or escapes"
+_PROBLEM: Final = "JSON was repaired: control characters, commas, comments or escapes"
 
 
 def repair_json(document: OpenedDocument) -> OpenedDocument:
@@ -396,21 +396,21 @@ def _without_trailer(text: str) -> str:
 _STEPS: Final = (
     (
         "declaration",
-        "an XML declaration that is none was dropped",
+        "an invalid XML declaration was dropped",
         _with_sound_declaration,
     ),
     ("characters", "control characters were dropped", _without_controls),
-    ("sections", "a section or comment without an end was ended", end_opaque),
+    ("sections", "an unfinished section or comment was closed", end_opaque),
     (
         "entities",
-        "entities that XML does not know were replaced",
+        "entities unknown to XML were replaced",
         _with_numeric_entities,
     ),
-    ("html", "HTML that was not escaped was closed", _with_xml_of_html),
-    ("tags", "end tags that were missing were added", close_texts),
+    ("html", "unescaped HTML was closed", _with_xml_of_html),
+    ("tags", "missing end tags were added", close_texts),
     (
         "namespaces",
-        "white space in the names of namespaces was dropped",
+        "white space in namespace names was dropped",
         _with_sound_namespaces,
     ),
     ("prefixes", "undeclared prefixes were declared", _with_declared_prefixes),

@@ -267,7 +267,7 @@ def _read_json(body: bytes, context: ParseContext) -> ParsedFeed:
         found = [match.obj for match in matches]
     except _NO_JSON_PATH as error:
         reason = str(error).partition("\n")[0]
-        raise _wrong(context, f"no JSONPath: {reason}") from None
+        raise _wrong(context, f"not a JSONPath: {reason}") from None
     if not found:
         raise _wrong(context, "nothing in the document matches it")
     _check_matches(len(found))
@@ -291,7 +291,7 @@ def _read_page(body: bytes, context: ParseContext) -> ParsedFeed:
     try:
         found = [] if root is None else select(root, context.selector)
     except _NO_CSS_PATH as error:
-        raise _wrong(context, f"no CSS path: {error}") from None
+        raise _wrong(context, f"not a CSS path: {error}") from None
     if root is None or not found:
         raise _wrong(context, "nothing in the page matches it")
     _check_matches(len(found))

@@ -23,12 +23,12 @@ class Closing:
 NOT_TEXT: Final = Closing(1003, "expected text messages")
 NOT_UTF_8: Final = Closing(1007, "expected text in UTF-8")
 POLICY: Final = Closing(1008, "too many messages")
-FAILED: Final = Closing(1011, "an error of the hub")
+FAILED: Final = Closing(1011, "internal error")
 SHUTDOWN: Final = Closing(3001, "the hub is shutting down; reconnect")
 SLOW: Final = Closing(3008, "too slow; reconnect with the last cursor")
 NOT_AUTHORIZED: Final = Closing(3500, "not authorized")
 TOKEN_ENDED: Final = Closing(3500, "not authorized: the token was revoked or expired")
-NO_TOPIC_LEFT: Final = Closing(3501, "none of its topics is here any more")
+NO_TOPIC_LEFT: Final = Closing(3501, "all topics have ended")
 
 
 class BodyFormat(StrEnum):

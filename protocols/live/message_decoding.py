@@ -139,7 +139,7 @@ class _Members:
     def text(self, name: str) -> str:
         value = self.optional_text(name)
         if not value:
-            raise InvalidValue(name, "a string that is not empty")
+            raise InvalidValue(name, "a non-empty string")
         return value
 
     def optional_text(self, name: str) -> str | None:

@@ -108,7 +108,9 @@ def _multipart(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
         head, separator, value = piece.partition(b"\r\n\r\n")
         found = _PART_NAME.search(_disposition(head))
         if not separator or found is None:
-            raise InvalidValue("body", "multipart/form-data whose parts have names")
+            raise InvalidValue(
+                "body", "multipart/form-data in which each part has a name"
+            )
         yield _text(found[1] or found[2] or b""), _text(value)
 
 

@@ -78,7 +78,7 @@ def _read_json(text: str) -> Iterator[WrittenSubscription]:
         except (ValueError, RecursionError):
             line = text.count("\n", 0, at) + 1
             if text[at] != "{":
-                expected = f"{_EXPECTED}; line {line} is no JSON"
+                expected = f"{_EXPECTED}; line {line} is not JSON"
                 raise InvalidValue("file", expected) from None
             yield WrittenSubscription(place=f"line {line}", fault="expected JSON")
             number += 1

@@ -107,7 +107,7 @@ def _next_token(query: str, place: int) -> tuple[QueryToken, int]:
 def _quoted(query: str, place: int) -> tuple[str, int]:
     match = _QUOTED.match(query, place)
     if match is None:
-        raise QueryError(place + 1, "a closing quote for the one", query[place:])
+        raise QueryError(place + 1, "a closing quote", query[place:])
     return match[1], match.end()
 
 
@@ -143,7 +143,9 @@ _CODE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 def parse_query(text: str) -> Query:
     """Raises `QueryError`, which says where and what was expected."""
     if len(text) > LONGEST_QUERY:
-        raise QueryError(LONGEST_QUERY + 1, f"the end of at most {LONGEST_QUERY}")
+        raise QueryError(
+            LONGEST_QUERY + 1, f"the end, after at most {LONGEST_QUERY} characters,"
+        )
     return _Parser(text).query()
 
 
@@ -159,9 +161,11 @@ class _Parser:
     def query(self) -> Query:
         root = self._any(depth=0)
         if self._token.mark is not QueryMark.END:
-            raise self._unexpected("the end or an opening parenthesis before it")
+            raise self._unexpected(
+                "the end of the query, or an opening parenthesis before this"
+            )
         if root is None or not is_positive(root):
-            raise QueryError(1, "something that must be there, in every alternative,")
+            raise QueryError(1, "a word that must match, in every alternative,")
         return Query(
             root=root,
             allows_porn="porn" in self._allowed,
@@ -171,7 +175,7 @@ class _Parser:
     def _any(self, depth: int) -> Member | None:
         """Alternatives; ``None`` if there was nothing in them but ``porn:ok``."""
         if depth > MOST_DEPTH:
-            raise self._unexpected(f"at most {MOST_DEPTH} groups in each other")
+            raise self._unexpected(f"at most {MOST_DEPTH} nested groups")
         members = [self._all(depth)]
         while self._token.mark is QueryMark.OR:
             self._advance()
@@ -212,11 +216,11 @@ class _Parser:
 
     def _negated(self, depth: int) -> Member | None:
         if depth > MOST_DEPTH:
-            raise self._unexpected(f"at most {MOST_DEPTH} negations of each other")
+            raise self._unexpected(f"at most {MOST_DEPTH} nested negations")
         position = self._token.position
         member = self._member(depth)
         if member is None:
-            raise QueryError(position, "something that can be absent")
+            raise QueryError(position, "a word, phrase or group after the minus")
         return member.inverse()
 
     def _group(self, depth: int) -> Member | None:
@@ -238,7 +242,7 @@ class _Parser:
     def _count(self) -> None:
         self._members += 1
         if self._members > MOST_MEMBERS:
-            raise self._unexpected(f"at most {MOST_MEMBERS} members")
+            raise self._unexpected(f"at most {MOST_MEMBERS} terms")
 
     def _advance(self) -> None:
         self._token = next(self._tokens)

@@ -61,7 +61,7 @@ def read_track_topic(topic: str, public_url: str) -> TrackTopic | None:
         raise InvalidValue("topic", "at most 100 parameters") from None
     texts = parameters.get("query") or _older_query(topic, parameters)
     if len(texts) != 1:
-        raise InvalidValue("topic", "one ?query= that has a track query", topic)
+        raise InvalidValue("topic", "one ?query= with a track query", topic)
     format = parameters.get("format", [""])[0].lower()
     if format and format not in FORMATS:
         raise InvalidValue("format", " or ".join(FORMATS), format)

@@ -66,7 +66,7 @@ def read_question(form: Form) -> HubQuestion | HubDenial:
         return HubDenial(topic=topic, reason=_printable(form.one("hub.reason")))
     if mode not in ("subscribe", "unsubscribe"):
         raise InvalidValue("hub.mode", "subscribe, unsubscribe or denied")
-    challenge = form.required("hub.challenge", "what is to be sent back")
+    challenge = form.required("hub.challenge", "the challenge to return")
     if not _CHALLENGE.fullmatch(challenge):
         raise InvalidValue("hub.challenge", "1 to 1024 printable ASCII characters")
     return HubQuestion(

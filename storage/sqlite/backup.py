@@ -118,7 +118,7 @@ def _claimed(destination: Path) -> Iterator[Path]:
     descriptor = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if not _is_mine(descriptor, partial):
-            raise DestinationTaken(f"another backup to {destination} is under way")
+            raise DestinationTaken(f"another backup to {destination} is running")
         try:
             os.ftruncate(descriptor, 0)
             yield partial
@@ -216,4 +216,4 @@ def beside(path: Path, ending: str) -> Path:
 def _explained(destination: Path, error: sqlite3.Error | OSError) -> WriteFailed:
     if isinstance(error, sqlite3.Error):
         return write_failure(error)
-    return WriteFailed(f"{destination} cannot be written: {error.strerror}")
+    return WriteFailed(f"cannot write {destination}: {error.strerror}")

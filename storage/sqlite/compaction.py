@@ -88,6 +88,6 @@ def _fold_wal(file: Path, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.OperationalError as error:
         if is_busy(error):
-            reason = "another program has it open; end that first"
+            reason = "another program has it open; close that first"
             raise DatabaseUnusable(str(file), reason) from error
         raise

@@ -13,8 +13,8 @@ _NOT_FLUSHED = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 def write_failure(error: sqlite3.Error) -> WriteFailed:
     """The error that the caller of a write gets."""
     if _primary_code(error) in _NO_SPACE:
-        return StorageFull(f"the database takes no writes: {error}")
-    return WriteFailed(f"the database did not take the write: {error}")
+        return StorageFull(f"the database cannot be written: {error}")
+    return WriteFailed(f"the write failed: {error}")
 
 
 def read_failure(error: sqlite3.Error) -> StorageError:

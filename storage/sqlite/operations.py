@@ -219,7 +219,7 @@ class SqliteStorage:
 
             def tell(done: int, total: int) -> None:
                 if is_abandoned():
-                    raise WriteFailed("the backup was broken off")
+                    raise WriteFailed("the backup was interrupted")
                 progress(done, total)
 
             await asyncio.to_thread(copy_database, self._path, destination, tell)

@@ -60,7 +60,9 @@ def restore_database(
     _require_backup(backup)
     with owned(path) as file:
         if backup.resolve() == file:
-            raise DatabaseUnusable(str(backup), "this is the database itself")
+            raise DatabaseUnusable(
+                str(backup), "this is the database itself, not a backup"
+            )
         _end_earlier(file)
         fresh, former = beside(file, RESTORING), beside(file, FORMER + stamp)
         try:
@@ -84,7 +86,7 @@ def _require_backup(backup: Path) -> None:
     except sqlite3.Error as error:
         raise DatabaseUnusable(str(backup), str(error)) from error
     if application != APPLICATION_ID:
-        raise DatabaseUnusable(str(backup), "this is no database of Fanfare")
+        raise DatabaseUnusable(str(backup), "this is not a Fanfare database")
 
 
 def _end_earlier(file: Path) -> None:
@@ -133,7 +135,8 @@ def _key_of(backup: Path, file: Path, fresh: Path) -> bytes | None:
             if key is not None and SecretBox(key).key_check == known:
                 return key
         if known and holds_secrets(connection):
-            reason = f"its key file {key_path(backup).name} is missing, or another's"
+            name = key_path(backup).name
+            reason = f"its key file {name} is missing or belongs to another database"
             raise DatabaseUnusable(str(backup), reason)
         connection.execute("UPDATE meta SET key_check = ''")
     return None

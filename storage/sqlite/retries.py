@@ -156,7 +156,7 @@ def _refuse_if_at_work(subscription_id: int, connection: sqlite3.Connection) -> 
         (subscription_id,),
     ).fetchone()
     if in_chunk is not None:
-        raise StorageBusy(f"subscription {subscription_id} is being delivered to")
+        raise StorageBusy(f"a delivery to subscription {subscription_id} is in flight")
 
 
 def _set_back(
@@ -181,7 +181,7 @@ def _set_back(
         subscription_id, last, reached, connection
     )
     if lease_id or skip_to is not None or not is_behind:
-        raise StorageBusy(f"subscription {subscription_id} is catching up elsewhere")
+        raise StorageBusy(f"subscription {subscription_id} is catching up already")
     connection.execute(
         "UPDATE stragglers SET position = ?, attempts = 0, next_try = ?, due = ?,"
         " tried_to = NULL WHERE subscription_id = ?",

@@ -29,7 +29,7 @@ from storage.sqlite.rows import hash_key
 
 # --- ending ---
 
-LEASE_OVER = "the lease is over"
+LEASE_OVER = "the lease has expired"
 NO_LIMIT = -1
 
 _OF_FEED = {

@@ -430,7 +430,7 @@ async def test_a_subscription_ends_with_its_lease(scene: Scene) -> None:
     assert await scene.storage.subscriptions.expire(at(10), 9) == 1
 
     (ended,) = await scene.storage.subscriptions.ending(9)
-    assert (ended.id, ended.ended_reason) == (over.id, "the lease is over")
+    assert (ended.id, ended.ended_reason) == (over.id, "the lease has expired")
     assert await scene.storage.subscriptions.expire(at(10), 9) == 0
 
 

@@ -83,7 +83,7 @@ async def test_a_feed_that_is_wrong_as_a_whole_is_told_at_registration(
         )
 
         assert done.code == 1
-        assert "/creator/handle: expected a text that is not empty" in done.err
+        assert "/creator/handle: expected a non-empty text" in done.err
 
 
 async def test_problems_of_items_are_shown_and_the_document_is_kept_as_it_came(
@@ -98,9 +98,7 @@ async def test_problems_of_items_are_shown_and_the_document_is_kept_as_it_came(
         scene.site.put(FEED, b'{"version": 1, "creator"')
         await scene.api.fetch(feed_id)
 
-        assert shown["problems"] == [
-            "/items/1/kinds: expected an array that is not empty"
-        ]
+        assert shown["problems"] == ["/items/1/kinds: expected a non-empty array"]
         assert (shown["format"], shown["dropped"]) == ("creator", 1)
         raw = await scene.api.request("GET", f"/api/feeds/{feed_id}/raw")
         assert raw == document

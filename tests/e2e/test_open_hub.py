@@ -122,7 +122,7 @@ async def test_a_lease_that_is_over_is_told_and_nothing_is_delivered(
         await eventually(lambda: "denied" in brief.modes, seconds=60)
         told = dict(brief.parameters())
         assert told["hub.topic"] == topic.url
-        assert told["hub.reason"] == "the lease is over"
+        assert told["hub.reason"] == "the lease has expired"
         document = await scene.diagnose(answer)
         assert document["subscription"]["ended_reason"] == told["hub.reason"]  # type: ignore[index]
 

@@ -111,11 +111,11 @@ def test_what_is_no_feed_is_passed_over(outline: str) -> None:
 def test_an_address_that_is_none_is_noted(address: str) -> None:
     found = read(f'<outline xmlUrl="{address}"/>')
 
-    assert (found.feeds, found.notes) == ((), (f"{address} is no web address",))
+    assert (found.feeds, found.notes) == ((), (f"{address} is not a web address",))
 
 
 def test_in_a_file_a_relative_address_leads_nowhere() -> None:
-    assert read('<outline xmlUrl="f"/>', "").notes == ("f is no web address",)
+    assert read('<outline xmlUrl="f"/>', "").notes == ("f is not a web address",)
 
 
 def test_folders_are_sections() -> None:

@@ -82,7 +82,7 @@ class Faults:
         with suppress(ProcessLookupError, FileNotFoundError):
             is_growth = self._random.random() < 0.5
             most = max(_PAGE, wal.stat().st_size) if is_growth else _PAGE
-            self.counts["disk full" if is_growth else "disk takes no writes"] += 1
+            self.counts["disk full" if is_growth else "disk cannot be written"] += 1
             resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (most, hard))
             self._full_until = math.inf
             await asyncio.sleep(self._random.uniform(0.5, 3))

@@ -41,14 +41,14 @@ def html_of_blocks(
         kind = block.get("type") if type(block) is dict else None
         write = _WRITERS.get(kind) if type(kind) is str else None
         if write is None:
-            warnings.add(line, f"/content/{number}/type", "no known type; passed over")
+            warnings.add(line, f"/content/{number}/type", "unknown type; ignored")
             continue
         if write is _media:
             media.append(block)
         if written := write(block):
             parts.append(written)
         elif written is None:
-            warnings.add(line, f"/content/{number}", "says nothing; passed over")
+            warnings.add(line, f"/content/{number}", "empty; ignored")
     return "\n".join(parts), media
 
 

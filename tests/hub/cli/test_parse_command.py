@@ -86,7 +86,7 @@ def test_an_explanation_names_path_encoding_rules_and_what_was_dropped(
     words = " ".join(result.stdout.split())
     assert "format rss read by entities encoding utf-8, by its bytes" in words
     assert "left out 1 entry" in words
-    assert "NOTES line 2: entities that XML does not know were replaced" in words
+    assert "NOTES line 2: entities unknown to XML were replaced" in words
     assert "a second entry with the id 2 was left out" in words
     assert "its id 1 First" in words
 
@@ -95,7 +95,7 @@ def test_what_was_dropped_is_named(alone: Fanfare, tmp_path: Path) -> None:
     path = tmp_path / "feed.xml"
     path.write_bytes(FEED.replace(b"</item>", b"<pubDate>soon</pubDate></item>"))
     text = alone("parse", str(path), "--explain").stdout
-    assert "DROPPED\n  line 2: a date that is none: soon" in text
+    assert "DROPPED\n  line 2: an invalid date: soon" in text
     assert "NOTES" not in text
 
 

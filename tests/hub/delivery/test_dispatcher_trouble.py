@@ -689,7 +689,7 @@ class LateDeliveries(Delegating):
     async def void_leases(self) -> None:
         if self.failures:
             self.failures -= 1
-            raise StorageFull("the database takes no writes")
+            raise StorageFull("the database cannot be written")
         await cast("DeliveryStore", self._inner).void_leases()
 
 

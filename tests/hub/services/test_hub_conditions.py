@@ -157,7 +157,7 @@ async def test_it_is_known_since_when_something_holds_and_what_to_do(
     scene: Scene,
 ) -> None:
     began = scene.clock.now()
-    scene.storage.error = "the database takes no writes: disk full"
+    scene.storage.error = "the database cannot be written: disk full"
     await scene.conditions.look()
     scene.clock.advance(600)
     (found,) = await scene.conditions.look()

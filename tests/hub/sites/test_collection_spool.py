@@ -67,7 +67,7 @@ async def test_what_is_passed_over_in_pages_is_told_with_them() -> None:
     spool = spooled(collection(page(content=[{"type": "hologram"}])))
     assert (await spool.check()).warnings.lines == []
     unrolled = await spool.unroll(0)
-    assert unrolled.warnings == ("line 2: /content/0/type: no known type; passed over",)
+    assert unrolled.warnings == ("line 2: /content/0/type: unknown type; ignored",)
     spool.close()
 
 

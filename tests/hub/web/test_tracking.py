@@ -63,7 +63,7 @@ async def test_a_query_has_no_document_of_its_own_and_comes_as_atom_or_json(
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("-hardy", "expected something that must be there, in every alternative,"),
+        ("-hardy", "expected a word that must match, in every alternative,"),
         ("paris+(texas", "expected a closing parenthesis at character 13"),
         ("site:a.example+site:b.example", "no second site: at character 16"),
         ("popularity:many", "and a number after popularity: at character 1"),

@@ -52,13 +52,13 @@ def rules(items: str) -> list[EntryRule]:
             b'<?xml version="1.0" encoding="iso-8859-1"?><rss>\xc3\xa9</rss>',
             "",
             "utf-8",
-            "its bytes, against what is said",
+            "its bytes, contrary to the declarations",
         ),
         (
             b'<?xml version="1.0" encoding="no-such"?><rss>\xc3\xa9</rss>',
             "",
             "utf-8",
-            "its bytes, against what is said",
+            "its bytes, contrary to the declarations",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_bytes_that_do_not_fit_are_named_as_trouble() -> None:
     [
         (b"<rss>caf\xe9</rss>", "bytes that are not UTF-8 were read as cp1252"),
         (b"<rss>caf\xc3\xa9</rss>", ""),
-        (b"\x7f\x00\xff\xfe\x00\x80", "it is no text in any encoding"),
+        (b"\x7f\x00\xff\xfe\x00\x80", "it is not text in any encoding"),
     ],
 )
 def test_bytes_that_are_in_no_encoding_named_are_trouble(
@@ -113,12 +113,12 @@ def test_bytes_that_are_in_no_encoding_named_are_trouble(
         (
             "<enclosure url='https://site.example/1.mp3'/>",
             "its enclosure",
-            "it has neither id nor link",
+            "it has neither an id nor a link",
         ),
         (
             "<title>A</title>",
             "a hash of title, date and content",
-            "it has neither id nor link",
+            "it has neither an id nor a link",
         ),
         (
             "<title>A</title><link>http://site.example/</link>",
@@ -156,7 +156,7 @@ def test_repairs_are_named_with_line_and_cause() -> None:
     assert found.path == "characters+entities"
     assert found.problems == (
         "line 3: control characters were dropped",
-        "line 2: entities that XML does not know were replaced",
+        "line 2: entities unknown to XML were replaced",
     )
 
 
@@ -185,7 +185,7 @@ def test_entries_that_were_left_out_are_counted_and_named() -> None:
     ids=["rss", "cdata", "atom", "json"],
 )
 def test_a_date_that_is_none_is_named_with_its_line(body: bytes) -> None:
-    assert explained(body).dropped == ("line 2: a date that is none: soon",)
+    assert explained(body).dropped == ("line 2: an invalid date: soon",)
 
 
 def test_a_readable_date_and_an_empty_one_are_not() -> None:
@@ -204,7 +204,7 @@ def test_what_is_too_long_is_named_with_its_line_and_its_beginning() -> None:
     first, second, third = explained(body).dropped
     assert first.startswith("line 1: a URL of more than 8192 characters: https://site")
     assert second.startswith("line 2: a URL of more than 8192 characters: https://site")
-    assert third.startswith("line 2: a date that is too long for one: 1 1 1")
+    assert third.startswith("line 2: a too long date: 1 1 1")
 
 
 def test_so_much_is_named_and_no_more() -> None:

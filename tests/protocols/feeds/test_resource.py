@@ -93,14 +93,14 @@ def test_a_css_path_selects_markup_with_absolute_addresses() -> None:
     ("body", "selector", "message"),
     [
         (STORE, "$.none", "#$.none: nothing in the document matches it"),
-        (STORE, "$.a[", "#$.a[: no JSONPath: unexpected end of query"),
+        (STORE, "$.a[", "#$.a[: not a JSONPath: unexpected end of query"),
         (b"<p>", ".n", "#.n: nothing in the page matches it"),
         (b"<!-- -->", ".n", "#.n: nothing in the page matches it"),
-        (b"<p>", ".n >", "#.n >: no CSS path: Expected selector, got <EOF at 4>"),
+        (b"<p>", ".n >", "#.n >: not a CSS path: Expected selector, got <EOF at 4>"),
         (
             b"<p>",
             ".n::before",
-            "#.n::before: no CSS path: Pseudo-elements are not supported.",
+            "#.n::before: not a CSS path: Pseudo-elements are not supported.",
         ),
     ],
 )

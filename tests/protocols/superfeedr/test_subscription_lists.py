@@ -125,10 +125,10 @@ def test_a_line_that_is_no_json_leaves_the_others_to_be_read() -> None:
     ("text", "expected"),
     [
         ("name,mail\nann,a@b.example\n", "JSON, JSON Lines or CSV"),
-        ('[{"topic": 1}\n{', "line 1 is no JSON"),
-        ('{"topic": 1}\n]', "line 2 is no JSON"),
-        ("[]\n[]\n]", "line 3 is no JSON"),
-        ("[" * 100_000, "line 1 is no JSON"),
+        ('[{"topic": 1}\n{', "line 1 is not JSON"),
+        ('{"topic": 1}\n]', "line 2 is not JSON"),
+        ("[]\n[]\n]", "line 3 is not JSON"),
+        ("[" * 100_000, "line 1 is not JSON"),
         (f'{TOPIC},{HOOK}\n"{TOPIC}"x,', "line 2"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from protocols.track import QueryError, parse_query
 from protocols.track.parsing import FLAGS
 
-POSITIVE = "something that must be there, in every alternative,"
+POSITIVE = "a word that must match, in every alternative,"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_query_is_read_as_its_language_says(query: str, understood: str) -> No
         ("()", 2, "a word, a phrase in quotes, a flag or a group"),
         ("(a", 3, "a closing parenthesis"),
         ("link:a.example/(x", 18, "a closing parenthesis"),
-        ("a)", 2, "the end or an opening parenthesis before it"),
-        ('say "hello', 5, "a closing quote for the one"),
+        ("a)", 2, "the end of the query, or an opening parenthesis before this"),
+        ('say "hello', 5, "a closing quote"),
         ("***", 1, "a letter or a digit"),
         ('""', 1, "a letter or a digit"),
         ("-a", 1, POSITIVE),
@@ -97,7 +97,7 @@ def test_a_query_is_read_as_its_language_says(query: str, understood: str) -> No
         ("-(a b)", 1, POSITIVE),
         ("-language:en | -b", 1, POSITIVE),
         ("porn:ok bozo:ok", 1, POSITIVE),
-        ("a -porn:ok", 4, "something that can be absent"),
+        ("a -porn:ok", 4, "a word, phrase or group after the minus"),
         ("a porn:no", 3, "porn:ok"),
         ("bozo: a", 1, "bozo:ok"),
         ("site:", 1, "a host after site:"),
@@ -113,10 +113,10 @@ def test_a_query_is_read_as_its_language_says(query: str, understood: str) -> No
         ("link:a.example x link:b.example", 18, "no second link:"),
         ("language:en language:de", 13, "no second language:"),
         ("popularity:>1 popularity:<9", 15, "no second popularity:"),
-        ("(" * 21 + "a" + ")" * 21, 22, "at most 20 groups in each other"),
-        ("-" * 21 + "a", 22, "at most 20 negations of each other"),
-        ("a " * 101, 201, "at most 100 members"),
-        ("a" * 2_049, 2_049, "the end of at most 2048"),
+        ("(" * 21 + "a" + ")" * 21, 22, "at most 20 nested groups"),
+        ("-" * 21 + "a", 22, "at most 20 nested negations"),
+        ("a " * 101, 201, "at most 100 terms"),
+        ("a" * 2_049, 2_049, "the end, after at most 2048 characters,"),
     ],
 )
 def test_a_query_that_cannot_be_read_is_refused_with_the_place_and_what_belongs_there(

@@ -121,7 +121,7 @@ async def test_of_two_backups_to_one_place_at_once_one_is_made_and_whole(
 def test_another_backup_under_way_is_left_alone(copy: Path, tmp_path: Path) -> None:
     """Also if it ends, and its file gets its name, at that very moment."""
     with _claimed(copy) as partial:
-        with pytest.raises(DestinationTaken, match="is under way"):
+        with pytest.raises(DestinationTaken, match="is running"):
             copy_database(tmp_path / "hub.db", copy)
         assert partial.exists()
     assert not partial.exists()
@@ -165,7 +165,7 @@ async def test_a_destination_that_cannot_be_written_is_named(
 ) -> None:
     destination = tmp_path / "nowhere" / "copy.db"
 
-    with pytest.raises(WriteFailed, match=r"nowhere/copy\.db cannot be written"):
+    with pytest.raises(WriteFailed, match=r"cannot write .*nowhere/copy\.db"):
         await storage.backup(destination)
 
 
@@ -175,7 +175,7 @@ async def test_a_copy_whose_key_cannot_be_written_leaves_nothing_behind(
     in_the_way = copy.with_name("copy.db.key.partial")
     in_the_way.mkdir()
 
-    with pytest.raises(WriteFailed, match="cannot be written"):
+    with pytest.raises(WriteFailed, match="cannot write"):
         await storage.backup(copy)
 
     assert list(copy.parent.glob("copy.db*")) == [in_the_way]

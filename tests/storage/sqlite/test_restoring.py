@@ -169,7 +169,7 @@ def lose_key(backup: Path) -> None:
     ("spoil", "reason"),
     [
         (remove, "there is no such file"),
-        (lambda it: it.write_bytes(b""), "this is no database of Fanfare"),
+        (lambda it: it.write_bytes(b""), "this is not a Fanfare database"),
         (lambda it: it.write_bytes(b"text" * 999), "file is not a database"),
         (damage, "it is damaged"),
         (cut_off, "malformed"),

@@ -194,7 +194,9 @@ class MemorySubscriptions:
             and each.lease_end <= milliseconds(now)
         )
         ids = [each for _, each in over[:limit]]
-        return self.end_these(ids, "the lease is over", SubscriptionState.ENDING, now)
+        return self.end_these(
+            ids, "the lease has expired", SubscriptionState.ENDING, now
+        )
 
     def is_alive(self, subscription_id: SubscriptionId) -> bool:
         return self._state.subscriptions[subscription_id].state in ALIVE

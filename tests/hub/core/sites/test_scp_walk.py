@@ -450,7 +450,7 @@ def test_blocks_that_are_passed_over_are_told_once(walks: Walks) -> None:
     assert ended.error == ""
     url = walks.site.url(path)
     notes = [
-        f"{url}: line {n}: /content/0/type: no known type; passed over"
+        f"{url}: line {n}: /content/0/type: unknown type; ignored"
         for n in range(12, 19)
     ]
     assert [each for each in ended.problems if "/content/" in each] == notes

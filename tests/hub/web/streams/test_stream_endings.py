@@ -177,7 +177,7 @@ async def test_an_event_stream_ends_with_its_last_topic(hub: LiveHub) -> None:
     assert await ending(events) == {
         "type": "closed",
         "code": 3501,
-        "reason": "none of its topics is here any more",
+        "reason": "all topics have ended",
     }
 
 

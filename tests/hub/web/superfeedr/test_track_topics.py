@@ -162,7 +162,7 @@ async def test_nothing_is_shown_of_a_feed_that_has_become_private(
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("-hardy", "expected something that must be there, in every alternative,"),
+        ("-hardy", "expected a word that must match, in every alternative,"),
         ("paris+(texas", "expected a closing parenthesis at character 13"),
     ],
 )

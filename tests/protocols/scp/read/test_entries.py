@@ -147,7 +147,7 @@ def test_a_block_that_cannot_be_read_is_passed_over_and_noted(block: Any) -> Non
     assert html_of_blocks(blocks, 9, warnings)[0] == "<p>a</p>\n<p>b</p>"
     (line,) = warnings.lines
     assert line.startswith("line 9: /content/1")
-    assert line.endswith("passed over")
+    assert line.endswith("ignored")
 
 
 def test_media_are_enclosures_and_what_else_they_say_is_kept() -> None:
