@@ -38,7 +38,7 @@ class NameServers:
         self.asked.append(host)
         if "slow" in host:
             self.answer.wait(60)
-        if "to an invalid URL" in host:
+        if "nowhere" in host:
             raise OSError("no such name")
         return ["8.8.8.8"]
 
