@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -459,11 +460,10 @@ class RetryingSubscriptions:
         return due is not None and due <= self._clock.now()
 
     async def _catch_up(self, retrying: RetryingSubscription) -> None:
-        place = _Place(self._free)
-        try:
-            await self._catch_ups.pursue(CatchUpProgress.of(retrying), place.free)
-        finally:
-            place.free()
+        """Its place is free at the end, or as soon as a request hangs."""
+        with ExitStack() as place:
+            place.callback(self._free)
+            await self._catch_ups.pursue(CatchUpProgress.of(retrying), place.close)
 
     async def _rest(self, *, is_full: bool) -> None:
         if not is_full:
@@ -487,16 +487,3 @@ class RetryingSubscriptions:
     def _free(self) -> None:
         self._in_hand -= 1
         self._freed.set()
-
-
-class _Place:
-    """One of the places in hand; freed once, at the end or when a request hangs."""
-
-    def __init__(self, give_back: Callable[[], None]) -> None:
-        self._give_back = give_back
-        self._is_free = False
-
-    def free(self) -> None:
-        if not self._is_free:
-            self._is_free = True
-            self._give_back()

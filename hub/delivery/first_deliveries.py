@@ -154,7 +154,7 @@ class FirstDeliveries:
             for _ in range(len(parked)):
                 member = parked.popleft()
                 if member.parked_at <= latest:
-                    self._give_up_waiting(member)
+                    self._put_off(member, wait=self._poster.postponement(origin))
                 else:
                     parked.append(member)
             if not parked:
@@ -245,9 +245,6 @@ class FirstDeliveries:
         self._workers -= 1
         self._unpark(member.origin)
         self._employ()
-
-    def _give_up_waiting(self, member: Member) -> None:
-        self._put_off(member, wait=self._poster.postponement(member.origin))
 
     def _put_off(
         self, member: Member, reason: str = NOT_STARTED, *, wait: float = 0.0

@@ -3,9 +3,9 @@ not begun."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
+from hub.runtime.caching import BoundedDict
 from storage.records import Position, Subscription, SubscriptionId
 
 CAPACITY = 100_000
@@ -22,25 +22,20 @@ class HaltedSubscriptions:
     """
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
-        self._capacity = capacity
-        self._ended: OrderedDict[SubscriptionId, Position] = OrderedDict()
-        self._paused: OrderedDict[SubscriptionId, None] = OrderedDict()
+        self._ended: BoundedDict[SubscriptionId, Position] = BoundedDict(capacity)
+        self._paused: BoundedDict[SubscriptionId, None] = BoundedDict(capacity)
 
     def note_endings(self, ids: Sequence[SubscriptionId], head: Position) -> None:
         """These have ended when the log reached to ``head``."""
         for each in ids:
             self._paused.pop(each, None)
             self._ended[each] = head
-            self._ended.move_to_end(each)
-        while len(self._ended) > self._capacity:
-            self._ended.popitem(last=False)
 
     def note_pause(self, subscription_id: SubscriptionId, is_paused: bool) -> None:
-        self._paused.pop(subscription_id, None)
         if is_paused:
             self._paused[subscription_id] = None
-        if len(self._paused) > self._capacity:
-            self._paused.popitem(last=False)
+        else:
+            self._paused.pop(subscription_id, None)
 
     def has_ended(self, subscription: Subscription) -> bool:
         """Whether it ended after it was read as it is here, with work to do."""

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Final
 
 from hub.http.guard import Guard
+from hub.runtime.caching import BoundedDict
 from protocols.domains import zone_of
 
-Known = TypeVar("Known")
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """From a name to its addresses, IPv4 and IPv6; raises OSError when there are none."""
 
@@ -51,8 +50,10 @@ class GuardedResolver:
         self._guard = guard
         self._lookup = lookup
         self._seconds = seconds
-        self._resolved: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._failed: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._resolved: BoundedDict[str, tuple[float, tuple[str, ...]]]
+        self._resolved = BoundedDict(_REMEMBERED_NAMES)
+        self._failed: BoundedDict[str, tuple[float, str]]
+        self._failed = BoundedDict(_REMEMBERED_NAMES)
         self._lookups: dict[str, asyncio.Future[None]] = {}
 
     def last_addresses(self, host: str) -> tuple[str, ...]:
@@ -86,9 +87,9 @@ class GuardedResolver:
         try:
             addresses = await self._look_up(host)
             self._failed.pop(host, None)
-            _remember(self._resolved, host, (loop.time() + NAMES_KEPT, addresses))
+            self._resolved[host] = loop.time() + NAMES_KEPT, addresses
         except LookupFailed as failure:
-            _remember(self._failed, host, (loop.time() + NAMES_KEPT, str(failure)))
+            self._failed[host] = loop.time() + NAMES_KEPT, str(failure)
             lookup.set_exception(failure)
             lookup.exception()  # nobody need be waiting for it
             raise
@@ -109,13 +110,6 @@ class GuardedResolver:
         if not found:
             raise LookupFailed("the host's name cannot be resolved")
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
-
-
-def _remember(names: OrderedDict[str, Known], host: str, what: Known) -> None:
-    names[host] = what
-    names.move_to_end(host)
-    if len(names) > _REMEMBERED_NAMES:
-        names.popitem(last=False)
 
 
 THREADS: Final = 128
@@ -169,7 +163,7 @@ class SystemLookup:
         self._lookups: dict[str, _Lookup] = {}
         self._zones: dict[str, _Zone] = {}
         self._line: dict[str, None] = {}  # zones with names that wait, by turns
-        self._lasted: OrderedDict[str, float] = OrderedDict()
+        self._lasted: BoundedDict[str, float] = BoundedDict(_REMEMBERED_ZONES)
 
     async def __call__(self, host: str) -> Sequence[str]:
         lookup = self._lookups.get(host) or self._ask(host)
@@ -248,7 +242,7 @@ class SystemLookup:
             return
         del self._lookups[host]
         zone = self._zones[name]
-        self._remember(name, self._now() - zone.begun.pop(host))
+        self._lasted[name] = self._now() - zone.begun.pop(host)
         self._free += 1
         self._tidy(name, zone)
         _hand_over(work, lookup.found)
@@ -259,12 +253,6 @@ class SystemLookup:
             self._line.pop(name, None)
             if not zone.begun:
                 del self._zones[name]
-
-    def _remember(self, name: str, lasted: float) -> None:
-        self._lasted[name] = lasted
-        self._lasted.move_to_end(name)
-        if len(self._lasted) > _REMEMBERED_ZONES:
-            self._lasted.popitem(last=False)
 
 
 def _hand_over(

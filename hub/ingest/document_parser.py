@@ -13,10 +13,9 @@ of its owner wait in a line of their own from then on.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import structlog
@@ -28,6 +27,7 @@ from hub.ingest.worker_process import (
     WorkerProcess,
 )
 from hub.runtime.background import AsyncResource
+from hub.runtime.caching import BoundedDict
 from hub.runtime.clock import Clock, SystemClock
 from protocols.domains import zone_of
 from protocols.feeds import ParseContext, parse
@@ -41,9 +41,6 @@ KEPT: Final = 86_400.0
 MOST_KEPT: Final = 10_000
 
 
-Key = TypeVar("Key")
-
-
 class CostlySources:
     """Sources whose documents took long, or a worker's life, not long ago.
 
@@ -51,21 +48,21 @@ class CostlySources:
     """
 
     def __init__(self) -> None:
-        self._rests: OrderedDict[tuple[str, str], float] = OrderedDict()
-        self._zones: OrderedDict[str, float] = OrderedDict()
+        self._rests: BoundedDict[tuple[str, str], float] = BoundedDict(MOST_KEPT)
+        self._zones: BoundedDict[str, float] = BoundedDict(MOST_KEPT)
 
     def was_slow(self, context: ParseContext, now: float) -> None:
         """A document took long. One of which a path selects a part does not count: the
         path is not the publisher's."""
         zone = _zone(context)
         if zone and not context.selector:
-            _keep(self._zones, zone, now + KEPT)
+            self._zones[zone] = now + KEPT
 
     def failed(self, context: ParseContext, now: float) -> None:
         """A document took all the time there is, or the worker's life."""
         self.was_slow(context, now)
         if context.url:
-            _keep(self._rests, (context.url, context.selector), now + REST)
+            self._rests[context.url, context.selector] = now + REST
 
     def is_at_rest(self, context: ParseContext, now: float) -> bool:
         """Whether a document is not to be tried again yet."""
@@ -75,13 +72,6 @@ class CostlySources:
         """Whether a document waits in the line of the slow. All parts of documents do:
         a path may take any time there is."""
         return bool(context.selector) or now < self._zones.get(_zone(context), now)
-
-
-def _keep(kept: OrderedDict[Key, float], key: Key, until: float) -> None:
-    kept[key] = until
-    kept.move_to_end(key)
-    if len(kept) > MOST_KEPT:
-        kept.popitem(last=False)
 
 
 def _zone(context: ParseContext) -> str:

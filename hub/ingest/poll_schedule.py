@@ -16,6 +16,7 @@ from hub.ingest.due_queue import Deferrals, Due, DueQueue
 from hub.ingest.poll_budget import poll_tokens
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
 from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
+from hub.runtime.caching import BoundedDict
 from hub.runtime.clock import Clock
 from storage.contract import FeedStore
 from storage.records import DueFeed, FeedId, Pace
@@ -71,7 +72,7 @@ class PollSchedule:
         self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
-        self._resting: dict[FeedId, float] = {}
+        self._resting: BoundedDict[FeedId, float] = BoundedDict(MOST_RESTING)
         self._page_ends: dict[Pace, tuple[datetime, FeedId]] = {}
         self._finished: set[FeedId] = set()  # since what is due was last read
         self._read_at = 0.0  # the next look at what is due
@@ -155,8 +156,6 @@ class PollSchedule:
 
     def rest(self, feed_id: FeedId, seconds: float) -> None:
         """Leave alone a feed that stays due because nothing could be stored of it."""
-        if len(self._resting) >= MOST_RESTING:
-            del self._resting[next(iter(self._resting))]
         self._resting[feed_id] = self._clock.monotonic() + seconds
 
     def end_rest(self, feed_id: FeedId) -> None:

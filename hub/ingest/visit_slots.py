@@ -14,7 +14,7 @@ be polled while many sites are read.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -25,6 +25,7 @@ from hub.http.network_errors import TooManyLargeAnswers
 from hub.ingest.due_queue import Due
 from hub.limits.host_limiter import host_of
 from hub.limits.memory_budget import MemoryBudget
+from hub.runtime.caching import BoundedDict
 from hub.runtime.metrics import Metrics
 from protocols.model import SITE_FORMATS
 from storage.records import FeedId, StoredFeed
@@ -41,20 +42,17 @@ class SlowFeeds:
     """
 
     def __init__(self, most: int = MOST_FEEDS) -> None:
-        self._most = most
-        self._slow: OrderedDict[FeedId, None] = OrderedDict()
+        self._slow: BoundedDict[FeedId, None] = BoundedDict(most)
 
     def __contains__(self, feed_id: FeedId) -> bool:
         return feed_id in self._slow
 
     def note(self, feed_id: FeedId, fetched: Fetched) -> None:
         """By what it took to ask for the feed, and to get the whole answer."""
-        self._slow.pop(feed_id, None)
         if (fetched.at - fetched.started).total_seconds() < PATIENCE:
-            return
-        self._slow[feed_id] = None
-        if len(self._slow) > self._most:
-            self._slow.popitem(last=False)
+            self._slow.pop(feed_id, None)
+        else:
+            self._slow[feed_id] = None
 
 
 SHARE: Final = 4

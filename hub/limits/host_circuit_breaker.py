@@ -8,8 +8,9 @@ Any answer is one, an error too.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import NamedTuple
+
+from hub.runtime.caching import BoundedDict
 
 OPENS_AFTER = 5
 """Requests in a row without an answer, by whichever feeds of the host."""
@@ -29,8 +30,7 @@ class HostCircuitBreaker:
     those longest silent of too many. Times are monotonic seconds, given."""
 
     def __init__(self, most_hosts: int = MOST_HOSTS) -> None:
-        self._most_hosts = most_hosts
-        self._silent: OrderedDict[str, _Silent] = OrderedDict()
+        self._silent: BoundedDict[str, _Silent] = BoundedDict(most_hosts)
 
     def __len__(self) -> int:
         return len(self._silent)
@@ -40,12 +40,10 @@ class HostCircuitBreaker:
 
     def silent(self, host: str, now: float) -> float:
         """Seconds for which the host is now left alone; 0: not yet."""
-        known = self._silent.pop(host, None)
+        known = self._silent.get(host)
         silences = known.silences + 1 if known else 1
         rest = _rest_after(silences)
         self._silent[host] = _Silent(silences, now + rest)
-        if len(self._silent) > self._most_hosts:
-            self._silent.popitem(last=False)
         return rest
 
     def rest(self, host: str, now: float) -> float:

@@ -5,10 +5,11 @@ Pure: whoever asks says what time it is, in monotonic seconds.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from hub.runtime.caching import BoundedDict
 
 BURST_SECONDS: Final = 10.0
 """Seconds' worth of its rate that somebody who was quiet may use at once."""
@@ -73,8 +74,7 @@ class TokenBuckets(Generic[_Key]):
     for the longest is forgotten, which makes its bucket full again."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._buckets: OrderedDict[_Key, TokenBucket] = OrderedDict()
+        self._buckets: BoundedDict[_Key, TokenBucket] = BoundedDict(capacity)
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -84,8 +84,6 @@ class TokenBuckets(Generic[_Key]):
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = TokenBucket(rate, now)
-            if len(self._buckets) > self._capacity:
-                self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(key)
             bucket.rate = rate

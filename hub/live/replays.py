@@ -12,7 +12,7 @@ reader passes by who stands above a record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final, Generic, TypeVar
@@ -311,7 +311,9 @@ class Replays:
             if page.trimmed > max(each.position, each.last):
                 self._tell_missed(each, page.trimmed)
             found.append([(it.position, number, it, each) for it in page.records])
-        for position, _number, record, subscription in _until(end, merge(*found)):
+        for position, _number, record, subscription in merge(*found):
+            if position > end:
+                break
             await self._send(connection, subscription, record)
             subscription.position = max(subscription.position, position)
         for each in group:
@@ -355,7 +357,3 @@ class Replays:
             reset = Reset(topic=subscription.key.topic, cursor=cursor)
             subscription.writer.write(PreparedMessage(reset))
             subscription.last = last
-
-
-def _until(end: Position, found: Iterable[_Found]) -> Iterable[_Found]:
-    return (each for each in found if each[0] <= end)

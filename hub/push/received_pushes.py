@@ -19,6 +19,7 @@ import structlog
 
 from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PushedContent
+from hub.runtime.caching import BoundedDict
 from hub.runtime.clock import Clock
 from hub.websub.ping_queue import PingQueue
 from protocols.identity import checksum
@@ -97,7 +98,7 @@ class ReceivedPushes:
         self._unstored: dict[FeedId, datetime] = {}
         """Of which something was given up, so that the feed itself has to be asked, and
         when the last of it came."""
-        self._last: dict[FeedId, bytes] = {}
+        self._last: BoundedDict[FeedId, bytes] = BoundedDict(REMEMBERED)
         self._arrived = asyncio.Event()
         self.held = 0
 
@@ -186,7 +187,7 @@ class ReceivedPushes:
         if feed is None or feed.state is not FeedState.ACTIVE:
             return
         if delivery.body and await self._bring(feed, delivery):
-            self._remember(feed.id, delivery.body)
+            self._last[feed.id] = checksum(delivery.body)
             return
         self._unstored[feed.id] = delivery.at
         self._pings.add(feed, PollReason.WOKEN_BY_PUSH)
@@ -247,9 +248,3 @@ class ReceivedPushes:
             heeds_until=self._heeds_until(delivery),
         )
         return await self._bringing.take(feed, fetched)
-
-    def _remember(self, feed_id: FeedId, body: bytes) -> None:
-        self._last.pop(feed_id, None)
-        self._last[feed_id] = checksum(body)
-        if len(self._last) > REMEMBERED:
-            del self._last[next(iter(self._last))]

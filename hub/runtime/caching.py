@@ -1,4 +1,4 @@
-"""Doing something once for many who ask: cache, single flight, lock by key."""
+"""What is remembered within bounds, and doing something once for many who ask."""
 
 from __future__ import annotations
 
@@ -13,6 +13,21 @@ from weakref import WeakValueDictionary
 from hub.runtime.clock import Clock
 
 _Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class BoundedDict(OrderedDict[_Key, _Value]):
+    """Of more than ``most`` keys the one that was set the longest ago is forgotten."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
 
 
 class KeyedLock(Generic[_Key]):
@@ -30,9 +45,6 @@ class KeyedLock(Generic[_Key]):
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
         return lock
-
-
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ known of a feed's delays up to the commit is kept with the feed as well
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from hub.core.status.freshness import DelayDigest, DelaySummary
+from hub.runtime.caching import BoundedDict
 from storage.records import FeedId, Position
 
 MOST_AWAITED = 10_000
@@ -39,8 +39,8 @@ class FreshnessMeter:
     ) -> None:
         self._publications = publications
         self._first_deliveries = first_deliveries
-        self._awaited: OrderedDict[Position, _Awaited] = OrderedDict()
-        self._of_feeds: OrderedDict[FeedId, DelayDigest] = OrderedDict()
+        self._awaited: BoundedDict[Position, _Awaited] = BoundedDict(MOST_AWAITED)
+        self._of_feeds: BoundedDict[FeedId, DelayDigest] = BoundedDict(MOST_FEEDS)
         self._to_commit = DelayDigest()
         self._to_delivery = DelayDigest()
 
@@ -56,8 +56,6 @@ class FreshnessMeter:
     ) -> None:
         """A record with so many entries was committed, and subscribers wait for it."""
         self._awaited[position] = _Awaited(feed_id, now, entries)
-        if len(self._awaited) > MOST_AWAITED:
-            self._awaited.popitem(last=False)
 
     def deliver(self, position: Position, monotonic: Callable[[], float]) -> None:
         """A callback took a record. Called for each delivery: the first one counts."""
@@ -65,10 +63,8 @@ class FreshnessMeter:
         if awaited is None:
             return
         seconds = monotonic() - awaited.committed
-        of_feed = self._of_feeds.pop(awaited.feed_id, None) or DelayDigest()
+        of_feed = self._of_feeds.get(awaited.feed_id) or DelayDigest()
         self._of_feeds[awaited.feed_id] = of_feed
-        if len(self._of_feeds) > MOST_FEEDS:
-            self._of_feeds.popitem(last=False)
         for _ in range(awaited.entries):
             self._first_deliveries.observe(seconds)
             self._to_delivery.add(seconds)

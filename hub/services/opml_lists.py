@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Final, TypeAlias
 from hub.core.fetched import Fetched
 from hub.http import ResponseLimits
 from hub.ingest.fetcher import FeedFetcher, FetchRequest
+from hub.runtime.caching import BoundedDict
 from hub.runtime.offloading import run_in_thread
 from hub.services.topic_addresses import AddressCheck, read_topic
 from protocols.opml import MOST_BYTES, OutlineWalk, read_outlines
@@ -60,7 +60,8 @@ class FeedListService:
         self._user_agent = user_agent
         self._seconds = seconds
         self._monotonic = monotonic
-        self._kept: OrderedDict[_Reading, tuple[float, OutlineWalk]] = OrderedDict()
+        self._kept: BoundedDict[_Reading, tuple[float, OutlineWalk]]
+        self._kept = BoundedDict(MOST_KEPT)
 
     async def part(
         self, urls: Sequence[str], *, depth: int = 0, skip: int = 0
@@ -72,8 +73,6 @@ class FeedListService:
         if walk is None or not skip or self._monotonic() - at > KEPT_SECONDS:
             walk = await self.read(urls, depth=depth)
         self._kept[key] = self._monotonic(), walk
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
         return walk
 
     async def read(self, urls: Sequence[str], *, depth: int = 0) -> OutlineWalk:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
 
+from hub.runtime.caching import BoundedDict
 from hub.runtime.clock import Clock
 from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
@@ -110,7 +110,8 @@ class TokenService:
         self._tokens = tokens
         self._on_end = on_end or (lambda: None)
         self._clock = clock
-        self._remembered: OrderedDict[bytes, tuple[float, StoredToken]] = OrderedDict()
+        self._remembered: BoundedDict[bytes, tuple[float, StoredToken]]
+        self._remembered = BoundedDict(MOST_REMEMBERED)
 
     async def create(self, request: CreateToken) -> CreatedToken:
         """Make a token for an account, which may be a new one. Raises `InvalidValue`.
@@ -143,11 +144,9 @@ class TokenService:
     async def revoke(self, token_id: TokenId) -> StoredToken:
         """End a token for good. Raises `NotFound`."""
         revoked = await self._tokens.revoke(token_id, self._clock.now())
-        self._remembered = OrderedDict(
-            (digest, (until, token))
-            for digest, (until, token) in self._remembered.items()
-            if token.id != token_id
-        )
+        for digest, (_until, token) in list(self._remembered.items()):
+            if token.id == token_id:
+                del self._remembered[digest]
         self._on_end()
         log.info("token_revoked", token=token_id, account=revoked.account.name)
         return revoked
@@ -174,8 +173,6 @@ class TokenService:
         self._remembered.pop(digest, None)
         if token is not None:
             self._remembered[digest] = now + REMEMBERED_SECONDS, token
-            if len(self._remembered) > MOST_REMEMBERED:
-                self._remembered.popitem(last=False)
             await self._note_use(token)
         return token
 

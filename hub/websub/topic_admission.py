@@ -10,7 +10,6 @@ unknown look alike from outside.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
@@ -23,7 +22,7 @@ from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
 from hub.publishing.local_topics import LocalTopics
-from hub.runtime.caching import KeyedLock
+from hub.runtime.caching import BoundedDict, KeyedLock
 from hub.runtime.clock import Clock
 from protocols.feeds import ParseContext
 from protocols.feeds.feed_links import discover
@@ -140,7 +139,7 @@ class TopicAdmission:
         self._user_agent = user_agent
         self._local_topics = local_topics or LocalTopics()
         self._quota = HostQuota(of_host=MOST_OF_A_HOST, of_zone=MOST_OF_A_ZONE)
-        self._looked_at: OrderedDict[str, float] = OrderedDict()
+        self._looked_at: BoundedDict[str, float] = BoundedDict(MOST_REMEMBERED)
         self._locks: KeyedLock[str] = KeyedLock()
 
     async def admit(self, topic: str) -> FeedId:
@@ -214,8 +213,6 @@ class TopicAdmission:
         if not is_named and not self._takes_any:
             raise TopicRefused(NOT_NAMED)
         self._looked_at[key] = now
-        while len(self._looked_at) > MOST_REMEMBERED:
-            self._looked_at.popitem(last=False)
         return fetched
 
     async def _is_named_by_known(self, feed: StoredFeed) -> bool:

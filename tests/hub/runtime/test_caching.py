@@ -1,4 +1,4 @@
-"""Reads that are shared: how often, and by whom."""
+"""What is remembered, and reads that are shared: how often, and by whom."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import asyncio
 
 import pytest
 
-from hub.runtime.caching import SingleFlight
+from hub.runtime.caching import BoundedDict, SingleFlight
 from storage.errors import StorageBusy
 from tests.support.waiting import eventually
+
+
+def test_what_was_set_the_longest_ago_makes_way() -> None:
+    remembered: BoundedDict[str, int] = BoundedDict(2)
+    for number, key in enumerate(("a", "b", "a", "c")):
+        remembered[key] = number
+    assert remembered == {"a": 2, "c": 3}
 
 
 class Source:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hub.services.token_authentication import (
-    MOST_REMEMBERED,
     REMEMBERED_SECONDS,
     CreatedToken,
     CreateToken,
@@ -159,17 +158,6 @@ async def test_use_is_noted_to_the_hour(hub: Hub, tokens: TokenService) -> None:
     await tokens.authenticate(made.secret)
     [token] = await hub.storage.tokens.page(after=TokenId(0), limit=10)
     assert token.used_at == first_use + timedelta(seconds=4_200)
-
-
-async def test_what_is_remembered_is_bounded(
-    tokens: TokenService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert MOST_REMEMBERED <= 10_000
-    monkeypatch.setattr("hub.services.token_authentication.MOST_REMEMBERED", 2)
-    made = [await create(tokens, TokenScope.LIST) for _ in range(3)]
-    for each in made:
-        assert await tokens.authenticate(each.secret) is not None
-    assert len(tokens._remembered) == 2
 
 
 @pytest.mark.parametrize(

@@ -247,17 +247,6 @@ async def test_what_was_found_is_believed_for_an_hour(scene: OpenHubScene) -> No
     assert len(scene.poller.fetched) == 2  # the baseline, and an hour later
 
 
-async def test_only_so_much_is_remembered(
-    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(topics_module, "MOST_REMEMBERED", 1)
-    scene.poller.outcome = lambda polling: replace(polling, hubs=(HUB_URL,))
-    for url in ("https://a.exempt/", "https://b.exempt/", "https://a.exempt/"):
-        await scene.topics.admit(url)
-    assert len(scene.fetches.requests) == 2
-    assert len(scene.poller.fetched) == 3
-
-
 async def test_many_who_ask_for_one_new_topic_cause_one_look(
     scene: OpenHubScene,
 ) -> None:
