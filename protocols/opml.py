@@ -39,10 +39,10 @@ MOST_FEEDS: Final = 100_000
 """Of one list, and of all that it includes."""
 MOST_INCLUSIONS: Final = 1_000
 """Of one list. Far more than are ever read; to make all absolute takes seconds."""
-LONGEST_SECTION: Final = 200
+LONGEST_CATEGORY: Final = 200
 """Characters."""
 SLASH_IN_NAME: Final = "\u2215"
-"""Stands for a slash in a folder's own name: in a section they are between folders."""
+"""Stands for a slash in a folder's own name: in a category they are between folders."""
 _LONGEST_TEXT: Final = 1_000
 _MOST_NOTES: Final = 20
 _FEED_SCHEME: Final = re.compile(r"feed:(?://(?=[^/])|(?=https?://))", re.IGNORECASE)
@@ -51,7 +51,7 @@ _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFeed:
-    """One feed of a list; ``section`` is its folders' names, "" for none.
+    """One feed of a list; ``category`` is its folders' names, "" for none.
 
     Between two of them is a slash; one in a name is written `SLASH_IN_NAME`.
     """
@@ -59,7 +59,7 @@ class ListedFeed:
     url: str
     title: str = ""
     description: str = ""
-    section: str = ""
+    category: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Inclusion:
     """Another list that is to be read in the place of this."""
 
     url: str
-    section: str = ""
+    category: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,20 +99,20 @@ def _read(root: Element, url: str) -> FeedList:
     feeds: list[ListedFeed] = []
     inclusions: list[Inclusion] = []
     notes: list[str] = []
-    for outline, section in _outlines(root):
+    for outline, category in _outlines(root):
         address = outline.get("xmlurl") or ""
         if _is_inclusion(outline):
             if len(inclusions) == MOST_INCLUSIONS:
                 continue
             target = _absolute(address or outline.get("url", ""), url)
             if target:
-                inclusions.append(Inclusion(url=target, section=section))
+                inclusions.append(Inclusion(url=target, category=category))
         elif address:
             found = _absolute(address, url)
             if not found:
                 notes.append(f"{collapse(address)[:200]} is not a web address")
             elif len(feeds) < MOST_FEEDS:
-                feeds.append(_feed(outline, found, section))
+                feeds.append(_feed(outline, found, category))
             else:
                 notes.append(f"only the first {MOST_FEEDS} feeds were read")
                 break
@@ -128,20 +128,20 @@ Attributes = Mapping[str, str]
 
 
 def _outlines(root: Element) -> Iterator[tuple[Attributes, str]]:
-    """Every outline with its section, in the document's order; names in lower case."""
+    """Every outline with its category, in the document's order; names in lower case."""
     bodies = [each for each in root if local_name(each.tag).lower() == "body"]
     waiting = [(each, "") for body in reversed(bodies) for each in [*body][::-1]]
     while waiting:
-        element, section = waiting.pop()
+        element, category = waiting.pop()
         if local_name(element.tag).lower() != "outline":
             continue
         outline = _attributes(element)
         if outline.get("iscomment", "").strip().lower() == "true":
             continue
-        yield outline, section
+        yield outline, category
         if not outline.get("xmlurl"):
-            section = _inside(section, _name(outline))
-        waiting += [(each, section) for each in [*element][::-1]]
+            category = _inside(category, _name(outline))
+        waiting += [(each, category) for each in [*element][::-1]]
 
 
 def _attributes(element: Element) -> Attributes:
@@ -179,12 +179,12 @@ def _web_scheme(match: re.Match[str]) -> str:
     return "http://" if match[0].endswith("//") else ""
 
 
-def _feed(outline: Attributes, url: str, section: str) -> ListedFeed:
+def _feed(outline: Attributes, url: str, category: str) -> ListedFeed:
     return ListedFeed(
         url=url,
         title=_printable(_name(outline))[:_LONGEST_TEXT] or url,
         description=_printable(outline.get("description", ""))[:_LONGEST_TEXT],
-        section=section,
+        category=category,
     )
 
 
@@ -192,10 +192,10 @@ def _name(outline: Attributes) -> str:
     return collapse(outline.get("text", "") or outline.get("title", ""))
 
 
-def _inside(section: str, name: str) -> str:
+def _inside(category: str, name: str) -> str:
     """Folders inside of folders, with what cannot be shown left out."""
     shown = _printable(name).replace("/", SLASH_IN_NAME)
-    return "/".join(filter(None, (section, shown)))[:LONGEST_SECTION]
+    return "/".join(filter(None, (category, shown)))[:LONGEST_CATEGORY]
 
 
 def _printable(name: str) -> str:
@@ -223,7 +223,7 @@ _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n<
 class FeedOutline:
     """One feed of the list; ``html_url`` is its site's, "" if that is not known.
 
-    ``section`` is its folders' names with slashes between them, "" for none; a slash
+    ``category`` is its folders' names with slashes between them, "" for none; a slash
     in a name is `protocols.opml.SLASH_IN_NAME` there.
     """
 
@@ -231,14 +231,14 @@ class FeedOutline:
     description: str
     xml_url: str
     html_url: str = ""
-    section: str = ""
+    category: str = ""
 
 
 def render_opml(
     title: str, outlines: Sequence[FeedOutline], modified: datetime | None
 ) -> bytes:
-    """Feeds without a section come first, as the proposal has them, then a folder for
-    each section, by name. Texts are never empty: the title stands in for a missing
+    """Feeds without a category come first, as the proposal has them, then a folder for
+    each category, by name. Texts are never empty: the title stands in for a missing
     description, the URL for a missing title. What leads nowhere safe is left out.
     """
     writer = XmlWriter()
@@ -258,7 +258,7 @@ def render_opml(
 
 
 def _folders(outline: FeedOutline) -> tuple[str, ...]:
-    names = filter(None, map(str.strip, outline.section.split("/")))
+    names = filter(None, map(str.strip, outline.category.split("/")))
     return tuple(name.replace(SLASH_IN_NAME, "/") for name in names)
 
 
@@ -362,7 +362,7 @@ class OutlineWalk:
         if is_elsewhere and resource in self._asked:
             return
         self._asked.add(resource)
-        added = self._add(found, wanted.inclusion.section, wanted.depth)
+        added = self._add(found, wanted.inclusion.category, wanted.depth)
         self.lists.append(WalkedList(url=url, feeds=added))
 
     def give_up(self, error: str) -> None:
@@ -382,7 +382,7 @@ class OutlineWalk:
             raise RuntimeError("no list was requested")
         return wanted
 
-    def _add(self, found: FeedList, section: str, depth: int) -> int:
+    def _add(self, found: FeedList, category: str, depth: int) -> int:
         self.notes += found.notes
         before = len(self.feeds)
         for feed in found.feeds:
@@ -393,9 +393,9 @@ class OutlineWalk:
                 self.stop(f"only the first {MOST_FEEDS} feeds were read")
                 break
             self._listed.add(resource)
-            self.feeds.append(_within(section, feed))
+            self.feeds.append(_within(category, feed))
         self._want(
-            [_within_section(section, each) for each in found.inclusions], depth + 1
+            [_within_category(category, each) for each in found.inclusions], depth + 1
         )
         return len(self.feeds) - before
 
@@ -407,16 +407,16 @@ class OutlineWalk:
         self._waiting.extend(_Wanted(each, depth) for each in inclusions)
 
 
-def _within(section: str, feed: ListedFeed) -> ListedFeed:
-    if feed.section or not section:
+def _within(category: str, feed: ListedFeed) -> ListedFeed:
+    if feed.category or not category:
         return feed
     return ListedFeed(
         url=feed.url,
         title=feed.title,
         description=feed.description,
-        section=section,
+        category=category,
     )
 
 
-def _within_section(section: str, inclusion: Inclusion) -> Inclusion:
-    return Inclusion(url=inclusion.url, section=inclusion.section or section)
+def _within_category(category: str, inclusion: Inclusion) -> Inclusion:
+    return Inclusion(url=inclusion.url, category=inclusion.category or category)

@@ -14,7 +14,7 @@ from hub.cli.wording import Failure
 
 PART_FEEDS: Final = 250
 PART_CHARACTERS: Final = 256 * 1024
-"""Of their URLs and sections: a request may have a megabyte."""
+"""Of their URLs and categories: a request may have a megabyte."""
 PARTS_AT_ONCE: Final = 2
 """The hub works on one while the outcomes of another are printed."""
 

@@ -28,7 +28,7 @@ from hub.cli.wording import (
 )
 
 if TYPE_CHECKING:
-    from protocols.opml import FeedList
+    from protocols.opml import FeedList, ListedFeed
 
 
 @click.group(cls=VerbGroup)
@@ -55,11 +55,16 @@ def export(hub: Hub, output: Path | None, as_json: bool) -> None:
     if as_json:
         feeds = _read_outlines(document, "the hub's list").feeds
         file = None if output is None else str(output)
-        say_json({"file": file, "feeds": [asdict(each) for each in feeds]})
+        say_json({"file": file, "feeds": list(map(_as_listed, feeds))})
     elif output is None:
         say(document, nl=False)
     else:
         say(f"wrote {output}")
+
+
+def _as_listed(feed: ListedFeed) -> Document:
+    """As the API has it, under the former name of the category, too."""
+    return {**asdict(feed), "section": feed.category}
 
 
 def _write(path: Path, document: bytes) -> None:
@@ -282,12 +287,16 @@ def discover(hub: Hub, site: str, as_json: bool) -> None:
 
 def _print_feeds(listing: Document) -> None:
     for feed in listing["feeds"]:
-        section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
-        say(f"{printable(feed['url'])}{section}")
+        say(f"{printable(feed['url'])}{_category_of(feed)}")
         facts = dict.fromkeys((feed["title"], feed["description"]))
         about = [printable(each) for each in facts if each and each != feed["url"]]
         if about:
             say(f"  {': '.join(about)}")
+
+
+def _category_of(feed: Document) -> str:
+    """Behind its URL."""
+    return f"  [{printable(feed['category'])}]" if feed["category"] else ""
 
 
 def _read(hub: Hub, source: str) -> Document:
@@ -336,7 +345,7 @@ def _read_file(hub: Hub, name: str) -> Document:
     found = _read_outlines(body, name)
     walk = OutlineWalk()
     walk.begin_with(found)
-    feeds = [asdict(each) for each in walk.feeds]
+    feeds = list(map(_as_listed, walk.feeds))
     listing: Document = {"feeds": feeds, "lists": [], "notes": walk.notes}
     included = list(dict.fromkeys(each.url for each in found.inclusions))
     if included:
@@ -357,7 +366,12 @@ def _extend(listing: Document, more: Document) -> None:
 def _as_asked(feed: Document, category: str) -> Document:
     """The feeds of a list of bare URLs, with each URL in the place of the name."""
     title = "" if feed["title"] == feed["url"] else feed["title"]
-    return {**feed, "title": title, "section": feed["section"] or category}
+    return {
+        "url": feed["url"],
+        "title": title,
+        "description": feed["description"],
+        "category": feed["category"] or category,
+    }
 
 
 def _as_reported(feed: Document, imported: Document) -> Document:
@@ -365,7 +379,8 @@ def _as_reported(feed: Document, imported: Document) -> Document:
     return {
         "id": (imported["feed"] or {}).get("id"),
         "url": feed["url"],
-        "section": feed["section"],
+        "category": feed["category"],
+        "section": feed["category"],
         "outcome": imported["outcome"],
         "reason": imported["reason"],
     }
@@ -374,8 +389,7 @@ def _as_reported(feed: Document, imported: Document) -> Document:
 def _print_fate(feed: Document, fate: ImportFate, reason: str) -> None:
     """Print the line about one feed."""
     because = f": {printable(reason)}" if reason else ""
-    section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
-    say(f"{fate}  {printable(feed['url'])}{section}{because}")
+    say(f"{fate}  {printable(feed['url'])}{_category_of(feed)}{because}")
 
 
 def _unread_lists(listing: Document) -> Sequence[Document]:

@@ -54,9 +54,9 @@ def changes_of(
     return ListChanges(
         added=tuple(feed for key, feed in now.items() if _is_new(before.get(key))),
         moved=tuple(
-            (feed, now[key].section)
+            (feed, now[key].category)
             for key, feed in before.items()
-            if key in now and now[key].section != feed.category
+            if key in now and now[key].category != feed.category
         ),
         left=() if doubt else left,
         doubt=doubt,

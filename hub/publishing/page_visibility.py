@@ -78,7 +78,7 @@ def judge_entry(
         revision=news.revision,
         feed_id=news.entry.feed_id,
         url=linked or own,
-        section=section_name(news.section),
+        section=section_name(news.category),
         rank=rank_of(near, news.entry.feed_id),
         owner=owner_of(near),
         language=language_tag(named) or language,

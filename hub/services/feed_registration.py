@@ -273,7 +273,7 @@ class FeedService:
                 url=url,
                 private=request.private or credentials is not None,
                 as_anybody=request.as_anybody,
-                section=request.section,
+                category=request.category,
                 title=collapse(request.title),
                 description=collapse(request.description),
                 credentials=credentials,
@@ -313,7 +313,7 @@ class FeedService:
         secret, callback = request.publish_secret, request.subscription_callback
         others = {
             "private": request.private and not feed.private,
-            "section": request.section not in ("", feed.section),
+            "category": request.category not in ("", feed.category),
             "credentials": any(each.credentials != credentials for each in targets),
             "publish_secret": secret not in ("", await feeds.publish_secret(feed.id)),
             "subscription_callback": callback

@@ -15,7 +15,7 @@ from storage.records import Credentials, FeedChange, StoredFeed, SubscriberGroup
 
 LONGEST_WAIT: Final = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
-LONGEST_SECTION: Final = 200
+LONGEST_CATEGORY: Final = 200
 SHORTEST_PERIOD: Final = 1.0
 LONGEST_PERIOD: Final = 604_800.0
 LONGEST_NAME: Final = 1_000
@@ -28,7 +28,7 @@ class AddFeed:
     private: bool = False
     as_anybody: bool = False  # as whoever subscribes gets it, without credentials
     is_exact: bool = True  # a known feed that is not as it is to be is a conflict
-    section: str = ""
+    category: str = ""
     title: str = ""  # until it has its own
     description: str = ""  # as well
     credentials: Credentials | None = None
@@ -41,7 +41,7 @@ class AddFeed:
     def check(self) -> None:
         """Raises `InvalidValue`."""
         _check_publish_secret(self.publish_secret)
-        _check_names(self.section, self.title, self.description)
+        _check_names(self.category, self.title, self.description)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class EditFeed:
     url: str | None = None  # where it is from now on
     own_period: float | None = None  # seconds between polls; 0: as it is planned
     private: bool | None = None
-    section: str | None = None
+    category: str | None = None
     credentials: Credentials | None = None
     publish_secret: str | None = None  # "": none
     subscription_callback: str | None = None  # "": nobody is asked
@@ -60,7 +60,7 @@ class EditFeed:
     def check(self) -> None:
         """Raises `InvalidValue`."""
         _check_publish_secret(self.publish_secret or "")
-        _check_names(self.section or "")
+        _check_names(self.category or "")
         period = self.own_period
         if period and not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
             expected = f"0, or {SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
@@ -84,7 +84,7 @@ class EditFeed:
             url=self.url,
             own_period=self.own_period,
             private=True if is_closed else self.private,
-            section=self.section,
+            category=self.category,
             credentials=given,
             shuts_out=_shut_out(feed, private=bool(self.private), is_closed=is_closed),
         )
@@ -157,8 +157,8 @@ def _check_publish_secret(secret: str) -> None:
         raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
 
 
-def _check_names(section: str, title: str = "", description: str = "") -> None:
-    check_name("section", section, LONGEST_SECTION)
+def _check_names(category: str, title: str = "", description: str = "") -> None:
+    check_name("category", category, LONGEST_CATEGORY)
     check_name("title", title, LONGEST_NAME)
     check_name("description", description, LONGEST_NAME)
 

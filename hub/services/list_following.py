@@ -70,7 +70,7 @@ class ListFollower:
         """The list with what came of it, once the hub is in step with it."""
         known = await self._known(watch.id)
         listed = [
-            replace(each, section=each.section or watch.category) for each in walk.feeds
+            replace(each, category=each.category or watch.category) for each in walk.feeds
         ]
         changes = await run_in_thread(
             partial(
@@ -134,7 +134,7 @@ class ListFollower:
             found = await self._feeds.find(each.url)
             is_known = found is not None and each.url not in pending
             fate = WatchedFate.KNOWN if is_known else WatchedFate.PENDING
-            before.append(WatchedFeed(url=each.url, category=each.section, fate=fate))
+            before.append(WatchedFeed(url=each.url, category=each.category, fate=fate))
         await self._watches.put_feeds(watch.id, before)
         imported = await self._feeds.add_all(
             [_request(each, watch) for each in part], keeps_known=True
@@ -188,7 +188,7 @@ class ListFollower:
             await self._watches.put_feeds(other_id, [added])
 
     async def _is_unwanted(self, found: StoredFeed, feed: WatchedFeed) -> bool:
-        is_untouched = feed.fate in _OURS and found.section == feed.category
+        is_untouched = feed.fate in _OURS and found.category == feed.category
         return is_untouched and not await self._storage.subscriptions.count(found.id)
 
     async def _find(self, feed: WatchedFeed) -> StoredFeed | None:
@@ -202,15 +202,15 @@ class ListFollower:
 
     async def _categorize(self, found: StoredFeed, before: str, after: str) -> None:
         """Unless somebody has given it another category, or changes it just now."""
-        if found.section == before != after:
+        if found.category == before != after:
             with suppress(ServiceError, InvalidValue, NotFound):
-                await self._feeds.edit(found.id, EditFeed(section=after))
+                await self._feeds.edit(found.id, EditFeed(category=after))
 
 
 def _request(feed: ListedFeed, watch: ListWatch) -> AddFeed:
     return AddFeed(
         url=feed.url,
-        section=feed.section,
+        category=feed.category,
         title="" if feed.title == feed.url else feed.title,
         description=feed.description,
         private=watch.private,

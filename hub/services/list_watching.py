@@ -86,7 +86,7 @@ class ListWatchService:
         if read_topic("url", new.url).credentials is not None:
             raise InvalidValue("url", "one without user name and password")
         url = await self._lists.check("url", new.url)
-        AddFeed(url=url, section=new.category).check()
+        AddFeed(url=url, category=new.category).check()
         known = await self._watches.page(after=ListWatchId(0), limit=MOST_WATCHES)
         if len(known) >= MOST_WATCHES and all(each.url != url for each in known):
             raise Conflict(f"{MOST_WATCHES:,} lists are watched already")

@@ -83,7 +83,7 @@ class FeedTargets:
             PlanAction.REMOVE: lambda _, feed: feeds.remove(feed.id),
             PlanAction.FETCH: self._fetch,
             PlanAction.SET_CATEGORY: lambda plan, feed: feeds.edit(
-                feed.id, EditFeed(section=plan.category)
+                feed.id, EditFeed(category=plan.category)
             ),
         }
         self.actions = frozenset(self._actions)

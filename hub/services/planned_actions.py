@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
-from hub.services.feed_requests import LONGEST_SECTION, check_name
+from hub.services.feed_requests import LONGEST_CATEGORY, check_name
 from hub.services.plan_targets import PlanTarget, PlanTargets
 from hub.services.service_errors import Conflict, ServiceError, TooManyWaiting
 from protocols.protocol_errors import InvalidValue
@@ -120,7 +120,7 @@ class PlanService:
             raise InvalidValue("action", expected, action)
         if (category is not None) is not (action is PlanAction.SET_CATEGORY):
             raise InvalidValue("category", f"one for {PlanAction.SET_CATEGORY} alone")
-        check_name("category", category or "", LONGEST_SECTION)
+        check_name("category", category or "", LONGEST_CATEGORY)
 
     async def _sample(self, plan: BulkPlan) -> tuple[PlannedItem, ...]:
         found: list[PlannedItem] = []

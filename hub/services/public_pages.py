@@ -147,7 +147,7 @@ def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
     return FeedOutline(
         title=head.title or feed.title,
         description=head.subtitle or feed.description,
-        section=feed.section,
+        category=feed.category,
         xml_url=feed.url,
         html_url=sites[0] if sites else "",
     )

@@ -115,7 +115,7 @@ def head_line(head: CollectionHead) -> bytes:
 
 
 def section_name(label: str) -> str:
-    """A feed's section as collections can name it; "" for none.
+    """A feed's category as the name of a section; "" for none.
 
     Two labels that differ in more than these characters may have one name.
     """

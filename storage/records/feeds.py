@@ -291,7 +291,7 @@ class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     private: bool = False
     as_anybody: bool = False
-    section: str = ""
+    category: str = ""
     credentials: Credentials | None = None
     title: str = ""  # until it has its own
     description: str = ""  # as well
@@ -316,7 +316,7 @@ class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
     own_period: float | None = None
     private: bool | None = None
-    section: str | None = None
+    category: str | None = None
     credentials: Credentials | None = None
     shuts_out: SubscriberGroup | None = None
 
@@ -326,7 +326,7 @@ class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     state: FeedState
     private: bool
-    section: str
+    category: str
     title: str
     format: str  # protocols.model.FeedFormat, "" before the first parse
     next_fetch: datetime

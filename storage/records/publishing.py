@@ -17,7 +17,7 @@ class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     title: str
     description: str  # that it was added with
-    section: str
+    category: str
     created_at: datetime
     head: bytes | None  # packed protocols.model.Feed; None before the first document
 
@@ -30,7 +30,7 @@ class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed that was shown, hidden or moved to another section, or has a new head.
+    """A feed that was shown, hidden or moved to another category, or has a new head.
 
     ``is_moved``: not only its head is new. ``origin``: as it was judged the last time,
     None if never.
@@ -53,7 +53,7 @@ class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     entry: StoredEntry | None
     dated: datetime | None = None
     is_public: bool = False  # its feed is not private, unlisted or removed
-    section: str = ""  # of its feed
+    category: str = ""  # of its feed
     urls: tuple[str, ...] = ()  # of its feed: its own, and where it was moved to
     head: bytes | None = None  # of its feed, packed
     inherits_language: bool | None = None  # as this revision was judged before

@@ -224,7 +224,7 @@ class SqliteFeeds:
         parameters = {
             "id": feed_id,
             "private": change.private,
-            "section": change.section,
+            "category": change.category,
             "own_period": change.own_period,
             "sent": None if given is None else encrypted,
         }
@@ -437,7 +437,7 @@ def _insert(
         " fetch_url, credentials, polling, resource_hash,"
         " page_hash) VALUES (?, 'active', ?, ?, ?, '', ?, '', ?, x'', ?, ?)",
         (
-            *(feed.url, feed.private, feed.section, feed.title, now, encrypted),
+            *(feed.url, feed.private, feed.category, feed.title, now, encrypted),
             *(hash_resource(feed.url), hash_page(feed.url)),
         ),
     ).lastrowid
@@ -474,7 +474,7 @@ def _add_again(
         "UPDATE feeds SET polling = iif(polling <> x'',"
         "  CAST(json_remove(CAST(polling AS TEXT), '$.last_fetch') AS BLOB), polling),"
         " private = :private OR credentials <> '' OR :sent <> '',"
-        " section = CASE :section WHEN '' THEN section ELSE :section END,"
+        " section = CASE :category WHEN '' THEN section ELSE :category END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
         " state = 'active', turned_at = :now, removed_at = NULL"
         " WHERE id = :id AND state = 'removed'",
@@ -482,7 +482,7 @@ def _add_again(
             "id": feed_id,
             "now": now,
             "private": feed.private,
-            "section": feed.section,
+            "category": feed.category,
             "sent": encrypted,
         },
     )
@@ -499,7 +499,7 @@ def _edit(
     changed = connection.execute(
         "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
         " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"
-        " section = coalesce(:section, section),"
+        " section = coalesce(:category, section),"
         " own_period = coalesce(:own_period, own_period)"
         " WHERE id = :id AND state <> 'removed'",
         parameters,

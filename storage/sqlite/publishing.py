@@ -106,13 +106,13 @@ class SqlitePublic:
 
 
 def _read_feed(row: Row) -> PublicFeed:
-    feed_id, url, title, description, section, created_at, head = row
+    feed_id, url, title, description, category, created_at, head = row
     return PublicFeed(
         id=FeedId(feed_id),
         url=url,
         title=title,
         description=description,
-        section=section,
+        category=category,
         created_at=from_milliseconds(created_at),
         head=head,
     )
@@ -273,13 +273,13 @@ def _judge_feed(news: FeedNews, origin: str, connection: sqlite3.Connection) -> 
 
 
 def _read_news(row: Row) -> PageNews:
-    entry_id, dated, section, url, fetch_url, is_public, head, inherits, *entry = row
+    entry_id, dated, category, url, fetch_url, is_public, head, inherits, *entry = row
     return PageNews(
         entry_id=EntryId(entry_id),
         entry=None if entry[0] is None else read_entry(tuple(entry)),
         dated=from_milliseconds_or_none(dated),
         is_public=bool(is_public),
-        section=section or "",
+        category=category or "",
         urls=_urls(url, fetch_url),
         head=head,
         inherits_language=None if inherits is None else bool(inherits),

@@ -393,7 +393,7 @@ def read_feed(row: Row) -> StoredFeed:
         url=row[1],
         state=_states[row[2]],
         private=bool(row[3]),
-        section=row[4],
+        category=row[4],
         title=row[5],
         format=row[6],
         next_fetch=from_milliseconds(row[7]),

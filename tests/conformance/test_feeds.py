@@ -52,11 +52,11 @@ LOGIN = Credentials(username="ann", password="pass", headers={"X-Key": "k"})
 
 async def test_a_new_feed_is_due_at_once(scene: Scene) -> None:
     feed, is_new = await scene.storage.feeds.add(
-        NewFeed(url=URL, section="news"), START
+        NewFeed(url=URL, category="news"), START
     )
 
     assert is_new
-    assert (feed.url, feed.section, feed.state) == (URL, "news", FeedState.ACTIVE)
+    assert (feed.url, feed.category, feed.state) == (URL, "news", FeedState.ACTIVE)
     assert (feed.next_fetch, feed.created_at, feed.polling) == (START, START, Polling())
     (due,) = await scene.storage.feeds.due(START, after={}, limit=9)
     assert (due.id, due.url, due.next_fetch) == (feed.id, URL, START)
@@ -87,7 +87,7 @@ async def test_the_parts_of_a_page_are_found_by_its_url(scene: Scene) -> None:
 
 
 async def test_a_known_url_gives_the_known_feed(scene: Scene) -> None:
-    first = await scene.add_feed(section="news")
+    first = await scene.add_feed(category="news")
 
     again, is_new = await scene.storage.feeds.add(NewFeed(url=first.url), at(60))
 
@@ -99,9 +99,9 @@ async def test_a_known_url_gives_the_known_feed(scene: Scene) -> None:
 async def test_adding_a_known_feed_again_changes_nothing(
     scene: Scene, private: bool, credentials: Credentials | None
 ) -> None:
-    first = await scene.add_feed(section="news", private=private)
+    first = await scene.add_feed(category="news", private=private)
 
-    other = {"section": "sport", "private": not private, "credentials": credentials}
+    other = {"category": "sport", "private": not private, "credentials": credentials}
     again, is_new = await scene.storage.feeds.add(
         NewFeed(url=first.url, **other), at(1)
     )
@@ -114,15 +114,15 @@ async def test_adding_a_known_feed_again_changes_nothing(
 async def test_editing_a_feed_changes_what_is_named_and_nothing_else(
     scene: Scene,
 ) -> None:
-    feed, edit = await scene.add_feed(section="news"), scene.storage.feeds.edit
+    feed, edit = await scene.add_feed(category="news"), scene.storage.feeds.edit
 
     for change, expected in (
         (FeedChange(), feed),
         (FeedChange(private=True), replace(feed, private=True)),
-        (FeedChange(section=""), replace(feed, private=True, section="")),
-        (FeedChange(private=False), replace(feed, section="")),
-        (FeedChange(own_period=90.0), replace(feed, section="", own_period=90.0)),
-        (FeedChange(own_period=0.0), replace(feed, section="")),
+        (FeedChange(category=""), replace(feed, private=True, category="")),
+        (FeedChange(private=False), replace(feed, category="")),
+        (FeedChange(own_period=90.0), replace(feed, category="", own_period=90.0)),
+        (FeedChange(own_period=0.0), replace(feed, category="")),
     ):
         assert await edit(feed.id, change, "", START) == (expected, 0)
         assert await scene.storage.feeds.get(feed.id) == expected

@@ -86,7 +86,7 @@ class Comparison(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         for feed in (1, 2):
-            self.add_feed(feed, private=False, section="")
+            self.add_feed(feed, private=False, category="")
             for number, format in enumerate((Format.JSON, Format.AS_IS), 1):
                 self.subscribe(feed, number, ANONYMOUS, format, Updates.FRESH, None)
 
@@ -107,13 +107,13 @@ class Comparison(RuleBasedStateMachine):
 
     # --- feeds and the log ---
 
-    @rule(number=FEEDS, private=st.booleans(), section=st.sampled_from(["", "news"]))
-    def add_feed(self, number: int, private: bool, section: str) -> None:
+    @rule(number=FEEDS, private=st.booleans(), category=st.sampled_from(["", "news"]))
+    def add_feed(self, number: int, private: bool, category: str) -> None:
         new = NewFeed(
             url=f"https://{number}.example/",
             private=private,
-            section=section,
-            credentials=Credentials(username="u") if section else None,
+            category=category,
+            credentials=Credentials(username="u") if category else None,
         )
         self._do(lambda storage: storage.feeds.add(new, self._now))
 

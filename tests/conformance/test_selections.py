@@ -38,7 +38,7 @@ GONE, PAUSED, REMOVED = FeedHealth.GONE, FeedHealth.PAUSED, FeedHealth.REMOVED
 async def add(
     scene: Scene, url: str, category: str = "", title: str = "", when: datetime = START
 ) -> StoredFeed:
-    new = NewFeed(url=f"https://{url}", section=category, title=title)
+    new = NewFeed(url=f"https://{url}", category=category, title=title)
     return (await scene.storage.feeds.add(new, when))[0]
 
 

@@ -45,7 +45,7 @@ async def test_a_sites_lists_are_found_and_imported_once(tmp_path: Path) -> None
         assert "2 would be added" in dry.out
         assert first.out.endswith("2 added, of 2 feeds\n"), first.out
         assert again.out.endswith("2 already there, of 2 feeds\n"), again.out
-        assert '"section": "News"' in listed.out
+        assert '"category": "News"' in listed.out
 
 
 UNNAMED = '<feed xmlns="http://www.w3.org/2005/Atom"></feed>'
@@ -75,7 +75,7 @@ async def test_what_was_imported_is_exported_with_folders_and_names(
         exported = await fanfare("opml", "export", variables=knowing(hub))
 
         found = read_outlines(exported.out.encode(), "").feeds
-        assert {(each.title, each.description, each.section) for each in found} == {
+        assert {(each.title, each.description, each.category) for each in found} == {
             ("Mine", "Told", "News/Far off"),  # it says nothing of itself
             ("T", "T", ""),  # its own
             ("Gone", "Gone", ""),  # it could not be read yet

@@ -263,7 +263,7 @@ async def test_no_url_with_a_line_break_is_taken(
 BODIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "/api/feeds",
-        ("url", "section", "title", "description", "basic", "publish_secret"),
+        ("url", "category", "title", "description", "basic", "publish_secret"),
     ),
     ("/api/subscriptions", ("topic", "callback", "secret", "algorithm", "format")),
     ("/api/tokens", ("account", "label")),

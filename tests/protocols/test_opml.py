@@ -14,7 +14,7 @@ from lxml import etree
 
 from protocols.opml import (
     DEEPEST,
-    LONGEST_SECTION,
+    LONGEST_CATEGORY,
     MOST_FEEDS,
     MOST_INCLUSIONS,
     MOST_LISTS,
@@ -131,13 +131,13 @@ def test_folders_are_sections() -> None:
         + f'<outline text="A&#x202e;B">{feed("g")}</outline>'
     )
 
-    assert [(each.title, each.section) for each in found.feeds] == [
+    assert [(each.title, each.category) for each in found.feeds] == [
         ("a", ""),
         ("b", "News"),
         ("c", "News/Far\u2215off"),
         ("d", "News"),
         ("e", ""),
-        ("f", "x" * LONGEST_SECTION),
+        ("f", "x" * LONGEST_CATEGORY),
         ("g", "AB"),
     ]
 
@@ -151,7 +151,7 @@ def test_lists_are_included_in_three_ways() -> None:
 
     assert found.feeds == ()
     assert found.inclusions == (
-        Inclusion(url="https://site.example/lists/a", section="F"),
+        Inclusion(url="https://site.example/lists/a", category="F"),
         Inclusion(url="https://b.example/list"),
         Inclusion(url="https://c.example/x.OPML?y"),
     )
@@ -254,9 +254,9 @@ def test_a_feed_is_a_top_level_outline_with_all_that_readers_look_for() -> None:
 
 
 def test_sections_are_folders_and_feeds_without_one_come_first() -> None:
-    def feed(title: str, section: str) -> FeedOutline:
+    def feed(title: str, category: str) -> FeedOutline:
         url = f"https://a.example/{title}"
-        return FeedOutline(title=title, description="", xml_url=url, section=section)
+        return FeedOutline(title=title, description="", xml_url=url, category=category)
 
     feeds = [
         feed("1", "World"),
@@ -286,13 +286,13 @@ def test_what_is_written_is_read_as_it_was() -> None:
     feeds = [
         FeedOutline(title="A", description="All", xml_url="https://a.example/1"),
         FeedOutline(
-            title="B", description="B's", xml_url="https://a.example/2", section="X/Y"
+            title="B", description="B's", xml_url="https://a.example/2", category="X/Y"
         ),
         FeedOutline(
             title="C",
             description="C's",
             xml_url="https://a.example/3",
-            section="X/Y/AC\u2215DC",
+            category="X/Y/AC\u2215DC",
         ),
     ]
     found = read_outlines(render_opml("f", feeds, None), "")
@@ -301,7 +301,7 @@ def test_what_is_written_is_read_as_it_was() -> None:
             title=each.title,
             description=each.description,
             xml_url=each.url,
-            section=each.section,
+            category=each.category,
         )
         for each in found.feeds
     ] == feeds
@@ -312,7 +312,7 @@ def test_a_slash_in_a_folders_name_is_one_again() -> None:
     document = f"<opml version='2.0'><body>{listed}</body></opml>".encode()
     (feed,) = read_outlines(document, "").feeds
     outline = FeedOutline(
-        title="A", description="", xml_url=feed.url, section=feed.section
+        title="A", description="", xml_url=feed.url, category=feed.category
     )
     (folder,) = outlines(render_opml("f", [outline], None))
     assert folder["text"] == "AC/DC"
@@ -478,14 +478,14 @@ def test_not_more_than_so_many_feeds_are_taken() -> None:
 
 def test_an_included_list_is_in_the_section_that_includes_it() -> None:
     found = OutlineWalk()
-    found.begin_with(FeedList(inclusions=(Inclusion(url=url_of("b"), section="News"),)))
+    found.begin_with(FeedList(inclusions=(Inclusion(url=url_of("b"), category="News"),)))
     found.next_url()
     found.take(
         url_of("b"),
         FeedList(
             feeds=(
                 ListedFeed(url=url_of("x")),
-                ListedFeed(url=url_of("y"), section="Own"),
+                ListedFeed(url=url_of("y"), category="Own"),
             ),
             inclusions=(Inclusion(url=url_of("c")),),
         ),
@@ -493,7 +493,7 @@ def test_an_included_list_is_in_the_section_that_includes_it() -> None:
     found.next_url()
     found.take(url_of("c"), a_list(["z"]))
 
-    assert [each.section for each in found.feeds] == ["News", "Own", "News"]
+    assert [each.category for each in found.feeds] == ["News", "Own", "News"]
 
 
 def test_an_answer_to_nothing_is_a_mistake_of_ours() -> None:

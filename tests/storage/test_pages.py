@@ -84,7 +84,7 @@ async def test_what_is_hidden_is_shown_no_more_before_it_is_judged_again(
     storage: Storage, hide: Callable[[Storage, StoredFeed], Awaitable[None]]
 ) -> None:
     feeds = PublicFeeds(storage)
-    feed, other = await feeds.add(section="news"), await feeds.add("b", section="news")
+    feed, other = await feeds.add(category="news"), await feeds.add("b", category="news")
     await feeds.publish(feed, an_entry("a"))
     await feeds.publish(other, an_entry("b"))
     await PageKeeper(storage.pages, ManualClock(), "https://hub.example").catch_up()
@@ -105,7 +105,7 @@ class OwnedPage:
 
     async def say(self, title: str, section: str, owner: int) -> None:
         if title not in self.judged:
-            feed = await self.feeds.add(title, section=section)
+            feed = await self.feeds.add(title, category=section)
             await self.feeds.publish(feed, an_entry(title))
         (entry_id,) = [
             each.entry_id
@@ -230,7 +230,7 @@ async def test_pages_of_before_languages_were_noted_are_not_rewritten_for_that(
     storage: Storage, tmp_path: Path
 ) -> None:
     feeds = PublicFeeds(storage)
-    feed = await feeds.add(section="news")
+    feed = await feeds.add(category="news")
     await feeds.publish(feed, an_entry("a"))
     keeper = PageKeeper(storage.pages, ManualClock(), "https://hub.example", "de")
     await keeper.catch_up()

@@ -31,7 +31,7 @@ def a_feed(
         url=url,
         state=state,
         private=False,
-        section="",
+        category="",
         title=title,
         format=format,
         next_fetch=next_fetch,

@@ -26,7 +26,7 @@ from hub.web.json_output import (
     named_schema,
 )
 from protocols.model import Hints
-from protocols.opml import ListedFeed, OutlineWalk
+from protocols.opml import OutlineWalk
 from protocols.protocol_errors import FeedLink
 from storage.records import (
     FeedHealth,
@@ -92,7 +92,7 @@ class FeedJson(JsonObject):
             polling,
             *records,
             health=FeedHealthReportJson.of(health_of(feed)),
-            category=feed.section,
+            section=feed.category,
             entries=polling.entry_count,
             **more,
         )
@@ -196,10 +196,20 @@ class WalkedListJson(JsonObject):
     trouble: Annotated[str, former_name("error")]
 
 
+class ListedFeedJson(JsonObject):
+    """A feed of a list; ``category``: its folders' names with slashes between them."""
+
+    url: str
+    title: str
+    description: str
+    category: str
+    section: Annotated[str, former_name("category")]
+
+
 class WalkedListsJson(JsonObject):
     """Feeds that lists name, a part of them; ``next``: the ``skip`` of the next one."""
 
-    feeds: list[ListedFeed]
+    feeds: list[ListedFeedJson]
     total: int
     next: int | None
     lists: list[WalkedListJson]
@@ -209,7 +219,10 @@ class WalkedListsJson(JsonObject):
     def of_walk(cls, walk: OutlineWalk, *, skip: int, length: int) -> Self:
         end = skip + length
         return cls(
-            feeds=walk.feeds[skip:end],
+            feeds=[
+                ListedFeedJson.of(each, section=each.category)
+                for each in walk.feeds[skip:end]
+            ],
             total=len(walk.feeds),
             next=end if end < len(walk.feeds) else None,
             notes=walk.notes,

@@ -418,7 +418,7 @@ class FeedRoutes(Routes):
                 url=body.url,
                 own_period=body.own_period,
                 private=body.private,
-                section=body.section if body.category is None else body.category,
+                category=body.section if body.category is None else body.category,
                 credentials=credentials,
                 publish_secret=body.publish_secret,
                 subscription_callback=body.subscription_callback,
@@ -500,7 +500,7 @@ def _request(feed: FeedToAdd | FeedOfMany, terms: FeedTerms, wait: float) -> Add
     return AddFeed(
         url=feed.url,
         private=terms.private,
-        section=feed.category or feed.section or terms.category or terms.section,
+        category=feed.category or feed.section or terms.category or terms.section,
         title=feed.title,
         description=feed.description,
         credentials=_credentials(terms.basic, terms.headers),

@@ -45,7 +45,7 @@ def test_adding_a_known_feed_says_so_and_what_it_has_now(
     fanfare: Fanfare, api: FakeApi, document: dict[str, object], words: str
 ) -> None:
     api.answers[ADD] = (200, document)
-    result = fanfare("feeds", "add", URL, "--section", "news")
+    result = fanfare("feeds", "add", URL, "--category", "news")
     assert result.exit_code == 0
     assert f"known  {URL}  (feed 7)" in result.stdout
     assert f"\n  {words}\n" in result.stdout
@@ -226,7 +226,7 @@ def test_urls_come_from_a_file_one_a_line(
     api.answers[IMPORT] = (200, imported)
     file = tmp_path / "urls.txt"
     file.write_text("# mine\nhttps://a.example/\n\n  https://b.example/\n")
-    result = fanfare("feeds", "add", "--file", str(file), "--section", "S")
+    result = fanfare("feeds", "add", "--file", str(file), "--category", "S")
     assert result.exit_code == 0
     assert result.stdout.count("added  ") == 2
     ((where, body),) = api.requests

@@ -56,7 +56,7 @@ def test_programs_get_the_feeds_of_the_list(
     options = ["--output", str(file)] if is_written else []
     printed = json.loads(fanfare("opml", "export", "--json", *options).stdout)
     assert printed["file"] == (str(file) if is_written else None)
-    assert [each["section"] for each in printed["feeds"]] == ["News"]
+    assert [each["category"] for each in printed["feeds"]] == ["News"]
     assert not is_written or file.read_bytes() == document
 
 
@@ -69,8 +69,8 @@ A, B = "https://a.example/feed", "https://b.example/feed"
 LIST = "https://site.example/list.opml"
 
 
-def listed(url: str, section: str = "", **more: str) -> dict[str, str]:
-    return {"url": url, "title": "", "description": "", "section": section, **more}
+def listed(url: str, category: str = "", **more: str) -> dict[str, str]:
+    return {"url": url, "title": "", "description": "", "category": category, **more}
 
 
 def a_listing(
@@ -108,7 +108,7 @@ def hub(api: FakeApi) -> FakeApi:
 def test_every_feed_of_a_list_is_added_with_a_line(
     fanfare: Fanfare, hub: FakeApi
 ) -> None:
-    result = fanfare("opml", "import", LIST, "--section", "Others", "--private")
+    result = fanfare("opml", "import", LIST, "--category", "Others", "--private")
 
     assert result.exit_code == 0
     assert f"added  {A}  [News]\n" in result.stdout
@@ -142,7 +142,7 @@ def test_programs_are_told_what_became_of_each_feed(
     assert result.exit_code == 1
     outcome = {"outcome": "refused", "reason": "url: expected"}
     assert json.loads(result.stdout) == {
-        "feeds": [{"id": None, "url": A, "section": "", **outcome}],
+        "feeds": [{"id": None, "url": A, "category": "", "section": "", **outcome}],
         "lists": [],
         "notes": [],
     }

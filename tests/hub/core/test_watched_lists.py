@@ -21,7 +21,7 @@ def known(
 
 
 def listed(name: str, category: str = "") -> ListedFeed:
-    return ListedFeed(url=f"https://{name}.example/", section=category)
+    return ListedFeed(url=f"https://{name}.example/", category=category)
 
 
 def compare(

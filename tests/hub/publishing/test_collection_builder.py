@@ -285,7 +285,7 @@ async def test_a_section_in_which_nothing_changes_is_not_looked_through_again(
     hub: Hub,
 ) -> None:
     feeds = PublicFeeds(hub.storage)
-    quiet, busy = await feeds.add(section="quiet"), await feeds.add("b")
+    quiet, busy = await feeds.add(category="quiet"), await feeds.add("b")
     await feeds.publish(quiet, an_entry("a"))
     store = a_store(hub)
     builder = a_builder(hub, store)

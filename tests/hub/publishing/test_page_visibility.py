@@ -46,7 +46,7 @@ def news(entry: Entry, **more: object) -> PageNews:
         entry=stored,
         dated=START,
         is_public=True,
-        section="News & more",
+        category="News & more",
         head=pack(Feed(title="A")),
     )
     return replace(found, **more)  # type: ignore[arg-type]

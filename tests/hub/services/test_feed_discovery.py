@@ -92,11 +92,11 @@ async def test_the_feed_that_a_page_names_is_added_with_all_that_was_asked_for(
     scene: Scene,
 ) -> None:
     added = await scene.feeds.add(
-        AddFeed(url=FOLDER, section="news", credentials=SECRET, discover=True)
+        AddFeed(url=FOLDER, category="news", credentials=SECRET, discover=True)
     )
 
     assert added.feed.url == "https://example.org/folder/feed"
-    assert (added.feed.section, added.feed.has_credentials) == ("news", True)
+    assert (added.feed.category, added.feed.has_credentials) == ("news", True)
     assert scene.finder.looked == [(FOLDER, SECRET)]
 
 

@@ -89,7 +89,7 @@ class Watched:
         """The categories of all feeds, by the first part of their hosts, in order."""
         found = await self.hub.storage.feeds.page(after=0, limit=100)
         return dict(
-            sorted((each.url[8:].partition(".")[0], each.section) for each in found)
+            sorted((each.url[8:].partition(".")[0], each.category) for each in found)
         )
 
     async def feed(self, name: str) -> StoredFeed:
@@ -240,15 +240,15 @@ async def test_more_than_half_leave_when_the_next_reading_says_so_too(
 
 
 async def test_what_somebody_wants_only_loses_the_category(watched: Watched) -> None:
-    own = await watched.add("own", section="mine")
+    own = await watched.add("own", category="mine")
     await watched.add("plain")
     names = ("own", "plain", "followed", "edited", "a", "b", "c", "d", "e")
     watched.put(opml(*names, folder="News"))
     first = await watched.watch()
-    assert (await watched.feed("plain")).section == "News"
+    assert (await watched.feed("plain")).category == "News"
     await Scene(watched.hub.storage).subscribe(await watched.feed("followed"))
     edited = await watched.feed("edited")
-    await watched.hub.services.feeds.edit(edited.id, EditFeed(section="Kept"))
+    await watched.hub.services.feeds.edit(edited.id, EditFeed(category="Kept"))
 
     watched.put(opml("a", "b", "c", "d", "e", folder="News"))
     second = await watched.next_reading(first)

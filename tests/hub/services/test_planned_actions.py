@@ -259,7 +259,7 @@ async def test_feeds_are_paused_resumed_put_in_a_category_and_removed(
     await carry_out(hub, await make(hub, PlanAction.SET_CATEGORY, FAILING, "ill"))
     feed = await hub.storage.feeds.get(failing.id)
     assert feed is not None
-    assert feed.section == "ill"
+    assert feed.category == "ill"
 
     await carry_out(hub, await make(hub, PlanAction.REMOVE, FeedFilter(category="ill")))
     assert await states(hub) == {2: FeedState.ACTIVE}

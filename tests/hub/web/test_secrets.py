@@ -44,14 +44,14 @@ async def plant(hub: Hub) -> set[str]:
             head=head,
             private=True,
             credentials=Credentials(username=SECRET, password=SECRET),
-            section=SECRET,
+            category=SECRET,
         ),
         await feeds.add(f"{SECRET}-removed", head=head),
     ]
     for number, feed in enumerate(hidden):
         await feeds.publish(feed, secret_entry(str(number)))
     await hub.storage.feeds.set_state(hidden[-1].id, FeedState.REMOVED, START)
-    public = await feeds.add("public", section="open")
+    public = await feeds.add("public", category="open")
     mail = f"{SECRET}@example.org"
     author = Author(name=f"Ann <{mail}>", email=mail, uri=UNSAFE)
     open_entry = an_entry(
@@ -63,7 +63,7 @@ async def plant(hub: Hub) -> set[str]:
     withdrawn = secret_entry("withdrawn", links=(Link(href="https://a.b/withdrawn"),))
     known = (Link(href="https://a.b/hidden"),)
     await feeds.publish(public, withdrawn, secret_entry("hidden", links=known))
-    left = await feeds.add("left", section="left")
+    left = await feeds.add("left", category="left")
     known = (Link(href="https://a.b/left"),)
     await feeds.publish(left, secret_entry("left", links=known))
     built = await hub.services.collections.build(snapshots=True)

@@ -89,7 +89,7 @@ class MemoryFeeds:
             url=feed.url,
             state=FeedState.ACTIVE,
             private=feed.private,
-            section=feed.section,
+            category=feed.category,
             title=feed.title,
             format="",
             next_fetch=milliseconds(now),
@@ -126,7 +126,7 @@ class MemoryFeeds:
             known.stored = replace(
                 known.stored,
                 private=known.credentials is not None or feed.private,
-                section=feed.section or known.stored.section,
+                category=feed.category or known.stored.category,
                 has_credentials=known.credentials is not None,
                 state=FeedState.ACTIVE,
                 turned_at=turned_at,
@@ -156,7 +156,7 @@ class MemoryFeeds:
         feed.stored = replace(
             stored,
             private=private or has_credentials,
-            section=stored.section if change.section is None else change.section,
+            category=stored.category if change.category is None else change.category,
             own_period=stored.own_period
             if change.own_period is None
             else change.own_period,

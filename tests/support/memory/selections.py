@@ -90,14 +90,14 @@ class MemoryFeedSelections:
             feed
             for feed in (each.stored for each in self._state.feeds.values())
             if feed.health in (wanted.health or LISTED_HEALTH)
-            and wanted.category in (None, feed.section)
+            and wanted.category in (None, feed.category)
             and (text in feed.url.lower() or text in feed.title.lower())
             and _is_in_time(wanted, feed.health_since)
         ]
 
     async def counts(self) -> list[FeedCount]:
         totals = Counter(
-            (each.stored.health, each.stored.section)
+            (each.stored.health, each.stored.category)
             for each in self._state.feeds.values()
         )
         return [FeedCount(*group, total) for group, total in sorted(totals.items())]

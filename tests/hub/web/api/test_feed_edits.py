@@ -21,11 +21,11 @@ async def add(client: httpx2.AsyncClient, **terms: object) -> str:
 async def test_a_feed_at_another_url_is_fetched_there_at_once(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    path = await add(client, section="news")
+    path = await add(client, category="news")
     answer = await client.patch(path, json={"url": MOVED})
 
     feed = answer.json()
-    assert (answer.status_code, feed["url"], feed["section"]) == (200, MOVED, "news")
+    assert (answer.status_code, feed["url"], feed["category"]) == (200, MOVED, "news")
     [follows] = feed["follows"]
     assert f"its former URL {URL} still leads to it" in follows
     assert hub.poller.fetched == [feed["id"], feed["id"]]

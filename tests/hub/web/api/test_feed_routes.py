@@ -28,12 +28,12 @@ URL = "https://example.org/feed.xml"
 async def test_a_new_feed_is_created_and_fetched_at_once(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    answer = await client.post("/api/feeds", json={"url": URL, "section": "news"})
+    answer = await client.post("/api/feeds", json={"url": URL, "category": "news"})
     assert answer.status_code == 201
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
     feed = answer.json()
     assert feed["url"] == URL
-    assert feed["section"] == "news"
+    assert feed["category"] == "news"
     assert (feed["code"], feed["entries"], feed["title"]) == (200, 3, "A feed")
     assert feed["next_fetch"].endswith("Z")
     assert hub.poller.fetched == [feed["id"]]
@@ -66,7 +66,7 @@ async def test_a_feed_in_trouble_that_is_given_a_key_is_asked_at_once(
     "terms",
     [
         {"private": True},
-        {"section": "sport"},
+        {"category": "sport"},
         {"basic": "ann:pass"},
         {"headers": {"X-Key": "k"}},
         {"publish_secret": "another"},
@@ -76,7 +76,7 @@ async def test_a_feed_in_trouble_that_is_given_a_key_is_asked_at_once(
 async def test_adding_a_known_feed_otherwise_is_refused_and_changes_nothing(
     client: httpx2.AsyncClient, hub: Hub, terms: dict[str, object]
 ) -> None:
-    as_it_is = {"url": URL, "section": "news", "publish_secret": "s"}
+    as_it_is = {"url": URL, "category": "news", "publish_secret": "s"}
     made = await client.post("/api/feeds", json=as_it_is)
     feed_id = made.json()["id"]
     before = await hub.storage.feeds.targets([feed_id])
@@ -93,7 +93,7 @@ async def test_adding_a_known_feed_otherwise_is_refused_and_changes_nothing(
     assert await hub.storage.feeds.subscription_callback(feed_id) == ""
     for same in (as_it_is, {"url": URL}):
         again = await client.post("/api/feeds", json=same)
-        assert (again.status_code, again.json()["section"]) == (200, "news")
+        assert (again.status_code, again.json()["category"]) == (200, "news")
 
 
 async def test_a_private_feed_stays_private_when_it_is_added_again(
@@ -110,11 +110,11 @@ async def test_a_removed_feed_returns_as_it_is_added_now(
     made = await client.post("/api/feeds", json={"url": URL, "private": True})
     path = f"/api/feeds/{made.json()['id']}"
     await client.delete(path)
-    more = {"section": "news", "publish_secret": "s"}
+    more = {"category": "news", "publish_secret": "s"}
     again = await client.post("/api/feeds", json={"url": URL, **more})
     shown = again.json()
     assert (shown["id"], shown["private"]) == (made.json()["id"], False)
-    assert shown["section"] == "news"
+    assert shown["category"] == "news"
     assert await hub.storage.feeds.publish_secret(shown["id"]) == "s"
 
 
@@ -134,7 +134,7 @@ STRANGERS_ENDED = "1 subscription of others ended"
         ({"private": True}, {"private": False}, (False, False), [SHOWN]),
         ({"private": True}, {"private": True}, (True, False), []),
         ({}, {"private": False}, (False, False), []),
-        ({}, {"section": ""}, (False, False), []),
+        ({}, {"category": ""}, (False, False), []),
         ({}, {"basic": "a:b"}, (True, True), [WITHDRAWN, OPERATORS, ENDED]),
         ({"private": True}, {"basic": "a:b"}, (True, True), [OPERATORS, ENDED]),
         ({"basic": "a:b"}, {"basic": ""}, (True, False), [UNLOCKED]),
@@ -239,15 +239,15 @@ async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
         "not a url",
         *(f"https://example.org/{n}" for n in range(200)),
     ]
-    feeds = [{"url": URL, "section": "other"}, *({"url": each} for each in urls)]
-    body = {"feeds": feeds, "section": "all", "keeps_known": True}
+    feeds = [{"url": URL, "category": "other"}, *({"url": each} for each in urls)]
+    body = {"feeds": feeds, "category": "all", "keeps_known": True}
 
     answer = await client.post("/api/imports", json=body)
 
     assert answer.status_code == 200
     first, *others = answer.json()["feeds"]
     assert (first["url"], first["outcome"]) == (URL, "known")
-    assert first["feed"]["section"] == known["section"]
+    assert first["feed"]["category"] == known["category"]
     assert first["feed"]["private"] is False
     assert [each["url"] for each in others] == urls
     assert [each["outcome"] for each in others] == ["added", "refused"] + [
@@ -256,7 +256,7 @@ async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
     assert "url" in others[1]["reason"]
     assert others[1]["feed"] is None
     added = others[-1]["feed"]
-    assert (added["section"], added["private"]) == ("all", False)
+    assert (added["category"], added["private"]) == ("all", False)
     assert added["last_fetch"] is None  # nobody has waited
     again = await client.post("/api/imports", json=body)
     outcomes = {each["outcome"] for each in again.json()["feeds"]}
@@ -266,7 +266,7 @@ async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
 @pytest.mark.parametrize(
     ("terms", "named"),
     [
-        ({"section": "other"}, "section"),
+        ({"category": "other"}, "category"),
         ({"private": True}, "private"),
         ({"private": True, "keeps_known": True}, "private"),
         ({"private": True, "keeps_known": True, "dry_run": True}, "private"),
@@ -283,7 +283,7 @@ async def test_a_known_feed_that_is_not_as_it_is_to_be_is_refused_by_an_import(
     assert imported["outcome"] == "refused"
     assert f"does not change its {named}: use" in imported["reason"]
     after = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"][0]
-    assert (after["section"], after["private"]) == (before["section"], False)
+    assert (after["category"], after["private"]) == (before["category"], False)
 
 
 async def test_what_an_import_would_add_can_be_asked(
@@ -365,9 +365,9 @@ async def test_credentials_make_a_feed_private_and_are_not_shown(
         ({"url": URL, "headers": {"X Y": "1"}}, "headers"),
         ({"url": URL, "headers": {"X": "a\r\nHost: b"}}, "headers"),
         ({"url": URL, "basic": "me"}, "basic"),
-        ({"url": URL, "section": "news\x1b[31m"}, "section"),
-        ({"url": URL, "section": "a\0"}, "section"),
-        ({"url": URL, "section": "s" * 201}, "section"),
+        ({"url": URL, "category": "news\x1b[31m"}, "category"),
+        ({"url": URL, "category": "a\0"}, "category"),
+        ({"url": URL, "category": "s" * 201}, "category"),
         ({"url": "http://127.0.0.1/feed"}, "url"),
         ({"url": "http://[::1]/feed"}, "url"),
         ({"url": "http://inside.example/feed"}, "url"),

@@ -31,7 +31,7 @@ async def five(hub: Hub) -> Hub:
     """a and b fail, since eight days and since an hour; c is paused, e removed."""
     scene, now = Scene(hub.storage), hub.clock.now()
     feeds = [
-        await scene.add_feed(name, section="news" if name in "bd" else "")
+        await scene.add_feed(name, category="news" if name in "bd" else "")
         for name in "abcde"
     ]
     for feed, age in ((feeds[0], 8 * DAY), (feeds[1], DAY / 24)):

@@ -185,7 +185,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/feeds/1/fetch", None),
     ("POST", "/api/feeds/1/pause", None),
     ("POST", "/api/feeds/1/resume", None),
-    ("PATCH", "/api/feeds/1", {"section": "news", "private": True}),
+    ("PATCH", "/api/feeds/1", {"category": "news", "private": True}),
     ("POST", "/api/subscriptions", {**SUBSCRIPTION}),
     ("POST", "/api/subscriptions", {**SUBSCRIPTION, "secret": "s"}),
     ("GET", "/api/subscriptions", None),

@@ -41,7 +41,7 @@ async def token_of(
 async def test_a_plan_is_made_confirmed_once_and_carried_out(
     client: httpx2.AsyncClient, hub: Hub, scene: Scene
 ) -> None:
-    await scene.add_feed("a", section="news")
+    await scene.add_feed("a", category="news")
     await scene.add_feed("b")
 
     made = await make(client, action="pause", feeds={"category": "news"})

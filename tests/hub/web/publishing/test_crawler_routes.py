@@ -41,7 +41,7 @@ async def build(hub: Hub, *, later: float = 0, snapshots: bool = False) -> list[
 async def test_all_that_is_published_is_valid_by_the_schemas(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:
-    feed = await feeds.add(section="News & more")
+    feed = await feeds.add(category="News & more")
     await feeds.publish(feed, *(an_entry(str(n)) for n in range(120)))
     assert await build(hub) == ["all snapshot 120", "News-more snapshot 120"]
     await feeds.publish(feed, an_entry("1", title="Other"))
@@ -174,7 +174,7 @@ async def test_two_builds_in_one_second_are_told_apart(
 async def test_a_withdrawn_page_is_gone_with_the_next_build(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:
-    feed = await feeds.add(section="s")
+    feed = await feeds.add(category="s")
     other = await feeds.add("b")
     await feeds.publish(feed, an_entry("a", title="Secret"))
     await feeds.publish(other, an_entry("b"))
@@ -214,10 +214,10 @@ async def test_a_withdrawn_page_is_gone_with_the_next_build(
 async def test_hidden_feeds_and_moved_ones_are_followed(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:
-    feed = await feeds.add("a", section="one")
+    feed = await feeds.add("a", category="one")
     await feeds.publish(feed, an_entry("a"))
     await build(hub)
-    moved = FeedChange(section="two")
+    moved = FeedChange(category="two")
     await hub.storage.feeds.edit(feed.id, moved, "", START)
     assert await build(hub, later=HOUR) == [
         "all delta 1",
@@ -239,8 +239,8 @@ async def test_hidden_feeds_and_moved_ones_are_followed(
 async def test_a_page_of_two_feeds_is_one_with_one_history(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:
-    first = await feeds.add("a", section="one")
-    second = await feeds.add("b", section="two")
+    first = await feeds.add("a", category="one")
+    second = await feeds.add("b", category="two")
     await feeds.publish(first, an_entry("x", title="Older"))
     later = START + timedelta(minutes=1)
     await feeds.publish(second, an_entry("x", title="Newer", published=later))
@@ -262,7 +262,7 @@ async def test_each_change_of_a_feeds_language_rewrites_its_pages(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds, section: str
 ) -> None:
     head = Feed(title="A", language="de")
-    feed = await feeds.add(section=section, head=head)
+    feed = await feeds.add(category=section, head=head)
     own = an_entry("own", language="it")
     await feeds.publish(feed, an_entry("a", language="de"), an_entry("b"), own)
     await build(hub)
@@ -333,7 +333,7 @@ async def test_a_name_is_served_until_its_time_is_over_and_one_interval_more(
 async def test_a_withdrawal_takes_back_no_collection_that_has_not_the_page(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:
-    feed, other = await feeds.add(section="s"), await feeds.add("b", section="t")
+    feed, other = await feeds.add(category="s"), await feeds.add("b", category="t")
     await feeds.publish(feed, an_entry("a"))
     await feeds.publish(other, an_entry("b"))
     await build(hub)

@@ -60,8 +60,8 @@ def scene(hub: Hub, anybody: httpx2.AsyncClient) -> Scene:
 async def test_others_replace_no_page_that_a_feed_of_its_host_or_domain_has(
     scene: Scene, owner: str
 ) -> None:
-    await scene.tell(owner, "The article", section="blogs")
-    await scene.tell("links", "Comments", section="links")
+    await scene.tell(owner, "The article", category="blogs")
+    await scene.tell("links", "Comments", category="links")
     claim = Feed(links=(Link(href="https://www.blog.example/"),))
     await scene.tell("hostile", "HIJACKED", head=claim)
     assert await scene.titles() == ["The article"]
@@ -119,10 +119,10 @@ async def test_a_section_says_nothing_of_a_page_whose_owner_is_in_another(
     scene: Scene,
 ) -> None:
     """What was built of it before is taken back, and built anew when the owner goes."""
-    await scene.tell("links", "Comments", section="links")
+    await scene.tell("links", "Comments", category="links")
     assert await scene.titles("links") == ["Comments"]
     known = [each.url for each in await ScpCrawler(scene.client, "links").advertised()]
-    owner = await scene.tell("blog", "The article", section="blogs")
+    owner = await scene.tell("blog", "The article", category="blogs")
     await scene.hub.services.collections.build(snapshots=False)
     assert {(await scene.client.get(url)).status_code for url in known} == {410}
     assert await scene.titles("links") == []
@@ -136,12 +136,12 @@ async def test_who_only_claims_a_site_takes_pages_from_no_section_but_of_strange
     scene: Scene,
 ) -> None:
     claim = Feed(links=(Link(href="https://blog.example/"),))
-    await scene.tell("hostile", "HIJACKED", head=claim, section="hostile")
-    await scene.tell("proxy", "The article", head=claim, section="blogs")
-    await scene.tell("links", "Comments", section="links")
+    await scene.tell("hostile", "HIJACKED", head=claim, category="hostile")
+    await scene.tell("proxy", "The article", head=claim, category="blogs")
+    await scene.tell("links", "Comments", category="links")
     assert await scene.titles("blogs") == ["The article"]
     assert await scene.titles("links") == []
-    await scene.tell("blog", "The very article", section="owners")
+    await scene.tell("blog", "The very article", category="owners")
     assert await scene.titles("owners") == await scene.titles() == ["The very article"]
     assert await scene.titles("hostile") == await scene.titles("blogs") == []
 
@@ -173,8 +173,8 @@ async def test_one_url_has_one_history_though_sections_show_different_texts(
     scene: Scene,
 ) -> None:
     """A reader of two sections never sees two texts of one date, nor an older date."""
-    one = await scene.tell("comments", "One", section="comments")
-    other = await scene.tell("links", "Other", section="links")
+    one = await scene.tell("comments", "One", category="comments")
+    other = await scene.tell("links", "Other", category="links")
     crawlers = [ScpCrawler(scene.client, name) for name in ("all", "comments", "links")]
     for number in range(4):
         await scene.publish(other, f"Other {number}")

@@ -36,8 +36,8 @@ def an_episode() -> Entry:
 async def publish(directory: Path) -> None:
     async with open_hub(directory) as hub:
         feeds = PublicFeeds(hub.storage)
-        one = await feeds.add("one", section="first", head=Feed(title="The title"))
-        two = await feeds.add("two", section="second")
+        one = await feeds.add("one", category="first", head=Feed(title="The title"))
+        two = await feeds.add("two", category="second")
         await feeds.add("empty")
         await feeds.publish(one, an_episode(), *(an_entry(str(n)) for n in range(60)))
         await feeds.publish(two, an_entry("3", title="Twice"), an_entry("open"))

@@ -72,7 +72,7 @@ async def test_a_feed_is_listed_by_the_names_it_came_with_until_it_has_its_own(
     assert await shown() == ("Given", "Told")
 
 
-@pytest.mark.parametrize("field", ["title", "description", "section"])
+@pytest.mark.parametrize("field", ["title", "description", "category"])
 async def test_a_name_that_cannot_be_shown_is_refused(
     client: httpx2.AsyncClient, field: str
 ) -> None:
@@ -82,10 +82,10 @@ async def test_a_name_that_cannot_be_shown_is_refused(
         assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-async def test_sections_are_folders_of_the_list(
+async def test_categories_are_folders_of_the_list(
     anybody: httpx2.AsyncClient, feeds: PublicFeeds
 ) -> None:
-    await feeds.add("a", section="News/World")
+    await feeds.add("a", category="News/World")
     root = etree.fromstring((await anybody.get("/myPublicFeeds.opml")).content)
     [outline] = root.findall("body/outline/outline/outline")
     assert outline.get("xmlUrl") == "https://a.example/feed"

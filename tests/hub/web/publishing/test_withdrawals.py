@@ -79,8 +79,8 @@ class Scene:
 @pytest.fixture
 async def scene(hub: Hub, anybody: httpx2.AsyncClient) -> Scene:
     feeds = PublicFeeds(hub.storage)
-    first = await feeds.add("a", section="one")
-    second = await feeds.add("b", section="two")
+    first = await feeds.add("a", category="one")
+    second = await feeds.add("b", category="two")
     mine = an_entry("mine", title="Mine")
     await feeds.publish(first, an_entry("x", title=SECRET), mine)
     older = an_entry("x", title="Of another", published=EARLIER)
@@ -180,7 +180,7 @@ async def test_a_feed_that_changes_its_section_leaves_what_was_built_of_that_one
 ) -> None:
     known = await scene.advertised("all", "one", "two")
 
-    moved = FeedChange(section="two")
+    moved = FeedChange(category="two")
     await scene.hub.storage.feeds.edit(scene.first.id, moved, "", START)
 
     assert await scene.statuses(known) == {"all": {200}, "one": {410}, "two": {200}}
