@@ -74,8 +74,14 @@ class Hub:
             raise HubRefused(status, _object(answer) or {})
         return answer
 
-    def post(self, path: str, body: Mapping[str, object] | None = None) -> Document:
-        return self._request("POST", path, {} if body is None else body)
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        seconds: float = ANSWER_SECONDS,
+    ) -> Document:
+        """``seconds``: to wait for the answer."""
+        return self._request("POST", path, {} if body is None else body, seconds)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Document:
         return self._request("PATCH", path, body)
@@ -99,9 +105,13 @@ class Hub:
             place = following
 
     def _request(
-        self, method: str, path: str, body: Mapping[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        seconds: float = ANSWER_SECONDS,
     ) -> Document:
-        status, answer = self.reach(method, path, body)
+        status, answer = self.reach(method, path, body, seconds)
         document = _object(answer)
         if document is None:
             raise HubRefused(status, {"detail": f"{self.url} is not a hub"})
@@ -110,11 +120,15 @@ class Hub:
         return document
 
     def reach(
-        self, method: str, path: str, body: Mapping[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        seconds: float = ANSWER_SECONDS,
     ) -> tuple[int, bytes]:
         """Status and body of any answer. Raises `HubUnreachable`."""
         try:
-            return self._ask(method, path, body)
+            return self._ask(method, path, body, seconds)
         except (OSError, http.client.HTTPException) as error:
             raise HubUnreachable(
                 f"no hub answers at {self.url} ({error or type(error).__name__});"
@@ -122,7 +136,11 @@ class Hub:
             ) from error
 
     def _ask(
-        self, method: str, path: str, body: Mapping[str, object] | None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None,
+        seconds: float,
     ) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
         secure = parts.scheme == "https"
@@ -130,7 +148,7 @@ class Hub:
         connection = kind(parts.hostname or "", parts.port, timeout=CONNECT_SECONDS)
         try:
             connection.connect()
-            connection.sock.settimeout(ANSWER_SECONDS)
+            connection.sock.settimeout(seconds)
             headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             if body is not None:
                 headers["Content-Type"] = "application/json"

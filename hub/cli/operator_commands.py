@@ -308,6 +308,10 @@ def _act_on_one(hub: Hub, verb: str, named: Document, *, as_json: bool) -> None:
         say_json({**named, **answer})
 
 
+BUILD_SECONDS: Final = 24 * 3_600.0
+"""Of many pages a build takes long; while it lasts it says how far it is."""
+
+
 @click.group(cls=VerbGroup)
 def scp() -> None:
     """Build collections of pages for crawlers (SCP)."""
@@ -319,8 +323,8 @@ def scp() -> None:
 @speaks_to_hub
 def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
     """Build deltas of what has changed, and the snapshots that are due."""
-    with waiting("building collections"):
-        found = hub.post("/api/scp/build", {"snapshots": snapshots})
+    with waiting("building collections", look=lambda: _pages_written(hub)):
+        found = hub.post("/api/scp/build", {"snapshots": snapshots}, BUILD_SECONDS)
     if as_json:
         say_json(found)
         return
@@ -334,3 +338,12 @@ def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
             for each in found["collections"]
         ],
     )
+
+
+def _pages_written(hub: Hub) -> str:
+    """``120,000 pages``; "" while that is not known."""
+    try:
+        pages = hub.get("/api/scp/build")["pages_written"]
+    except Failure:
+        return ""
+    return f"{pages:,} pages" if pages else ""

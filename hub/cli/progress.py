@@ -88,14 +88,17 @@ class CopyProgress:
 
 
 @contextmanager
-def waiting(for_what: str, every: float = 1.0) -> Iterator[None]:
-    """Within the block a terminal shows what is waited for, and how long already."""
+def waiting(
+    for_what: str, every: float = 1.0, look: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
+    """Within the block a terminal shows what is waited for, how long already, and what
+    a ``look`` says of it."""
     if not is_terminal(err=True):
         yield
         return
     ended = threading.Event()
     showing = threading.Thread(
-        target=_show_waiting, args=(for_what, every, ended), daemon=True
+        target=_show_waiting, args=(for_what, every, look, ended), daemon=True
     )
     showing.start()
     try:
@@ -106,7 +109,12 @@ def waiting(for_what: str, every: float = 1.0) -> Iterator[None]:
         say_in_place("")
 
 
-def _show_waiting(for_what: str, every: float, ended: threading.Event) -> None:
+def _show_waiting(
+    for_what: str, every: float, look: Callable[[], str], ended: threading.Event
+) -> None:
     begun = time.monotonic()
     while not ended.wait(every):
-        say_in_place(f"{for_what}: {duration(round(time.monotonic() - begun))}")
+        seen = look()
+        passed = duration(round(time.monotonic() - begun))
+        if not ended.is_set():
+            say_in_place(f"{for_what}: {', '.join(filter(None, (seen, passed)))}")

@@ -87,6 +87,8 @@ class CollectionBuilder:
         self.options = options
         self._metrics = metrics or Metrics()
         self._building = asyncio.Lock()
+        self.pages_written: int | None = None
+        """Of the build under way; None: there is none."""
 
     async def catch_up(self) -> int:
         """Judge what is news, as often as it is wanted. Raises `StorageError`."""
@@ -126,27 +128,34 @@ class CollectionBuilder:
         OSError.
         """
         async with self._building:
-            await self._keeper.catch_up()
-            self._store.directory.mkdir(exist_ok=True)
-            await self._withdraw()
-            generation = await self._known()
-            # What is withdrawn from here on is found by what the sections counted.
-            sections = await self._storage.pages.sections()
-            position = await self._storage.pages.position()
-            chains = dict(generation.chains)
-            added: list[StoredCollection] = []
-            for section in sections:
-                plan = self._plan(section, generation, position, snapshots=snapshots)
-                built = await self._build_section(plan, position)
-                added += built
-                if built:
-                    moment = built[-1].generated
-                    chains[plan.name] = Chain(position=position, generated=moment)
-                elif plan.chain is not None:
-                    # Nothing of it has changed: the next delta need not look again.
-                    chains[plan.name] = replace(plan.chain, position=position)
-            await self._publish(generation, added, chains)
-            return tuple(added)
+            self.pages_written = 0
+            try:
+                return await self._build_all(snapshots=snapshots)
+            finally:
+                self.pages_written = None
+
+    async def _build_all(self, *, snapshots: bool) -> tuple[StoredCollection, ...]:
+        await self._keeper.catch_up()
+        self._store.directory.mkdir(exist_ok=True)
+        await self._withdraw()
+        generation = await self._known()
+        # What is withdrawn from here on is found by what the sections counted.
+        sections = await self._storage.pages.sections()
+        position = await self._storage.pages.position()
+        chains = dict(generation.chains)
+        added: list[StoredCollection] = []
+        for section in sections:
+            plan = self._plan(section, generation, position, snapshots=snapshots)
+            built = await self._build_section(plan, position)
+            added += built
+            if built:
+                moment = built[-1].generated
+                chains[plan.name] = Chain(position=position, generated=moment)
+            elif plan.chain is not None:
+                # Nothing of it has changed: the next delta need not look again.
+                chains[plan.name] = replace(plan.chain, position=position)
+        await self._publish(generation, added, chains)
+        return tuple(added)
 
     async def _withdraw(self) -> bool:
         """Take what may hold withdrawn text out of the list; whether anything was.
@@ -220,6 +229,7 @@ class CollectionBuilder:
             newest = max(newest, max(map(self._modified, pages)))
             await asyncio.to_thread(self._put, file, pages)
             source.pass_by(pages)
+            self.pages_written = (self.pages_written or 0) + len(pages)
         return newest
 
     async def _moment(self, section: str, newest: datetime) -> datetime:

@@ -158,6 +158,11 @@ class CollectionService:
             raise Conflict("collections are disabled (FANFARE_SCP=off)")
         return await self._builder.build(snapshots=snapshots)
 
+    @property
+    def pages_written(self) -> int | None:
+        """Of the build under way; None: there is none."""
+        return self._builder.pages_written
+
     def _listed(self, each: StoredCollection) -> ListedCollection:
         return ListedCollection(
             head=each.head,

@@ -67,7 +67,9 @@ def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
 
     async def answer(request: ServerRequest) -> ServerAnswer:
         api.tokens.append(request.headers.get("authorization", ""))
-        status, body = api.answer(request.method, request.target, request.body)
+        status, body = await asyncio.to_thread(
+            api.answer, request.method, request.target, request.body
+        )
         return ServerAnswer(status=status, body=body)
 
     async def serve() -> None:

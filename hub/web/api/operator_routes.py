@@ -34,6 +34,12 @@ class CollectionsToBuild(RequestBody):
     snapshots: bool = False
 
 
+class CollectionBuildJson(JsonObject):
+    """Pages that are written so far; null: no build is under way."""
+
+    pages_written: int | None
+
+
 class BacklogJson(JsonObject):
     """How much there is, and what waits."""
 
@@ -225,6 +231,19 @@ class OperatorRoutes(Routes):
     )
     async def health(self, request: Request) -> Response:
         return json_response(HealthJson.of_health(await self._operations.health()))
+
+    @ApiOperation(
+        method="GET",
+        path="/scp/build",
+        id="get_collection_build",
+        scope=TokenScope.ADMIN,
+        summary="How far the build of collections is that is under way",
+        answers={200: CollectionBuildJson},
+    )
+    async def building(self, request: Request) -> Response:
+        return json_response(
+            CollectionBuildJson(pages_written=self._collections.pages_written)
+        )
 
     @ApiOperation(
         method="POST",

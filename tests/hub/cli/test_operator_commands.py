@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import count
+from threading import Event
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from click.testing import Result
 
 import hub
 from tests.support.fake_api import FakeApi, freshness_document
+from tests.support.terminal import run_in_terminal
 
 Fanfare = Callable[..., Result]
 
@@ -231,6 +234,28 @@ def test_snapshots_can_be_asked_for_and_the_answer_be_json(
     done = fanfare("scp", "build", "--snapshots", "--json")
     assert json.loads(done.stdout) == {"collections": [BUILT]}
     assert api.requests == [(BUILD, {"snapshots": True})]
+
+
+def test_a_terminal_shows_how_many_pages_are_written(
+    monkeypatch: pytest.MonkeyPatch, api: FakeApi
+) -> None:
+    looks, is_shown = count(1), Event()
+
+    def look(_body: object) -> object:
+        if next(looks) > 1:  # what was seen before is shown by now
+            is_shown.set()
+        return {"pages_written": 120_000}
+
+    def built(_body: object) -> object:
+        assert is_shown.wait(60)
+        return {"collections": []}
+
+    api.answers[BUILD] = (201, built)
+    api.answers["GET /api/scp/build"] = (200, look)
+    monkeypatch.setenv("FANFARE_PUBLIC_URL", api.url)
+    monkeypatch.setenv("FANFARE_ADMIN_TOKEN", "token")
+    code, shown = run_in_terminal("scp", "build")
+    assert (code, "building collections: 120,000 pages, " in shown) == (0, True)
 
 
 def test_nothing_to_build_is_said(fanfare: Fanfare, api: FakeApi) -> None:

@@ -102,7 +102,7 @@ async def test_crawlers_end_equal_to_the_database(
     hub: Hub, client: httpx2.AsyncClient, seed: int
 ) -> None:
     random = Random(seed)
-    feed = await PublicFeeds(hub.storage).add(section="s")
+    feed = await PublicFeeds(hub.storage).add(category="s")
     crawlers = [ScpCrawler(client), ScpCrawler(client, "s")]
     for step in range(12):
         for change in range(random.randrange(4)):
@@ -171,6 +171,37 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
     hub.clock.advance(HOUR)
     (delta,) = await builder.build()
     assert delta.pages == 1  # it was changed after the snapshot had begun
+
+
+async def test_it_is_known_how_many_pages_a_build_has_written(hub: Hub) -> None:
+    feeds = PublicFeeds(hub.storage)
+    await feeds.publish(await feeds.add(), *map(an_entry, "abcde"))
+    written: list[int | None] = []
+
+    class FewAtATime:
+        def __getattr__(self, name: str) -> object:
+            return getattr(hub.storage.pages, name)
+
+        async def pages(
+            self, section: str, *, after: PageId, limit: int
+        ) -> Sequence[PublishedPage]:
+            written.append(builder.pages_written)
+            return await hub.storage.pages.pages(section, after=after, limit=2)
+
+    class FewPages:
+        pages = FewAtATime()
+        log = hub.storage.log
+
+    builder = CollectionBuilder(
+        FewPages(),  # type: ignore[arg-type]
+        PageKeeper(hub.storage.pages, hub.clock, "http://hub.example"),
+        a_store(hub),
+        hub.clock,
+        BuildOptions(),
+    )
+    await builder.build()
+    assert written == [0, 2, 4, 5]
+    assert builder.pages_written is None
 
 
 async def test_entries_only_too_old_to_be_kept_go_with_the_next_snapshot(

@@ -225,6 +225,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/myPublicFeeds.opml", None),
     ("GET", "/robots.txt", None),
     ("POST", "/api/scp/build", {"snapshots": True}),
+    ("GET", "/api/scp/build", None),
     ("GET", "/sitemap.xml", None),
     ("GET", "/.well-known/openfeeder.json", None),
     ("OPTIONS", "/.well-known/openfeeder.json", None),
