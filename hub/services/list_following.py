@@ -70,7 +70,8 @@ class ListFollower:
         """The list with what came of it, once the hub is in step with it."""
         known = await self._known(watch.id)
         listed = [
-            replace(each, category=each.category or watch.category) for each in walk.feeds
+            replace(each, category=each.category or watch.category)
+            for each in walk.feeds
         ]
         changes = await run_in_thread(
             partial(

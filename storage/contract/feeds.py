@@ -42,8 +42,8 @@ class FeedStore(Protocol):
         there are two feeds. Nothing of the known feed changes: that is `edit`. A feed
         that was given up becomes active again, with all its state (validators,
         seen-set) and its next fetch unchanged: a re-add is no reason to fetch early. So
-        does a removed one, but it is as private as it is added now, and has the category
-        and credentials that are given, or else those it had.
+        does a removed one, but it is as private as it is added now, and has the
+        category and credentials that are given, or else those it had.
         """
         ...
 

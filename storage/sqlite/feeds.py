@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 
 import orjson
 
@@ -28,6 +28,7 @@ from storage.records import (
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    Pace,
     PlaceByPace,
     Poll,
     Posting,
@@ -67,18 +68,26 @@ from storage.sqlite.writer import Assignments, Writer, assigned
 
 # --- which are due ---
 
-_BEFORE_ALL = (-1, 0)
-_NOW, _LIMIT = "?1", "?2"
 
+def _range(pace: int, has_place: bool) -> str:
+    """SQL for the feeds of one pace that follow its place, by (next_fetch, feed_id).
 
-def _range(pace: int) -> str:
-    """SQL for the feeds of one pace that follow its place, by (next_fetch, feed_id)."""
-    place = f"(?{2 * pace + 3}, ?{2 * pace + 4})"
+    Those of the place's own time are a range of their own: were pairs compared, the
+    index would find that time, and all that are due then be read for each page.
+    """
+    found = (
+        "SELECT feed_id, next_fetch, pace FROM schedule"
+        f" WHERE is_active = 1 AND pace = {pace}"
+    )
+    at, feed_id = f":at_{pace}", f":feed_{pace}"
+    at_place = (
+        f"SELECT * FROM ({found} AND next_fetch = {at} AND {at} <= :now"
+        f" AND feed_id > {feed_id} ORDER BY feed_id LIMIT :limit) UNION ALL "
+    )
+    behind = f" AND next_fetch > {at}"
     return (
-        "SELECT * FROM (SELECT feed_id, next_fetch, pace FROM schedule"
-        f" WHERE is_active = 1 AND pace = {pace} AND next_fetch <= {_NOW}"
-        f" AND (next_fetch, feed_id) > {place}"
-        f" ORDER BY next_fetch, feed_id LIMIT {_LIMIT})"
+        f"{at_place if has_place else ''}SELECT * FROM ({found} AND next_fetch <= :now"
+        f"{behind if has_place else ''} ORDER BY next_fetch, feed_id LIMIT :limit)"
     )
 
 
@@ -98,17 +107,31 @@ def _oldest(pace: int) -> str:
     ).replace("?", "?1")
 
 
-_RANGES = " UNION ALL ".join(map(_range, range(PACES)))
 _FIRSTS = " UNION ALL ".join(map(_first, range(PACES)))
 _ORDER = "lateness DESC, next_fetch, feed_id"
 
-DUE = (
-    "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
-    " s.next_fetch, s.pace FROM (SELECT feed_id, next_fetch, pace,"
-    f" ({_NOW} - next_fetch) * 1.0 / (1 << pace) AS lateness"
-    f" FROM ({_RANGES}) ORDER BY {_ORDER} LIMIT {_LIMIT}) s"
-    f" CROSS JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER}"
-)
+
+@lru_cache(64)
+def _due(places: frozenset[Pace]) -> str:
+    ranges = " UNION ALL ".join(_range(pace, pace in places) for pace in range(PACES))
+    return (
+        "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
+        " s.next_fetch, s.pace FROM (SELECT feed_id, next_fetch, pace,"
+        " (:now - next_fetch) * 1.0 / (1 << pace) AS lateness"
+        f" FROM ({ranges}) ORDER BY {_ORDER} LIMIT :limit) s"
+        f" CROSS JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER}"
+    )
+
+
+def select_due(
+    now: datetime, after: PlaceByPace, limit: int
+) -> tuple[str, Mapping[str, int]]:
+    """A page of the feeds that are due; each pace goes on at its place."""
+    parameters = {"now": to_milliseconds(now), "limit": limit}
+    for pace, (at, feed_id) in after.items():
+        parameters |= {f"at_{pace}": to_milliseconds(at), f"feed_{pace}": feed_id}
+    return _due(frozenset(after)), parameters
+
 
 NEXT_DUE = f"(SELECT min(first) FROM ({_FIRSTS}))"
 """The earliest next fetch of an active feed."""
@@ -155,16 +178,6 @@ def spread_overdue(
 
 def defer_all(assigned: str, connection: sqlite3.Connection) -> None:
     connection.execute(DEFER, (assigned,))
-
-
-def due_parameters(now: datetime, after: PlaceByPace, limit: int) -> list[int]:
-    """The parameters of `DUE`."""
-    parameters = [to_milliseconds(now), limit]
-    for pace in range(PACES):
-        place = after.get(pace)
-        at, feed_id = (to_milliseconds(place[0]), place[1]) if place else _BEFORE_ALL
-        parameters += (at, feed_id)
-    return parameters
 
 
 # --- the store ---
@@ -295,7 +308,7 @@ class SqliteFeeds:
     async def due(
         self, now: datetime, *, after: PlaceByPace, limit: int
     ) -> list[DueFeed]:
-        rows = await self._readers.all(DUE, due_parameters(now, after, limit))
+        rows = await self._readers.all(*select_due(now, after, limit))
         return [read_due(row) for row in rows]
 
     async def next_due(self) -> datetime | None:

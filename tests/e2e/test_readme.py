@@ -191,7 +191,8 @@ async def test_the_lines_on_feeds(reader: Reader) -> None:
     assert "because  " in typed.out
     found = (await reader.api.request("GET", "/api/feeds"))["feeds"]
     assert {
-        (each["url"], each["state"], each["private"], each["category"]) for each in found
+        (each["url"], each["state"], each["private"], each["category"])
+        for each in found
     } == {
         (reader.publisher.url(reader.feeds[0]), "active", True, ""),
         (reader.publisher.url(listed), "active", False, "news"),

@@ -478,7 +478,9 @@ def test_not_more_than_so_many_feeds_are_taken() -> None:
 
 def test_an_included_list_is_in_the_section_that_includes_it() -> None:
     found = OutlineWalk()
-    found.begin_with(FeedList(inclusions=(Inclusion(url=url_of("b"), category="News"),)))
+    found.begin_with(
+        FeedList(inclusions=(Inclusion(url=url_of("b"), category="News"),))
+    )
     found.next_url()
     found.take(
         url_of("b"),

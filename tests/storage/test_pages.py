@@ -84,7 +84,10 @@ async def test_what_is_hidden_is_shown_no_more_before_it_is_judged_again(
     storage: Storage, hide: Callable[[Storage, StoredFeed], Awaitable[None]]
 ) -> None:
     feeds = PublicFeeds(storage)
-    feed, other = await feeds.add(category="news"), await feeds.add("b", category="news")
+    feed, other = (
+        await feeds.add(category="news"),
+        await feeds.add("b", category="news"),
+    )
     await feeds.publish(feed, an_entry("a"))
     await feeds.publish(other, an_entry("b"))
     await PageKeeper(storage.pages, ManualClock(), "https://hub.example").catch_up()
