@@ -10,9 +10,9 @@ from datetime import datetime
 
 from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
 from hub.core.durations import duration
-from hub.limits.host_limiter import host_of
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog, LogEvent
+from protocols.urls import host_name
 from storage.records import NewDeadLetter, Subscription
 
 
@@ -80,5 +80,5 @@ class CallbackEvents:
 
 
 def _callback(subscription: Subscription) -> str:
-    host = host_of(subscription.callback)
+    host = host_name(subscription.callback)
     return f"the callback of subscription {subscription.id} at {host}"

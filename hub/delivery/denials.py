@@ -14,8 +14,9 @@ import structlog
 
 from hub.http import Network, Purpose, Request
 from hub.http.network_errors import NetworkError
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.clock import Clock
+from protocols.urls import host_name
 from protocols.websub.verification import denial_url
 from storage.contract import Storage
 from storage.errors import StorageError
@@ -106,7 +107,7 @@ class Denials:
         request = Request(
             method="GET", url=url, purpose=Purpose.CALLBACK, cuts_body=True
         )
-        await self._limiter.wait(host_of(subscription.callback), RequestKind.DENIAL)
+        await self._limiter.wait(host_name(subscription.callback), RequestKind.DENIAL)
         try:
             answer = await self._network.send(request)
         except NetworkError as error:
@@ -129,7 +130,7 @@ class Denials:
         failed = self._failed.get(subscription.id)
         if failed is not None and now < failed.next_try:
             return False
-        host = host_of(subscription.callback)
+        host = host_name(subscription.callback)
         if self._limiter.is_exempt(host):
             return True
         is_waited_for = self._limiter.is_waited_for(host, RequestKind.DENIAL)

@@ -8,8 +8,8 @@ from zlib import crc32
 
 from hub.http import Answer
 from hub.http.exchange import CUT
-from hub.limits.host_limiter import host_of
 from protocols.http import RequestStage
+from protocols.urls import host_name
 from protocols.websub.delivery import WebhookDelivery
 from storage.records import AttemptDetails, CallbackAnswer, Position, SentRequest
 
@@ -35,7 +35,7 @@ def details_of(
     return AttemptDetails(
         stage=stage,
         request=SentRequest(
-            host=host_of(delivery.callback),
+            host=host_name(delivery.callback),
             at=delivery.timestamp,
             records=records,
             size=len(delivery.body),

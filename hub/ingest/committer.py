@@ -23,13 +23,13 @@ from hub.core.status.feed_health import STOP_REASONS
 from hub.core.status.freshness import publications
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.tracker import Tracker
-from hub.limits.host_limiter import host_of
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog, LogEvent
 from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
+from protocols.urls import host_name
 from storage.contract import LogStore
 from storage.errors import StaleQueries
 from storage.records import (
@@ -202,6 +202,6 @@ def _span(begin: datetime, end: datetime) -> str:
 def _shown_url(feed: StoredFeed) -> str:
     """A query often is what opens a feed; of a private one so may the path be."""
     if feed.private:
-        return f"a private feed of {host_of(feed.url)}"
+        return f"a private feed of {host_name(feed.url)}"
     address, separator, _ = feed.url.partition("?")
     return f"{address}?…" if separator else address

@@ -16,7 +16,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
 import structlog
 
@@ -34,6 +33,7 @@ from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
 from protocols.protocol_errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.scp.read.unpacking import GZIP, ZSTD
+from protocols.urls import host_name
 
 REST: Final = 600.0
 """Seconds: sixty times what a worker gives it."""
@@ -75,7 +75,7 @@ class CostlySources:
 
 
 def _zone(context: ParseContext) -> str:
-    host = urlsplit(context.url).hostname
+    host = host_name(context.url)
     return zone_of(host) if host else ""
 
 
@@ -215,7 +215,7 @@ class WorkerParser(AsyncResource):
         except FeedError:
             raise
         except Exception:  # whatever a document does to a parser is that feed's error
-            log.exception("parser_failed", host=_host(context))
+            log.exception("parser_failed", host=host_name(context.url))
         return await self._parse_in_worker(Task(body, context, is_malformed=True))
 
     async def _parse_in_worker(self, task: Task) -> ParsedFeed:
@@ -251,11 +251,15 @@ class WorkerParser(AsyncResource):
                 result = await worker.ask(task)
             is_done = True
         except TimeoutError:
-            log.warning("parse_worker_killed", host=_host(task.context), pid=worker.pid)
+            log.warning(
+                "parse_worker_killed", host=host_name(task.context.url), pid=worker.pid
+            )
             self._costly.failed(task.context, self._clock.monotonic())
             raise self._out_of_time() from None
         except WorkerDied:
-            log.warning("parse_worker_died", host=_host(task.context), pid=worker.pid)
+            log.warning(
+                "parse_worker_died", host=host_name(task.context.url), pid=worker.pid
+            )
             raise
         finally:
             now = self._clock.monotonic()
@@ -305,8 +309,3 @@ class WorkerParser(AsyncResource):
     def _retire(self, worker: WorkerProcess) -> None:
         worker.kill()
         self._killed.append(worker)
-
-
-def _host(context: ParseContext) -> str:
-    """For log lines: the rest of a URL may be a secret."""
-    return urlsplit(context.url).hostname or ""

@@ -31,10 +31,10 @@ from hub.http import (
     ResponseLimits,
 )
 from hub.http.network_errors import Blocked, NetworkError, OptedOut
-from hub.limits.host_limiter import HostLimiter, host_of
+from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
-from protocols.urls import requested_url
+from protocols.urls import host_name, requested_url
 from storage.records import Credentials, FetchTarget, Validators
 
 
@@ -49,7 +49,7 @@ class BlockedHosts:
         if not self._hosts:
             return False
         try:
-            host = urlsplit(url).hostname or ""
+            host = host_name(url)
         except ValueError:
             return False
         labels = host.rstrip(".").split(".")
@@ -230,7 +230,7 @@ class Fetcher:
         if self._blocked.cover(journey.url):
             raise OptedOut
         if journey.hops:
-            self._limiter.count(host_of(journey.url))
+            self._limiter.count(host_name(journey.url))
             left = math.ceil(deadline - self._clock.monotonic())
             limits = replace(limits, seconds=max(1, left))
         return await self._network.send(

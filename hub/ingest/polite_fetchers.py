@@ -15,10 +15,11 @@ from urllib.parse import urljoin, urlsplit
 
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.http import Robots, read_robots
+from protocols.urls import host_name
 
 KEPT: Final = 86_400.0
 """RFC 9309 2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
@@ -46,7 +47,7 @@ class RateLimitedFetcher:
         self._kind = kind
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        await self._limiter.wait(host_of(request.url), self._kind)
+        await self._limiter.wait(host_name(request.url), self._kind)
         return await self._fetcher.fetch(request)
 
 
@@ -105,7 +106,7 @@ class RobotsFetcher:
             # The turn that the caller has waited for is used up. The next is taken
             # even of a host that wants no requests for a while: the caller has come
             # to terms with that before.
-            await self._limiter.wait(host_of(site), RequestKind.LOOK)
+            await self._limiter.wait(host_name(site), RequestKind.LOOK)
         else:
             self._known.move_to_end(site)
         return known

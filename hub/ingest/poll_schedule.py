@@ -15,9 +15,10 @@ from hub.core.schedule.budget import Budget
 from hub.ingest.due_queue import Deferrals, Due, DueQueue
 from hub.ingest.poll_budget import poll_tokens
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
-from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind
 from hub.runtime.caching import BoundedDict
 from hub.runtime.clock import Clock
+from protocols.urls import host_name
 from storage.contract import FeedStore
 from storage.records import DueFeed, FeedId, Pace
 
@@ -262,7 +263,7 @@ class PollSchedule:
 
     def _host(self, url: str) -> str:
         """The host whose pace counts for a URL; "" if requests to it are not paced."""
-        host = host_of(url)
+        host = host_name(url)
         return "" if self._limiter.is_exempt(host) else host
 
     def _wake_resting(self, now: float) -> None:

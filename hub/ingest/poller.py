@@ -34,13 +34,14 @@ from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.tracker import Tracker
 from hub.ingest.visit_runner import StorageOutage, VisitRunner
 from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.scp.read.unpacking import ChecksumRule
+from protocols.urls import host_name
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
 from storage.records import FeedId, FeedState, FetchTarget, PollReason, StoredFeed
@@ -154,7 +155,7 @@ class Poller:
 
     async def _wait_for_host(self, url: str) -> None:
         """Before each further request of a visit, by the same pace as visits."""
-        await self._limiter.wait(host_of(url), RequestKind.CRAWL)
+        await self._limiter.wait(host_name(url), RequestKind.CRAWL)
 
     async def run(self) -> None:
         """Poll until cancelled; what is under way then never happened."""

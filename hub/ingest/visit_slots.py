@@ -23,11 +23,11 @@ from hub.core.fetched import Fetched
 from hub.http.exchange import MEBIBYTE
 from hub.http.network_errors import TooManyLargeAnswers
 from hub.ingest.due_queue import Due
-from hub.limits.host_limiter import host_of
 from hub.limits.memory_budget import MemoryBudget
 from hub.runtime.caching import BoundedDict
 from hub.runtime.metrics import Metrics
 from protocols.model import SITE_FORMATS
+from protocols.urls import host_name
 from storage.records import FeedId, StoredFeed
 
 MOST_FEEDS: Final = 10_000
@@ -105,7 +105,7 @@ class SiteSlots:
 
     @contextmanager
     def _reading(self, feed: StoredFeed) -> Iterator[None]:
-        host = host_of(feed.polling.fetch_url or feed.url)
+        host = host_name(feed.polling.fetch_url or feed.url)
         self._hosts[host] += 1
         try:
             yield

@@ -15,13 +15,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from itertools import count
 from typing import Final
 
 from hub.runtime.clock import Clock
 from protocols.domains import zone_of
-from protocols.urls import host_name
 
 INTERVAL: Final = 1.0
 """Seconds between the starts of two requests to one host."""
@@ -229,12 +227,6 @@ class HostLimiter:
         """Seconds for which the host wants no request."""
         line = self._hosts.find(host)
         return max(0.0, line.held_until - self._clock.monotonic()) if line else 0.0
-
-
-@lru_cache(1024)
-def host_of(url: str) -> str:
-    """In lower case; "" where a URL has none."""
-    return host_name(url)
 
 
 class HostQuota:

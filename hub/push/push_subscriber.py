@@ -39,14 +39,14 @@ from hub.core.schedule.poll_period import Plan
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError, OptedOut
 from hub.ingest.fetcher import BlockedHosts
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from protocols.http import parse_retry_after
 from protocols.legacy_pings import LEASE_SECONDS, is_registered, registration_form
 from protocols.protocol_errors import InvalidValue
-from protocols.urls import resolve
+from protocols.urls import host_name, resolve
 from protocols.websub.callbacks import read_web_url
 from protocols.websub.subscribing import subscription_form
 from storage.contract import Storage
@@ -192,7 +192,7 @@ class HubRequests:
     async def _send(self, url: str, body: bytes) -> Answer:
         if self._blocked.cover(url):
             raise OptedOut
-        host = host_of(url)
+        host = host_name(url)
         if not self._network.is_exempt(host, Purpose.HUB):
             await self._limiter.wait(host, RequestKind.HUB)
         return await self._network.send(

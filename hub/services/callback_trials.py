@@ -20,7 +20,7 @@ from hub.delivery.notifications import NotificationBody, render_body
 from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Answer, Network
 from hub.http.network_errors import NetworkError
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services.account_subscriptions import SubscriptionRequest, SubscriptionService
@@ -30,6 +30,7 @@ from hub.services.service_errors import Conflict, TooManyWaiting
 from hub.services.topic_addresses import AddressCheck
 from protocols.http import RequestStage
 from protocols.model import Entry, Feed, Link, Notification, Status
+from protocols.urls import host_name
 from protocols.websub.callbacks import read_callback
 from storage.contract import Storage
 from storage.errors import NotFound
@@ -156,7 +157,7 @@ class CallbackTrialService:
     async def _wait_for_turn(self, callback: str) -> None:
         try:
             async with asyncio.timeout(LONGEST_TURN):
-                await self._callbacks.wait(host_of(callback), RequestKind.TEST)
+                await self._callbacks.wait(host_name(callback), RequestKind.TEST)
         except TimeoutError:
             raise TooManyWaiting(
                 "too many requests are waiting for this callback"

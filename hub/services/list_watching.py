@@ -22,7 +22,7 @@ from hub.core.fetched import Fetched
 from hub.core.schedule.next_request import next_validators, retry_after
 from hub.core.watched_lists import next_reading
 from hub.ingest.fetch_pipeline import draw_jitter
-from hub.limits.host_limiter import HostLimiter, host_of
+from hub.limits.host_limiter import HostLimiter
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedService
@@ -33,6 +33,7 @@ from hub.services.service_errors import Conflict
 from hub.services.topic_addresses import read_topic
 from protocols.opml import OutlineWalk
 from protocols.protocol_errors import InvalidValue
+from protocols.urls import host_name
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
 from storage.records import ListWatch, ListWatchId, NewListWatch, Polling
@@ -171,7 +172,7 @@ class ListWatchService:
     async def _read_again(self, watch: ListWatch) -> ListWatch:
         """The list after one reading, whatever came of it."""
         now = self._clock.now()
-        if held := self._limiter.held(host_of(watch.url)):
+        if held := self._limiter.held(host_name(watch.url)):
             return structs.replace(watch, due=now + timedelta(seconds=held))
         try:
             read = await self._lists.read_again(watch.url, watch.validators)
@@ -199,7 +200,7 @@ class ListWatchService:
         )
         if until is not None and is_refusal:
             seconds = (until - self._clock.now()).total_seconds()
-            self._limiter.hold(host_of(fetched.url), seconds)
+            self._limiter.hold(host_name(fetched.url), seconds)
 
     async def _follow(self, watch: ListWatch, read: ReadList) -> ListWatch:
         fetched, walk = read.fetched, read.walk
@@ -247,7 +248,7 @@ def _why_empty(walk: OutlineWalk) -> str:
 
 def _tell(before: ListWatch, after: ListWatch) -> None:
     """Log what is new about a list."""
-    name = f"the list on {host_of(after.url)}" if after.private else after.url
+    name = f"the list on {host_name(after.url)}" if after.private else after.url
     if after.error and after.error != before.error:
         log.warning(f"watched list {name}: {after.error}", kind="list", list=after.id)
     elif before.error and not after.error:

@@ -15,8 +15,9 @@ import msgspec
 
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import Blocked, NetworkError
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.runtime.clock import Clock
+from protocols.urls import host_name
 from protocols.websub.verification import denial_url, is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry
 
@@ -71,11 +72,11 @@ class CallbackChallenges:
         self._limiter = limiter
 
     def is_paced(self, callback: str) -> bool:
-        return not self._limiter.is_exempt(host_of(callback))
+        return not self._limiter.is_exempt(host_name(callback))
 
     def is_waiting(self, callback: str) -> bool:
         """Whether another question waits for the callback's host."""
-        return self._limiter.is_waited_for(host_of(callback), RequestKind.QUESTION)
+        return self._limiter.is_waited_for(host_name(callback), RequestKind.QUESTION)
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
@@ -122,7 +123,7 @@ class CallbackChallenges:
         return excerpt_of(answer.body) if self.is_paced(callback) else ""
 
     async def _get(self, callback: str, url: str) -> Answer:
-        await self._limiter.wait(host_of(callback), RequestKind.QUESTION)
+        await self._limiter.wait(host_name(callback), RequestKind.QUESTION)
         return await self._network.send(
             Request(
                 method="GET",

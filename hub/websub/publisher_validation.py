@@ -20,9 +20,9 @@ import msgspec
 from hub.core.push.hub_offers import validator_of_feed
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
-from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.websub.callback_challenge import excerpt_of
-from protocols.urls import is_web_url
+from protocols.urls import host_name, is_web_url
 from storage.contract import Storage
 from storage.packing import unpack_head
 from storage.records import StoredFeed
@@ -116,7 +116,7 @@ class PublisherValidation:
         return _word_of(answer)
 
     async def _wait_for_turn(self, validator: Validator) -> None:
-        host = host_of(validator.url)
+        host = host_name(validator.url)
         if not self._network.is_exempt(host, validator.purpose):
             await self._limiter.wait(host, RequestKind.TOPIC)
 

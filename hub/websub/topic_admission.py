@@ -20,7 +20,7 @@ from hub.http.network_errors import Blocked
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
-from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
+from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind
 from hub.publishing.local_topics import LocalTopics
 from hub.runtime.caching import BoundedDict, KeyedLock
 from hub.runtime.clock import Clock
@@ -28,7 +28,7 @@ from protocols.feeds import ParseContext
 from protocols.feeds.feed_links import discover
 from protocols.model import Feed
 from protocols.protocol_errors import FeedError, NotAFeed
-from protocols.urls import normal_url, requested_url, resource_url
+from protocols.urls import host_name, normal_url, requested_url, resource_url
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.packing import unpack_head
@@ -228,7 +228,7 @@ class TopicAdmission:
 
     async def _fetch(self, topic: str) -> Fetched:
         request = FetchRequest(url=topic, user_agent=self._user_agent)
-        host = host_of(topic)
+        host = host_name(topic)
         if self._limiter.is_exempt(host):
             return await self._fetcher.fetch(request)
         if self._quota.is_full(host):

@@ -12,14 +12,13 @@ from collections import Counter
 import msgspec
 import structlog
 
-from hub.limits.host_limiter import host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.websub.callback_challenge import CallbackChallenges
 from hub.websub.intent_verification import Admission, IntentVerification
 from hub.websub.topic_admission import TopicBusy
 from protocols.domains import zone_of
-from protocols.urls import normal_url
+from protocols.urls import host_name, normal_url
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import Verification, VerificationMode
@@ -149,7 +148,7 @@ class VerificationLoop:
     def _has_turn(self, verification: Verification) -> bool:
         if _key(verification) in self._under_way:
             return False
-        host = host_of(verification.callback)
+        host = host_name(verification.callback)
         if host in self._hosts or self._questions.is_waiting(verification.callback):
             return False
         if self._questions.is_paced(verification.callback):
@@ -197,7 +196,7 @@ class VerificationLoop:
 
 
 def _zone(verification: Verification) -> str:
-    return zone_of(host_of(verification.callback))
+    return zone_of(host_name(verification.callback))
 
 
 def _key(verification: Verification) -> tuple[str, str]:

@@ -19,7 +19,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Final
-from urllib.parse import urlsplit
 
 import orjson
 from msgspec import Struct
@@ -34,7 +33,7 @@ from protocols.languages import language_tag
 from protocols.model import Feed, Link
 from protocols.protocol_errors import InvalidDocument, MalformedDocument
 from protocols.text import collapse
-from protocols.urls import is_web_url, resolve
+from protocols.urls import host_name, is_web_url, resolve
 
 LARGEST_MENDED: Final = 512 * 1024
 """Bytes; to mend more may take long, and others wait for the thread."""
@@ -346,7 +345,7 @@ def _url(reference: Json, site_url: str) -> str:
 
 
 def _is_address(url: str) -> bool:
-    return is_web_url(url) and bool(urlsplit(url).hostname)
+    return is_web_url(url) and bool(host_name(url))
 
 
 def _number(value: Json) -> int:

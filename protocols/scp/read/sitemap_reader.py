@@ -14,7 +14,7 @@ from datetime import datetime
 from io import BytesIO
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from lxml import etree
 
@@ -24,7 +24,7 @@ from protocols.scp.collection import EXTENSION, CollectionType
 from protocols.scp.read.heads import read_moment
 from protocols.scp.read.unpacking import GZIP, SizeLimits, Unpacker
 from protocols.text import whole_number
-from protocols.urls import is_web_url, resolve
+from protocols.urls import host_name, is_web_url, resolve
 from protocols.xml_syntax import SAFE
 
 _BEGINNING = 4_096
@@ -56,7 +56,7 @@ def _unpacked_beginning(body: bytes) -> bytes:
 def head_of_site(url: str) -> Feed:
     """Of the site of a sitemap, which says nothing of itself but where it is."""
     home = urljoin(url, "/")
-    return Feed(title=urlsplit(url).hostname or "", links=(Link(href=home),))
+    return Feed(title=host_name(url), links=(Link(href=home),))
 
 
 MOST_SITEMAPS: Final = 50

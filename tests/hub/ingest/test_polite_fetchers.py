@@ -20,8 +20,9 @@ from hub.ingest.polite_fetchers import (
     RateLimitedFetcher,
     RobotsFetcher,
 )
-from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
+from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind
 from protocols.http.robots import MOST_RULES as MOST_RULES_OF_ONE
+from protocols.urls import host_name
 from tests.support.clock import ManualClock
 from tests.support.fake_fetcher import FakeFetcher
 from tests.support.fetch_targets import an_answer
@@ -79,7 +80,7 @@ class Guest:
 
     async def fetch(self, url: str = FEED) -> Fetched:
         self.clock.advance(INTERVAL)
-        await self._limiter.wait(host_of(url), RequestKind.POLL)
+        await self._limiter.wait(host_name(url), RequestKind.POLL)
         return await self._fetcher.fetch(
             FetchRequest(url=url, user_agent="Fanfare/1.0 (1 subscriber)")
         )

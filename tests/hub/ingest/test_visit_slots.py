@@ -31,8 +31,8 @@ from hub.ingest.visit_slots import (
     VisitSlots,
     slow_slots,
 )
-from hub.limits.host_limiter import host_of
 from hub.runtime.metrics import Metrics
+from protocols.urls import host_name
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
@@ -81,7 +81,7 @@ def test_a_quarter_is_for_sites_and_a_slot_is_given_back(
 @pytest.mark.parametrize("feed", [SITE, a_feed(1)], ids=["known", "new"])
 def test_a_host_is_known_whose_site_is_read(feed: StoredFeed) -> None:
     slots = SiteSlots(4)
-    host = host_of(feed.url)
+    host = host_name(feed.url)
     with slots.read(feed), slots.read(SITE):
         assert slots.is_read(host)
         assert not slots.is_read("other.example")

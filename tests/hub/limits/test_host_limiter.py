@@ -16,7 +16,6 @@ from hub.limits.host_limiter import (
     HostLimiter,
     HostQuota,
     RequestKind,
-    host_of,
 )
 from tests.support.played_time import PlayedTime
 
@@ -281,14 +280,6 @@ async def _arriving(arrivals: list[tuple[float, RequestKind]]) -> Scene:
         scene.ask(kind=kind, name=f"{kind} {number}")
     await scene.pass_by(len(arrivals) * INTERVAL)
     return scene
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [("https://A.example:8443/2", "a.example"), ("mailto:a@a.example", "")],
-)
-def test_a_url_has_one_host_whatever_its_port_and_spelling(url: str, host: str) -> None:
-    assert host_of(url) == host
 
 
 def test_so_many_of_one_host_may_be_under_way_and_no_more() -> None:
