@@ -166,7 +166,7 @@ def _unreadable_dates(text: str) -> Iterator[tuple[int, str]]:
         written = unescape(match["xml"] or match["json"]).strip()
         if written and parse_date(written) is None:
             line = _line(text, match.start())
-            why = "a too long" if len(written) > LONGEST_DATE else "an invalid"
+            why = "an overlong" if len(written) > LONGEST_DATE else "an invalid"
             yield line, f"line {line}: {why} date: {written[:80]}"
 
 

@@ -204,7 +204,7 @@ def test_what_is_too_long_is_named_with_its_line_and_its_beginning() -> None:
     first, second, third = explained(body).dropped
     assert first.startswith("line 1: a URL of more than 8192 characters: https://site")
     assert second.startswith("line 2: a URL of more than 8192 characters: https://site")
-    assert third.startswith("line 2: a too long date: 1 1 1")
+    assert third.startswith("line 2: an overlong date: 1 1 1")
 
 
 def test_so_much_is_named_and_no_more() -> None:
