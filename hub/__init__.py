@@ -2,4 +2,4 @@
 
 __version__ = "0.1.0"
 PRODUCT = f"Fanfare/{__version__}"
-"""What the hub calls itself to whoever it asks."""
+"""The product in the User-Agent."""

@@ -213,8 +213,7 @@ class Housekeeping:
         return await self._storage.verifications.trim(self._clock.now(), PAGE)
 
     async def _watch_wal(self) -> int:
-        """Whoever reads the database for long keeps all that is written since from
-        going into its file."""
+        """Warn if a long read keeps the write-ahead log out of the database."""
         found = (await self._storage.status()).wal_bytes
         if found > WAL_ALARM_BYTES:
             log.warning(

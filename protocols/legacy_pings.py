@@ -229,7 +229,7 @@ def cloud_url(cloud: Mapping[str, object]) -> str:
 
 def registration_form(*, callback: str, topic: str) -> bytes:
     """The body of a registration. With ``domain`` the cloud asks the callback for a
-    challenge, instead of telling whoever sent the request."""
+    challenge, instead of answering the sender of the request."""
     parts = urlsplit(callback)
     is_https = parts.scheme == "https"
     fields = {

@@ -238,7 +238,7 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     if address is None:
         raise _nothing_runs(named, settings)
     if named is not None and not _is_at(address, named):
-        # Whoever it is could have the hub itself answer the challenge.
+        # A server elsewhere could have the hub itself answer the challenge.
         raise _nothing_runs(named, settings)
     url = address.url
     challenge = secrets.token_hex(24)

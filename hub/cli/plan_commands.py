@@ -78,7 +78,7 @@ def _plan(hub: Hub, body: Document, *, is_confirmed: bool, as_json: bool) -> Non
 
 
 def _is_agreed(hub: Hub, plan: Document) -> bool:
-    """Ask whoever sits at the terminal; where there is none, say how to go on."""
+    """Ask at a terminal; without one, print how to continue."""
     if not (is_terminal() and sys.stdin.isatty()):
         how = f"fanfare plans confirm {plan['id']}"
         say(f"nothing is done yet; within {LIFETIME}: {how}")

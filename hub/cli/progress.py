@@ -1,4 +1,4 @@
-"""How far long work has come, for whoever waits for it."""
+"""Progress of long work."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def serve(as_json: bool, **options: str | None) -> None:
 
 
 def _hold_standard_streams() -> None:
-    """Whoever starts this may have closed them. A socket in the place of one would get
-    what is meant for it, and libuv aborts when it is to close it."""
+    """Open the standard streams that the parent has closed. A socket with the number of
+    one would get what is meant for it, and libuv aborts when it closes that."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)

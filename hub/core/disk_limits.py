@@ -14,8 +14,8 @@ SPARED_SECONDS: Final = 86_400.0
 
 
 class ByteLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Beyond ``soft`` the oldest records go, unless a retrying subscription needs them;
-    beyond ``hard`` whoever needs them."""
+    """Beyond ``soft`` the oldest records are deleted unless a retrying subscription
+    needs them; beyond ``hard`` in any case."""
 
     soft: int
     hard: int

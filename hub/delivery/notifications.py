@@ -124,8 +124,8 @@ States: TypeAlias = tuple[tuple[EntryId, int], ...]
 class NotificationBody(msgspec.Struct, frozen=True):
     """The body of a notification with its media type, ready to be signed and sent.
 
-    ``position``: as-is, of the record that brought the document. Whoever gets it is
-    brought up to there, even if it is sent for an earlier one.
+    ``position``: as-is, of the record that brought the document. Its receiver
+    is then up to date to there, even if it is sent for an earlier record.
     """
 
     content_type: str

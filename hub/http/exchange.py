@@ -33,7 +33,7 @@ class BodyAllowance(Protocol):
 
 
 class RequestProgress(Protocol):
-    """Whoever sends a request learns here how far it has come, also if it fails."""
+    """Told by a request how far it has come, also if it fails."""
 
     stage: RequestStage
 

@@ -39,9 +39,9 @@ class GuardedResolver:
     """Resolves names to the addresses that the guard permits.
 
     Names only: literal addresses never come here, which is why the guard is asked
-    again when one is dialled. Whoever asks for a name while it is looked up waits for
-    the same answer, and for ``NAMES_KEPT`` seconds nobody asks again, whether there was
-    an address or none. What names were last resolved to is remembered for longer.
+    again when one is dialled. Requests for a name that is being looked up wait for
+    the same answer, which is kept for ``NAMES_KEPT`` seconds, whether it has an address
+    or not. The last addresses of names are remembered for longer.
     """
 
     def __init__(

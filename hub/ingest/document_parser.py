@@ -141,7 +141,7 @@ _COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
 SLOW_BYTES = 64 << 20
 """Of documents that wait in the line of the slow."""
 SLOW_WAIT = 60.0
-"""Seconds in that line, where one document may take ten: whoever waits there holds a
+"""Seconds in that line, where one document may take ten: a waiting document holds a
 slot of the poller."""
 SLOW_SHARE = 0.5
 """Of the time that a worker gives a document: with so much of it the source is slow."""

@@ -185,9 +185,9 @@ class Fetcher:
     """Fetches through a network; follows at most five redirects.
 
     ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
-    ``blocked`` hosts are not asked, wherever a redirect leads. Whoever calls
-    has waited for the host's turn; where a redirect leads is asked at once, and counted
-    by the ``limiter``.
+    ``blocked`` hosts are not asked, wherever a redirect leads. The caller has waited
+    for the host's turn; the target of a redirect is asked at once, and counted by the
+    ``limiter``.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class ManualFetches:
         self, feed: StoredFeed, reason: PollReason
     ) -> asyncio.Future[StorageError | None]:
         """Done when the feed was visited; its value is the failure of storage, if any.
-        For whoever asks first, the visit is made."""
+        The first request causes the visit; others share it."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
@@ -131,7 +131,7 @@ class ManualFetches:
             self._again[feed_id] = WantedFetch(feed, again.reason)
 
     def finish(self, feed_id: FeedId, failure: StorageError | None) -> None:
-        """The visit is over: tell whoever waits for it."""
+        """The visit is over: tell all who wait for it."""
         pending = self._waiting.pop(feed_id, None)
         self._serverless.discard(feed_id)
         if pending is None:
@@ -154,8 +154,7 @@ class ManualFetches:
             self.ping(each.feed, each.reason)
 
     def finish_all(self) -> None:
-        """There are no visits any more: whoever waits, now or later, is told at
-        once."""
+        """There are no more visits: all who wait, now or later, are told at once."""
         self._is_over = True
         for feed_id in list(self._waiting):
             self.finish(feed_id, None)

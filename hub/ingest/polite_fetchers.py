@@ -65,9 +65,8 @@ class _Known:
 class RobotsFetcher:
     """Fetches through another fetcher what robots.txt allows.
 
-    Whoever calls has waited for the host's turn. ``files`` fetches those files, which
-    are small. Only the URL that is asked for is held against them, not where a redirect
-    leads.
+    The caller has waited for the host's turn. ``files`` fetches those files, which are
+    small. Only the requested URL is checked against them, not the target of a redirect.
     """
 
     def __init__(

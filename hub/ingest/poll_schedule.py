@@ -26,8 +26,8 @@ CAPACITY = 2_000
 """Due feeds that are held in memory, at most."""
 LEAST_CAPACITY = 100
 HELD = 30.0
-"""Seconds' worth of polls that are held, where the budget is so many a second: whoever
-is taken in waits behind them, however late it gets."""
+"""Seconds' worth of polls that are held, if the budget is a number a second: a feed
+that is taken in waits behind them, however late it becomes."""
 PAGES = 4
 """That the feeds held are read in."""
 HOST_SHARE = 4

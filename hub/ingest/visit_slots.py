@@ -182,8 +182,8 @@ class VisitSlots:
         return True
 
     def next_in_line(self) -> Due | None:
-        """The feed to go on with in a slow slot. There is a line only while all of
-        them are taken, so whoever has done with one serves it."""
+        """The feed to go on with in a slow slot. There is a line only while all
+        of them are taken, so a visit that leaves one takes the next feed."""
         if not self._line:
             return None
         self._counted.add("waiting", -1)

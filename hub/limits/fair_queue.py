@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class FairQueue(Generic[Waiting]):
-    """Whoever waits is behind one of each other party at a time, not behind all it has.
+    """A queue in which parties take turns, however many items each has waiting.
 
     ``party`` says whose each is. The queue keeps each party's own order.
     """

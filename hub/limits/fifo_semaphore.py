@@ -7,7 +7,7 @@ from collections import deque
 
 
 class FifoSemaphore:
-    """`enter` takes a place; `leave` gives it to whoever has waited for the longest.
+    """`enter` takes a place; `leave` gives it to the longest waiter.
 
     A place that is free is taken without a step of the event loop, other than one of
     `asyncio.Semaphore`.

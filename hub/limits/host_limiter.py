@@ -1,4 +1,4 @@
-"""When a host may be asked again: at most one request a second, whoever asks.
+"""When a host may be asked again: at most one request a second from all of the hub.
 
 There is one `HostLimiter` for all that asks publishers, and one for what callbacks are
 asked or told beside notifications. Who waits does so in one line for each host. In it
@@ -156,7 +156,7 @@ class _Lines:
 
 
 class HostLimiter:
-    """Has requests to one host start `INTERVAL` seconds apart, whoever makes them.
+    """Starts requests to one host `INTERVAL` seconds apart, whatever makes them.
 
     What strangers cause is limited by zone as well (`protocols.domains.zone_of`). Hosts
     that ``is_exempt`` names, and "", wait for nothing. ``sleep`` takes seconds.

@@ -1,8 +1,8 @@
 """How many bytes of documents may be under way at once, all of them together.
 
-Each may be large, and many may come at a time, but not many large ones: while there is
-more than there is room for, whoever holds more than an equal share of it gives way. So
-a document of usual size is never refused, however many endless ones come beside it.
+Each may be large, and many may come at a time, but not many large ones: while they take
+more than the budget, those that hold more than an equal share of it are refused. So a
+document of usual size is never refused, however many endless ones come with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MemoryBudget:
 
     @property
     def fair_share(self) -> int:
-        """Bytes that everybody may have, whoever else has how many."""
+        """Bytes that each may hold, whatever the others hold."""
         return self._most // max(1, self._reservations)
 
     @property

@@ -1,6 +1,6 @@
 """How often something may be done: so much at once, and so much a second.
 
-Pure: whoever asks says what time it is, in monotonic seconds.
+Pure: the caller gives the time, in monotonic seconds.
 """
 
 from __future__ import annotations

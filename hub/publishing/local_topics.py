@@ -2,9 +2,9 @@
 
 They are ``PUBLIC_URL/topics/{id}.atom``, ``.json`` and ``.normalized.json``.
 
-Whoever subscribes to one gets the feed that is behind it. The hub never fetches its
-own pages: it would poll itself to learn what it knows, and what it publishes of all
-its feeds it would tell once more as news.
+A subscription to one is a subscription to the feed behind it. The hub never fetches its
+own pages: it would poll itself to learn what it knows, and send the entries of all its
+feeds once more.
 """
 
 from __future__ import annotations

@@ -112,8 +112,7 @@ class SingleFlight(Generic[_Key, _Value]):
     """Reads once for all who ask at the same time.
 
     Nobody is given a read that began before they asked: what they know to have happened
-    is in it. Whoever comes during a read waits for the next one, with all others who
-    did.
+    is in it. Those who ask during a read share the next one.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Following the log: whoever reads on from it for as long as the hub runs.
+"""Following the log: readers that continue for as long as the hub runs.
 
 What may lag behind waits for a quiet moment first, so that much news costs little more
 than some.
@@ -16,7 +16,7 @@ from storage.errors import StorageClosed, StorageError
 from storage.records import Position, Record, RecordKind
 
 WAIT_SECONDS: Final = 10.0
-"""After this whoever follows looks again, though the log has not grown."""
+"""After this a reader looks again, even if no growth of the log was announced."""
 RETRY_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 1.0
 LIMIT: Final = 500

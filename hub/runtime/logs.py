@@ -1,9 +1,9 @@
 """Log lines: structlog over the standard library, for people or as JSON, on stderr.
 
 Lines of libraries pass through the same end, so that all look alike. Nothing that logs
-waits for whoever reads the log (a pager, a stopped terminal, a collector that is
-stuck): what cannot be written at once is written by a thread, up to a limit; what is
-beyond that is lost, and counted.
+waits for the reader of the log (a pager, a stopped terminal, a stuck collector): lines
+that cannot be written at once are written by a thread, up to a limit; lines beyond that
+are lost, and counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Backups and checks of the running hub's database, one at a time.
 
-They take as long as the database is large, so whoever asks for one is told how far it
-has come. Backups into a directory are made by the clock.
+They take as long as the database is large, so their progress is reported. Backups into
+a directory are made by the clock.
 """
 
 from __future__ import annotations

@@ -305,8 +305,8 @@ class FeedService:
     ) -> None:
         """Adding never changes what is there.
 
-        Raises `Conflict` if the known feed differs from what is asked for: whoever is
-        told that it is there would take it to be as asked.
+        Raises `Conflict` if the known feed differs from the request: the answer that it
+        exists would be taken to mean that it is as requested.
         """
         feeds = self._storage.feeds
         targets = await feeds.targets([feed.id]) if credentials is not None else []
@@ -342,7 +342,7 @@ class FeedService:
         change = request.change_of(before)
         callback = await self._checked_publisher(request.subscription_callback)
         # What is interrupted here has changed nothing yet, and is asked for again; the
-        # change itself ends whoever came meanwhile, in a transaction that is short.
+        # change itself ends subscriptions made meanwhile, in a short transaction.
         ended = 0
         if change.shuts_out is not None:
             ended = await self._end_all(feed_id, change.shuts_out)
@@ -466,7 +466,7 @@ class FeedService:
     async def fetched(self, feed: StoredFeed) -> StoredFeed:
         """The feed after its first fetch, waited for no longer than the longest wait.
 
-        Without that, whoever reads a feed that was just added finds nothing in it.
+        Otherwise a feed that was just added would be read without entries.
         """
         if feed.polling.last_fetch is not None:
             return feed

@@ -26,7 +26,7 @@ LONGEST_NAME: Final = 1_000
 class AddFeed:
     url: str
     private: bool = False
-    as_anybody: bool = False  # as whoever subscribes gets it, without credentials
+    as_anybody: bool = False  # fetched without the credentials the hub has
     is_exact: bool = True  # a known feed that is not as it is to be is a conflict
     category: str = ""
     title: str = ""  # until it has its own

@@ -86,8 +86,8 @@ class Diagnosis:
     """A request to the open hub, and the subscription that it made, if it is there.
 
     Before it is verified it shows nothing of the topic or of a subscription of the same
-    callback: whoever sent the request need not own them. Once the subscription has
-    ended nothing of the feed is shown.
+    callback, because the sender of the request may own neither. After the end of the
+    subscription nothing of the feed is shown.
     """
 
     verification: Verification

@@ -2,8 +2,8 @@
 
 Nobody waits for the fetch. Equal pings that wait are one, and one that comes while its
 topic is being fetched brings another fetch, since the news may have come after the
-answer. A topic is fetched for pings at most so often, whoever sends them: a few at
-once, and then one a second.
+answer. For all pings together, a topic is fetched a few times at
+once, and then once a second.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where the entries of an XML document begin and end, found without parsing it.
 
 Only a guess: a start tag may stand in a CDATA section, a comment or another element.
-Whoever relies on it has the parser confirm that each start tag is an entry, and looks
-at each slice that is new for another end tag. Where all entries of the last document
-stand in the next one byte for byte, nothing is looked for among them again.
+A caller that relies on it has the parser confirm that each start tag is an entry, and
+searches each new slice for another end tag. Entries of the last document that are in
+the next one byte for byte are not searched again.
 """
 
 from __future__ import annotations

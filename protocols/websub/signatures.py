@@ -42,8 +42,8 @@ def sign(algorithm: str, secret: str, body: bytes) -> str:
 
 
 def signature_headers(signing: str, secret: str, body: bytes) -> dict[str, str]:
-    """The headers of one of `SIGNINGS`: whoever knows more than `OF_OLD` is sure of
-    finds the better one beside it."""
+    """The headers of one of `SIGNINGS`; with `OF_OLD`, a better signature is sent as
+    well."""
     if signing != OF_OLD:
         return {"X-Hub-Signature": sign(signing, secret, body)}
     return {

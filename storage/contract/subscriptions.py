@@ -114,8 +114,8 @@ class SubscriptionStore(Protocol):
         """While entered, call ``tell`` with subscriptions that have ended, and where
         the log ended then.
 
-        On the event loop, as soon as it is durable, and before whoever ended them goes
-        on. One that had ended before may be named again.
+        On the event loop, as soon as it is durable, and before the call that ended them
+        returns. One that had ended before may be named again.
         """
         ...
 
@@ -391,6 +391,6 @@ class TrackStore(Protocol):
     def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
         """While entered, tell of queries that come and go.
 
-        On the event loop, as soon as it is durable, and before whoever did it goes on.
+        On the event loop, as soon as it is durable, and before the call returns.
         """
         ...

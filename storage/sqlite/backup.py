@@ -31,7 +31,7 @@ _VERSIONS_AT: Final = 18
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """For whoever does not want to know."""
+    """A progress callback that does nothing."""
 
 
 def copy_database(
@@ -144,8 +144,8 @@ def _is_same_file(path: Path, other: Path) -> bool:
 
 
 def _is_mine(descriptor: int, path: Path) -> bool:
-    """Whether the file could be locked, and is still the one of that name: whoever
-    had the lock before may have given it another one."""
+    """Whether the file could be locked and still has that name: the former owner of the
+    lock may have renamed it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), path.stat())

@@ -411,8 +411,8 @@ def append_match(
 def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
     """Write a fan-out if anybody receives the record.
 
-    Units of work come one after the other, so whoever subscribes from here on stands
-    above the record.
+    Units of work are committed one after the other, so later subscriptions begin above
+    the record.
     """
     connection.execute(
         _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}

@@ -1,4 +1,4 @@
-"""Whether a database file is sound, read beside whoever uses it."""
+"""Whether a database file is intact, read while others use it."""
 
 from __future__ import annotations
 

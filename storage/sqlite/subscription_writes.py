@@ -282,7 +282,7 @@ def _callbacks_known(
 
 
 _IS_OPEN = f"(credentials = '' OR :account = {OPERATOR})"
-"""What takes credentials is the operator's alone, whoever asked before it did."""
+"""A feed with credentials is the operator's alone, also for earlier subscribers."""
 
 _KNOWN_CALLBACKS = " ".join(
     ("SELECT DISTINCT callback_hash FROM subscriptions WHERE callback_hash IN", HASHES)

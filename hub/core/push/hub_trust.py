@@ -42,9 +42,9 @@ def is_trusted(push: Push | None, at: datetime) -> bool:
 
 
 def is_useless(push: Push | None, understood: Understood) -> bool:
-    """Whether what was pushed is nothing, or no document of the feed: whoever signs may
-    still send what belongs elsewhere. One that names neither its id nor its address
-    nor its site is not believed, nor one that names only another id and address."""
+    """Whether a push is empty, or not a document of the feed: a hub may sign and send
+    another feed's. A document that names neither the feed's id nor its address nor its
+    site is not believed, nor one that names only another id and address."""
     if push is None or push.offer is None or understood.error is not None:
         return True
     document = understood.feed

@@ -14,8 +14,8 @@ posting may contradict. A feed in error is left alone for as long as its server'
 asks.
 
 A new feed settles in: it is polled 1, 5 and 15 minutes after its first good answer,
-whatever its period. That shows whether its server answers 304, and whoever has just
-added it need not wait long.
+whatever its period. That shows whether its server answers 304, and a first
+entry comes soon.
 """
 
 from __future__ import annotations

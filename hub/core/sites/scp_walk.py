@@ -117,8 +117,8 @@ def _page(session: ScpSession, entry: Entry) -> ReadPage | None:
 
 
 STALE: Final = timedelta(days=1)
-"""How much older than its sitemap says a file may be: whoever serves old ones replays
-them (SCP, "Replay Attacks")."""
+"""How much older than its sitemap says a file may be: an older one is a replay (SCP,
+"Replay Attacks")."""
 _TEMPORARY: Final = (0, 401, 403, 408, 425, 429)
 
 

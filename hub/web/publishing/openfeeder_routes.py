@@ -348,7 +348,7 @@ class OpenFeederRoutes(Routes):
         security=ANY_TOKEN,
     )
     async def update(self, request: Request) -> Response:
-        """A hint to poll, from whoever has a token of this hub."""
+        """A hint to poll, with any token of this hub."""
         headers = base_headers(is_keyed=True)
         try:
             self._check_on()

@@ -1,4 +1,4 @@
-"""``/myPublicFeeds.opml`` and ``/topics/{id}``: public feeds, for whoever asks."""
+"""``/myPublicFeeds.opml`` and ``/topics/{id}``: public feeds, without a token."""
 
 from __future__ import annotations
 

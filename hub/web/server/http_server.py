@@ -21,8 +21,8 @@ from hub.web.server.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 DRAIN_SECONDS = 3.0
 """How long requests under way may go on after the hub was told to stop."""
 KEEP_ALIVE_SECONDS = 75.0
-"""Longer than proxies keep idle connections, by default a minute: whoever closes first
-must not be the hub, which does not know of the request that is on its way."""
+"""Longer than proxies keep idle connections, by default a minute: the hub must not
+close first, since it does not know of a request that is on its way."""
 BACKLOG = 16_384
 """Connections that may wait to be accepted when all come at once; systems allow less.
 

@@ -59,7 +59,7 @@ tells them as text, or as JSON to whom accepts it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """``scope`` None: whoever shows a good token; ``is_open``: it takes none."""
+    """``scope`` None: any valid token; ``is_open``: no token is needed."""
 
     answer: Handler
     scope: TokenScope | None = None

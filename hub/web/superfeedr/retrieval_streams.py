@@ -1,7 +1,7 @@
 """Entries as they come, on an answer that is kept open: what ``wait`` asks for.
 
 ``wait=stream`` gives documents, each ending a line, ``wait=poll`` one document as soon
-as there is one, and whoever accepts ``text/event-stream`` gets events. All of them
+as there is one, and ``Accept: text/event-stream`` gives events. All of them
 read the log as the websocket does, and begin where the stored entries were read.
 """
 

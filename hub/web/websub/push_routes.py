@@ -1,6 +1,6 @@
 """``/upstream/{token}``: where hubs of others confirm subscriptions and push.
 
-Whoever does not know a token learns nothing here, and nothing of any feed is shown.
+Without a valid token nothing is learned here, and nothing of any feed is shown.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})", re.ASCII)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRules:
     """``skew`` is how far a clock elsewhere may be ahead, ``oldest`` how old a
-    collection is believed: whoever repeats old ones is not (SCP, "Replay Attacks")."""
+    collection may be: an older one may be a replay (SCP, "Replay Attacks")."""
 
     now: datetime
     skew: timedelta = timedelta(days=1)

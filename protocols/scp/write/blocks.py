@@ -362,7 +362,7 @@ class _Walk:
         return "\n".join(text_of_block(each) for each in parts)
 
     def media(self, element: Any, depth: int) -> None:
-        """What has no title of its own is named by whoever makes a page of it."""
+        """Media without a title are named by the page that is made of them."""
         kind = element.tag
         urls: dict[str, Block] = {}
         # The parser takes one that is not closed for the parent of the next.
