@@ -1,4 +1,4 @@
-"""Numbers of bytes in words for people."""
+"""Byte counts in words."""
 
 from __future__ import annotations
 

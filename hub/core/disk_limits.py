@@ -1,4 +1,4 @@
-"""What the bytes that the database may take mean for the log: how much of it goes."""
+"""How much of the log is deleted when the database exceeds its limits in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of time in words for people, and read from theirs."""
+"""Durations in words, written and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fetch brought, as a value: the answer or the reason there is none."""
+"""The result of a fetch, as a value: the answer, or the reason why there is none."""
 
 from __future__ import annotations
 

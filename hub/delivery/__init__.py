@@ -1,1 +1,1 @@
-"""The way out by webhook: the dispatcher's parts, each reading the log in its way."""
+"""Delivery by webhook: the parts of the dispatcher, each reading the log in its way."""

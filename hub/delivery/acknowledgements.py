@@ -1,8 +1,8 @@
-"""What happened to deliveries, gathered and written every 100 ms in one transaction.
+"""Outcomes of deliveries, gathered and written every 100 ms in one transaction.
 
-Nothing gathered is ever dropped: while the database takes no writes (a full disk), the
-batch is kept and tried again, and `healthy` is False so that nobody begins anything
-new. What is kept is bounded by what was under way at that moment.
+Nothing gathered is ever dropped: while the database cannot be written (a full disk),
+the batch is kept and tried again, and `healthy` is False so that no new delivery
+begins. What is kept is bounded by what was in flight at that moment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is logged of callbacks: when one begins to fail, recovers, is given up or gone.
 
-Not each attempt. Callbacks are named by subscription and host: their paths and queries
-are often secrets.
+Single attempts are not logged. Callbacks are named by subscription and host, because
+their paths and queries are often secrets.
 """
 
 from __future__ import annotations

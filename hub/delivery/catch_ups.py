@@ -1,9 +1,9 @@
-"""Subscriptions that did not answer in time, caught up from the log one by one.
+"""Retrying subscriptions, brought up to date from the log one by one.
 
 Each has one row, which is claimed when it is due, and leased while it is worked on. It
-is sent record after record until it has them all, or fails and waits for its next try,
-or has failed too often: then what it did not get becomes a dead letter, and each new
-record is one probe.
+is sent record after record until it is up to date, or fails and waits for its next try,
+or has failed too often: then the rest becomes a dead letter, and each new record is one
+probe.
 """
 
 from __future__ import annotations

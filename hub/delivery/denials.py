@@ -1,8 +1,8 @@
-"""Subscribers whose subscription the hub ended are told so.
+"""Denials: subscribers are told when the hub ends their subscription.
 
 WebSub 5.2: the hub "MUST inform the subscriber by sending an HTTP GET request to the
 subscriber's callback URL" with ``hub.mode=denied``. A few tries are made, counted in
-memory only; then the subscription is over, whether its subscriber knows or not.
+memory only; then the subscription is over, whether or not its subscriber knows.
 """
 
 from __future__ import annotations

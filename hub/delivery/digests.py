@@ -1,8 +1,8 @@
-"""Digests: once a day the last entries of a feed, or word that there are none.
+"""Digests: once a day the last entries of a feed, or an empty digest.
 
-A subscriber that gets none for a day learns that something is wrong. Digests go beside
-the notifications, which they neither replace nor delay; one that fails is sent again
-an hour later.
+A subscriber that gets no digest for a day knows that something is wrong. Digests are
+sent in addition to notifications, and neither replace nor delay them; a failed one is
+sent again an hour later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The dispatcher: reads the log and delivers it to subscribers by webhook.
 
-First deliveries come in chunks, and go out through a pool of workers
-(`hub.delivery.first_deliveries`). What fails or hangs is caught up one by one
-(`hub.delivery.catch_ups`). What came of each is written every 100 ms
+First deliveries come in chunks and go through a pool of workers
+(`hub.delivery.first_deliveries`). Subscriptions that fail or hang catch up one by one
+(`hub.delivery.catch_ups`). Outcomes are written every 100 ms
 (`hub.delivery.acknowledgements`).
 """
 

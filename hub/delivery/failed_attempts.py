@@ -1,5 +1,5 @@
-"""What is kept of requests that callbacks did not take: what was sent, where it failed,
-and how the answer began. Each part has a bound, so that no callback fills the disk."""
+"""What is kept of failed requests: what was sent, where it failed, and how the answer
+began. Each part is bounded, so that no callback fills the disk."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """First deliveries: chunks of the log's fan-out, and the workers that send them.
 
-A chunk is claimed, rendered once for all who get the same, renewed while it is open,
-and closed when all its outcomes are stored. A bounded pool of workers sends what chunks
-bring, one delivery after the other. When a request hangs, its worker's place in the
-pool goes to a new one and it goes on alone; so a healthy chunk is done in a second or
-two, whatever a few callbacks do. Feeds take turns. What an origin has no place for
-waits a second, and is then left to the catch-up.
+A chunk is claimed, rendered once for all subscribers with the same format, renewed
+while it is open, and closed when all its outcomes are stored. A bounded pool of workers
+sends the deliveries of chunks one after the other. When a request hangs, its worker's
+place in the pool goes to a new one and it continues alone; so a healthy chunk is done
+in a second or two, whatever a few callbacks do. Feeds take turns. A delivery that its
+origin has no room for waits a second, and is then left to the catch-up.
 """
 
 from __future__ import annotations

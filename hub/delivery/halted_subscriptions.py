@@ -1,5 +1,5 @@
-"""Subscriptions that ended or were paused lately: what was claimed for them before is
-not begun."""
+"""Subscriptions that ended or were paused lately: deliveries claimed for them before
+are not begun."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Each account's notifications, counted down as Superfeedr's credits were.
 
-Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it falls by one with each
-request, so that a gap tells of one that was missed. It starts at a billion, and after
-a crash may repeat what it counted last, as acknowledgements (docs/reliability.md).
+Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it decreases by one with each
+request, so that a gap shows a missed one. It starts at a billion. After a crash it may
+repeat the last numbers, like acknowledgements (docs/reliability.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What subscribers are sent for records: rendered once for all who get the same.
+"""Notifications of records, rendered once for all subscribers with the same format.
 
-A record is rendered with the current state of its entries, marked as updated where that
-is newer than the record. Entries deleted since are left out: deletions have records
-of their own. A record of which nothing is left is not sent.
+A record is rendered with the current state of its entries, marked as updated if that is
+newer than the record. Entries deleted since are left out: deletions have records of
+their own. A record of which nothing is left is not sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What a subscriber asks to be sent again: one document, at once, and tried once.
+"""Replays that a subscriber requests: one document, sent at once and tried once.
 
-It stands beside the deliveries of the log: it waits for none of them and moves nobody
-on. Those that the asker does not wait for are kept in memory only.
+They are independent of the deliveries of the log: they neither wait for them nor
+advance a subscription. Replays that the requester does not wait for are kept in memory
+only.
 """
 
 from __future__ import annotations

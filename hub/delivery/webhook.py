@@ -1,10 +1,10 @@
-"""Posting a notification to a callback: the request, the answer, and what it comes to.
+"""Posting a notification to a callback: the request, the answer, and its outcome.
 
-A request that is unanswered for a second no longer counts among those that others wait
-for. A bounded number may then hang on until their own deadline. One more is cut short;
-or, if its callback has not failed before, one of those is cut whose callback has: so a
-hundred dead callbacks do not take its time from one that is slow, and answers. All
-requests share one sweep; none has a timer.
+A request without an answer for a second no longer counts among those that others wait
+for. A bounded number may stay open until their own deadline. One more is cut short; or,
+if its callback has not failed before, one whose callback has: so a hundred dead
+callbacks do not shorten the time of a slow one that answers. All requests share one
+sweep; none has a timer.
 """
 
 from __future__ import annotations

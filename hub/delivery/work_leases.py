@@ -1,4 +1,4 @@
-"""Leases on chunks and retries: a random id, and a time that renewal puts off."""
+"""Leases on chunks and retries: a random id, and an end that renewal postpones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was published, and when it came by which way."""
+"""What was published, and when it arrived by which way."""
 
 from __future__ import annotations
 

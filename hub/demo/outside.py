@@ -1,4 +1,4 @@
-"""Everything outside the hub that is asked by it: a publisher, and a callback."""
+"""Everything that the hub connects to: a publisher and a callback."""
 
 from __future__ import annotations
 

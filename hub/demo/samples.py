@@ -1,4 +1,4 @@
-"""Three sample feeds, one of each format, that get an entry whenever they are told."""
+"""Three sample feeds, one of each format, to which entries can be added."""
 
 from __future__ import annotations
 

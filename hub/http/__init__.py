@@ -1,4 +1,4 @@
-"""The network: every request the hub makes, guarded, bounded and in our own words."""
+"""The network: every request of the hub, guarded and bounded, with errors in words."""
 
 from __future__ import annotations
 

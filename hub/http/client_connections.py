@@ -1,7 +1,6 @@
-"""Connections to servers: one exchange after the other, and those kept for the next.
+"""Connections to servers: one exchange after the other, and connections kept for reuse.
 
-What goes wrong with one is told in the hub's own words, as a
-`hub.http.network_errors.NetworkError`.
+Errors are told in words, as a `hub.http.network_errors.NetworkError`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Decompression of answers, bounded while it goes: no answer becomes a bomb.
+"""Decompression of answers, bounded as it proceeds, so that no answer becomes a bomb.
 
-It knows gzip, br and deflate, with and without its zlib wrapper. What was labelled
-wrongly is taken as it came.
+It knows gzip, br and deflate, with and without its zlib wrapper. A mislabelled body is
+taken as it is.
 """
 
 from __future__ import annotations

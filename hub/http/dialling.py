@@ -1,4 +1,4 @@
-"""Connections are opened here and nowhere else, where the guard permits it."""
+"""The only place where connections are opened, if the guard permits it."""
 
 from __future__ import annotations
 

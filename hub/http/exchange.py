@@ -1,4 +1,4 @@
-"""What is asked of the network and what comes back, as values."""
+"""Requests to the network and their answers, as values."""
 
 from __future__ import annotations
 

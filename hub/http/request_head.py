@@ -1,4 +1,4 @@
-"""What a request says first: its target, exactly as the URL has it, and its head."""
+"""The head of a request: its target, exactly as in the URL, and its headers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Names to addresses, within a deadline, and only to those that are permitted.
+"""Host names to addresses, within a deadline, and only permitted ones.
 
-`SystemLookup` asks the operating system, on threads that no other work waits for.
+`SystemLookup` asks the operating system, on threads of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Answers as they come in over one connection, each within bounds. No I/O.
+"""Answers as they arrive on one connection, each within bounds. No I/O.
 
 The bytes are parsed by llhttp, through httptools. It is as lenient with sloppy servers
 as browsers and aiohttp are: obsolete line folding, LF without CR, spaces behind a
-chunk's size. How long a body is it never guesses (RFC 9112, 6.3).
+chunk's size. It never guesses the length of a body (RFC 9112, 6.3).
 """
 
 from __future__ import annotations

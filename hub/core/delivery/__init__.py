@@ -1,1 +1,1 @@
-"""What one answer of a callback changes."""
+"""What the answer of a callback changes."""

@@ -1,4 +1,4 @@
-"""What a callback answered to a notification, and what that changes in storage."""
+"""What an answer of a callback means, and what it changes in storage."""
 
 from __future__ import annotations
 

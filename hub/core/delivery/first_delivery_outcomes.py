@@ -1,6 +1,6 @@
 """The first delivery of a record to a subscription, as a member of a chunk.
 
-Whatever comes of it, its part in the chunk is over; what is still owed goes to a
+Whatever its outcome, its part in the chunk is over. What is still undelivered goes to a
 retry, a dead letter or the subscription's end in the same transaction.
 """
 

@@ -2,10 +2,10 @@
 
 Pure: the poller fetches and parses before, and applies the result after.
 
-A feed is held to so many new entries, and so many bytes, a day (UTC): one whose ids
-change with every poll has no end, and one whose entries are a document long each fills
-the disk. What is more than a day has room for waits: it stays unknown, or as it was,
-and is told the next day if it is still there.
+The number and the bytes of a feed's new entries in a day (UTC) are limited: a feed
+whose ids change with every poll would never end, and one with huge entries would fill
+the disk. Entries beyond the limit wait: they stay unknown or unchanged, and are sent
+the next day if they are still there.
 """
 
 from __future__ import annotations

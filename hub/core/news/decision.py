@@ -1,4 +1,4 @@
-"""What all parts of a decision on a fetch start from."""
+"""The inputs that all parts of a decision on a fetch share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as they came: what identifies their bytes, and what is kept of them."""
+"""Documents as received: what identifies their bytes, and what is kept of them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is new in a document, given all that its feed has ever shown.
+"""What is new in a document, given everything its feed has ever shown.
 
-An entry with an unknown key is new, and no other: position and date do not matter, nor
-does a return. Changed content is an update. Only the publisher's own word makes a
-deletion. The records that tell of these name at most `MOST_ENTRIES` each.
+Exactly the entries with an unknown key are new; position, date and a return do not
+matter. Changed content is an update. Only an explicit deletion by the publisher is a
+deletion. The records about these name at most `MOST_ENTRIES` each.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""Which entry is which, where ids alone do not say so.
+"""Which entry is which, where ids alone do not decide.
 
 **Known entries under other ids** are not new. After a move to another site, a redesign
 or a change of format most of a document has new ids, and links, or titles with their
-dates, that are known. A single entry needs more than that to be known again: a new id
+dates, that are known. A single entry needs more than that to be recognized: a new id
 with a known link is a new entry.
 
-**Entries that come alone under an id that several have shared.** Some publishers give
-one id to all they write. Where a document shows two of them, the parser takes the id
-from both (`protocols.feeds.assembly`): their links identify them, or else their
-enclosures, or else what they say. A document with one of them does not tell by itself
-that the id means nothing. So the seen-set remembers what was shared, and an entry that
-comes alone is identified here as if others stood beside it. Links and enclosures that
-entries without an id have shared are treated alike. Under an id that was never shared,
-a new title with a new link is an edit.
+**Single entries under an id that several have shared.** Some publishers give one id to
+everything. If a document shows two such entries, the parser drops the id of both
+(`protocols.feeds.assembly`), and they are identified by their links, enclosures or
+content. A document with one of them does not show that the id means nothing. So the
+seen-set remembers which ids were shared, and a single entry is identified here as if
+others were beside it. Links and enclosures shared by entries without an id are treated
+alike. Under an id that was never shared, a new title with a new link is an edit.
 """
 
 from __future__ import annotations

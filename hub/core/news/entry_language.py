@@ -1,4 +1,4 @@
-"""Which text of an entry its language is guessed from, and when a guess is believed."""
+"""Which text of an entry its language is guessed from, and when a guess is accepted."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What is odd about a feed's entries: for its status, and for people.
+"""Warnings about a feed's entries, for its status and for people.
 
-The **bozo rank** says how badly the entries' ids and dates serve to tell them apart.
-Each entry of a document weighs as much as its worst fault (see below), one that was
-left out as a duplicate weighs 1, and the document's share is their mean. The rank of
-the first document is its share; then it moves half-way to each document's share, so
-that a fault that is mended is forgotten: after four documents a sixteenth is left.
-An empty document says nothing.
+The **bozo rank** says how poorly ids and dates tell a feed's entries apart. Each entry
+of a document counts its worst fault (see below), one that was left out as a duplicate
+counts 1, and the document's share is their mean. The rank of the first document is its
+share; each later document moves it half-way to that document's share, so a corrected
+fault is forgotten: after four documents a sixteenth is left. An empty document changes
+nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The commit of a fetch as far as it does not depend on entries.
+"""The part of a fetch's commit that does not depend on entries.
 
-After a good answer that is what is stored even if nothing is new; after a failed one
-the error, the pause that it asks for, and the record that tells of it. What the fetch
-says of a push by the feed's hub is part of either.
+After a good answer, what is stored even if nothing is new; after a failed one, the
+error, the pause it causes, and the record that reports it. What the fetch says about a
+push by the feed's hub is part of both.
 """
 
 from __future__ import annotations

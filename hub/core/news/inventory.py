@@ -1,10 +1,10 @@
-"""What a source that lists all it has was last known to have, and what is gone of it.
+"""What a source that lists everything was last known to have, and what it has deleted.
 
-An entry that such a document lacks was taken back by its publisher. But a list that is
-suddenly empty, or has lost most of what it had, is more often an accident: it is
-believed when the next document says so again.
+An entry missing in such a document was deleted by its publisher. But a list that is
+suddenly empty, or has lost most of its entries, is more often an accident: it is
+believed when the next document confirms it.
 
-Entries keep the id that readers were shown first, whatever address they move to.
+Entries keep the id that readers saw first, whatever address they move to.
 """
 
 from __future__ import annotations

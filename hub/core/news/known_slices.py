@@ -1,8 +1,8 @@
-"""Which entries need not be read again: what the bytes of each were read as.
+"""Which entries need not be parsed again, by the bytes of each.
 
-An entry is passed over only where the feed's last word on it is what these very bytes
-said, in the same setting and to the same program. So whatever a full reading would
-find, a partial one finds as well.
+An entry is skipped only if the latest known state of it came from exactly these bytes,
+in the same context and with the same program. So a partial parse finds everything that
+a full one would.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a feed's history keeps of a poll: how it went, what it found, and why it was."""
+"""What a feed's history keeps of a poll: its outcome, its findings, and its reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Topics that are no feeds, or parts of a resource: each new state is an entry.
+"""Topics that are not feeds, or parts of a resource: each new state is an entry.
 
-A part has one state at a time, and states have no names. So each gets an id of its own
-when it is seen first, and one that returns after another is new again. What is no feed
-at all is told as it is to those who ask for that: its content is not understood, only
+A part has one state at a time, and states have no names. So each gets an id when it is
+first seen, and a state that returns after another is new again. A document that is not
+a feed is sent unchanged to as-is subscriptions: its content is not parsed, only
 compared.
 """
 

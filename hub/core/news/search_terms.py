@@ -1,7 +1,7 @@
-"""What entries are found by: the words and places of a track query's subject.
+"""The words and places by which entries are found, from the subject of track queries.
 
-The index finds what may match; whether an entry does, the query itself says. So what
-an index cannot tell (case, negations, ranks) may be left out of what it is asked for.
+The index finds entries that may match; the query itself decides. So conditions that an
+index cannot check (case, negations, ranks) may be left out of the lookup.
 """
 
 from __future__ import annotations

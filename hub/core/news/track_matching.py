@@ -1,9 +1,9 @@
 """Which of very many track queries an entry matches.
 
-Each query waits under keys of which every match has at least one: of what it requires
-those that are rarest. Of an entry's few hundred keys all are looked up, and only the
-queries found there are held against it; how many others there are costs nothing. How
-common words are is learnt from the entries that go by.
+Each query is stored under keys, at least one of which occurs in every match: the rarest
+ones that it requires. All of an entry's few hundred keys are looked up, and only the
+queries found there are matched; the number of other queries costs nothing. How common
+words are is learned from passing entries.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Push by hubs of others: what feeds offer, whether it is believed, what is next."""
+"""Push by other people's hubs: what feeds offer, whether it is trusted, the next step."""

@@ -1,6 +1,6 @@
 """Whether a feed can be pushed, and by whom: the hubs that a topic names.
 
-They are named in its header, or else in its document (WebSub 4).
+They are named in its `Link` header, or otherwise in its document (WebSub 4).
 """
 
 from __future__ import annotations

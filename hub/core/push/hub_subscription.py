@@ -1,7 +1,7 @@
-"""What is done next about one feed's subscription at a hub of somebody else.
+"""The next step for one feed's subscription at another hub.
 
-Pure: the row of the feed and the time in, one step out. It is done, stored, and the
-next one asked for, until there is nothing to do but wait. `push_facts` tells people how
+Pure: the feed's row and the time in, one step out. The step is done and stored, and the
+next one requested, until there is nothing to do but wait. `push_facts` tells people how
 a feed is pushed.
 """
 

@@ -1,9 +1,9 @@
-"""Whether a feed's hub is believed to push all that is new, so that polls are rare.
+"""Whether a feed's hub is trusted to push everything new, so that polls are rare.
 
-Believed is who has proved it: pushes in a row that brought what no poll had found. A
-poll that finds news first counts against the hub, unless the push follows soon: it was
-only slower. Then twice as much proof is needed. All of it is part of the fetch that it
-happened in.
+A hub earns trust by pushes in a row with entries that no poll had found. A poll that
+finds entries first counts against the hub, unless the push follows soon and was only
+slower; then twice as much proof is needed. All of this is part of the fetch in which it
+happened.
 """
 
 from __future__ import annotations

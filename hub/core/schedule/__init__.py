@@ -1,1 +1,1 @@
-"""When a feed is polled next, and what that is computed of."""
+"""When a feed is polled next, and what that is computed from."""

@@ -1,7 +1,7 @@
 """Feeds that are gone: when they are no longer polled.
 
-410 says "gone" and is believed once it is confirmed. 404 may be a mistake that somebody
-repairs: it takes many in a row, over days, until the feed counts as dead.
+410 means "gone" and is believed once it is confirmed. 404 may be a mistake that
+somebody corrects: it takes many in a row, over days, until the feed counts as dead.
 """
 
 from __future__ import annotations

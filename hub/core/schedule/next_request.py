@@ -1,10 +1,11 @@
-"""What a server's answer asks of the next request: when, where, with which validators.
+"""What a server's answer means for the next request: when, where, with which
+validators.
 
 Validators are kept byte for byte as the server sent them, and belong to one URL.
 
-A permanent redirect is watched for a day before it is believed: 301 and 308 count, 302
-and 307 never do. Believed, the target is polled directly; a target that is gone sends
-the poller back to the feed's own URL.
+A permanent redirect is observed for a day before it is believed: 301 and 308 count, 302
+and 307 never do. Then the target is polled directly. If the target is gone, the poller
+returns to the feed's own URL.
 """
 
 from __future__ import annotations

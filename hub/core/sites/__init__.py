@@ -1,5 +1,5 @@
-"""Sites: sources that are read by many requests, and not in one document.
+"""Sites: sources that take many requests to read.
 
-What to ask next is decided by a walk, a pure generator (`hub.core.sites.walk_steps`); a
+A walk, a pure generator, decides what to request next (`hub.core.sites.walk_steps`); a
 loop around it fetches and commits (`hub.sites.site_reader`).
 """

@@ -1,4 +1,4 @@
-"""A visit to an OpenFeeder site, and what is remembered until the next one."""
+"""A visit to an OpenFeeder site, and its state between visits."""
 
 from __future__ import annotations
 

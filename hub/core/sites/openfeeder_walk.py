@@ -1,10 +1,10 @@
 """A walk over an OpenFeeder site.
 
-The index is the truth: what it lists is there, and what it lacks is gone once ``?url=``
-says so, too. Differences (``since``) are a quicker way to the same, where an answer
-really carries ``sync``. Few servers know them, and not all of those tell everything:
-some never report an edit, some report every page as updated, some never a deletion. So
-the whole is read again now and then, beside what the site reports by itself.
+The index is authoritative: a page it lists exists, and a page it lacks is gone once
+``?url=`` confirms it. Differences (``since``) are a quicker way to the same if an
+answer really has ``sync``. Few servers support them, and not all of those report
+everything: some never report an edit, some report every page as updated, some never a
+deletion. So the whole index is read again now and then.
 """
 
 from __future__ import annotations

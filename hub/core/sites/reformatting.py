@@ -1,6 +1,6 @@
 """A source that becomes a site, or ceases to be one, at the same URL.
 
-Subscribers are not notified again under one format of what they got under the other.
+Subscribers are not sent again in one format what they were sent in the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A visit to an SCP site, and what is remembered until the next one."""
+"""A visit to an SCP site, and its state between visits."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """A walk over an SCP site: its sitemap is the front document.
 
-Collections are read in the order of their plan, and none is believed before it is there
-as a whole. Once all sections were read from a snapshot on, whatever was in none of
-their files is gone. Where a collection cannot be used the site's feed is read instead,
-until it can.
+Collections are read in the order of their plan, and each is verified in full before it
+is believed. After all sections were read from a snapshot on, entries in none of their
+files are deleted. While a collection cannot be used, the site's feed is read instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of a site is read at once: bounds of a visit, and what is left of them."""
+"""How much of a site is read in one visit, and what is left of that."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """From a step of a site's reading, and from its end, to what is committed.
 
-As in `hub.core.news.entry_diff` a page that was never known is new, and other content
-is an update. What is said while the site is read for the first time is told to nobody.
-Until a visit has ended nobody knows whether it goes well: its steps change entries and
-what is known of pages, and leave the feed's error, if it has any, as it is.
+As in `hub.core.news.entry_diff`, an unknown page is new, and other content is an
+update. During the first reading of a site nothing is sent. Until a visit has ended its
+success is unknown: its steps change entries and known pages, but not the feed's error,
+if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For each kind of site its walk, and what people are shown of its reading."""
+"""The walk of each kind of site, and the facts about its reading for people."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the hub remembers of a site's reading, around what its walk remembers.
+"""The stored state of a site's reading, around the state of its walk.
 
-A walk's own state is bytes to all but that walk, which tells people what it says
+The walk's own state is opaque bytes to everything else; the walk describes it to people
 (`ReadingFacts`).
 """
 

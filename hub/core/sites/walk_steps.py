@@ -1,9 +1,9 @@
-"""What a walk over a site may want done, one thing after the other.
+"""The steps that a walk over a site requests, one after the other.
 
-A walk is a generator: it yields what it wants, is sent what came of it, and returns
-how it ended. It neither fetches nor stores, so all that a server may do to it can be
-tested without one. It never knows when it is stopped: whatever it has to remember is
-in the state of its last `CommitPages`, from which the next walk goes on.
+A walk is a generator: it yields a step, is sent its result, and returns how it ended.
+It neither fetches nor stores, so everything a server may do can be tested without one.
+It is not told when it is stopped: all it has to remember is in the state of its last
+`CommitPages`, from which the next walk continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a feed is, in a word, and why: what lists of feeds show and select by."""
+"""A feed's state, and the reason: what lists of feeds show and filter by."""
 
 from __future__ import annotations
 

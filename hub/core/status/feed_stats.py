@@ -1,4 +1,5 @@
-"""What maintenance finds out about a feed from its latest entries: docs/status.md."""
+"""Statistics of a feed that maintenance computes from its latest entries:
+docs/status.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The status that goes with every record, and its line for people.
+"""The status that every record carries, with its line for people.
 
-The line is in the words that Superfeedr used.
+The line is in Superfeedr's terms.
 """
 
 from __future__ import annotations

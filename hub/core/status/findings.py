@@ -1,7 +1,7 @@
-"""What an operator may want to do something about, of one feed.
+"""Findings about a feed that an operator may want to act on.
 
-Nothing here is an error of the hub: feeds die, move, ask for patience, or are polled
-far more often than they have anything to say.
+None of them is an error of the hub: feeds die, move, ask for patience, or are polled
+far more often than they post.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How late entries are: from their publication until the hub has them, and from then
-until the first callback has.
+"""How late entries are: from publication to commit, and from commit to the first
+callback.
 
-Only new entries count, and only those whose own date can be true. What a first document
-holds is news to nobody, whatever its dates.
+Only new entries with a believable date count. Entries of a first document are not news,
+whatever their dates.
 """
 
 from __future__ import annotations
