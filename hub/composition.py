@@ -1,4 +1,4 @@
-"""The hub put together: the one place where its parts are made and given each other.
+"""The composition: the one place where the parts of the hub are made and connected.
 
 `build_hub` reads from top to bottom as the hub works: feeds are fetched, entries are
 delivered, topics are subscribed to, other hubs push, pages are published, and a server

@@ -1,6 +1,6 @@
-"""Maintenance of feeds: once a day each, a few at a time, behind all else.
+"""Maintenance of feeds: once a day each, a few at a time, with the lowest priority.
 
-It looks at what is stored only; nothing is fetched for it.
+It works on stored data only; nothing is fetched for it.
 """
 
 from __future__ import annotations

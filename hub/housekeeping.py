@@ -1,4 +1,4 @@
-"""Housekeeping by the clock: what is too old goes, in short pages.
+"""Scheduled housekeeping: old data is deleted, in short pages.
 
 Only this runs on the scheduler. Feeds and deliveries that are due are queries of the
 poller and the dispatcher, never jobs.

@@ -1,13 +1,14 @@
-"""Where a running hub listens, in a 0600 file beside its database: so commands find it.
+"""Where a running hub listens: a 0600 file beside its database, by which commands find
+it.
 
-The file has a key, too, new at each start. Who answers at the URL may be somebody else:
-the hub may have been killed, and its port taken. So a command asks for proof of the key
+The file also has a key, new at each start. Another program may answer at the URL,
+because the hub was killed and its port taken. So a command demands proof of the key
 before it sends a token there.
 
-Without the file, a hub that listens where FANFARE_PORT says is asked to prove that it
-has the admin token. The command shows first that it has it, so that the hub gives
-nobody else a proof to guess the token by; and both are for one port, so that nobody can
-pass them on to the hub behind another one.
+Without the file, a hub at FANFARE_PORT is asked to prove that it has the admin token.
+The command first shows that it has it, so that the hub gives nobody else a proof from
+which to guess the token; both proofs are for one port, so that nobody can relay them to
+a hub behind another one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Running a hub: from its settings to its orderly end.
 
-Everything that works in the background runs in one task group. Should any of it end
-by itself, all of it ends: a hub is never half alive. Every connection is an open file,
-of which by default few are allowed: the limit is raised at the start.
+Everything that works in the background runs in one task group. If one part ends by
+itself, all end: a hub is never half alive. Every connection is an open file, of which
+by default few are allowed, so the limit is raised at the start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The commit of a fetch, with all that is done to its entries before.
+"""The commit of a fetch, with all processing of its entries before it.
 
-Entries are cleaned, and get a language if they do not say theirs, after they were
-compared and before they are stored: so neither makes updates.
+Entries are cleaned, and get a language if they have none, after they were compared and
+before they are stored: so neither causes updates.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Documents to feeds: the easy ones here, the others in a process that may be killed.
 
-A small well-formed document costs a millisecond or two and is read at once. A large one
-would hold up everything else, and an ill-formed one goes through repairs that know no
-bounds: both go to a worker, with limits on its time and memory. The way there and back
-costs half a millisecond, and a tenth of what reading it here would.
+A small well-formed document costs a millisecond or two and is parsed at once. A large
+one would hold up everything else, and an ill-formed one goes through repairs without
+bounds: both go to a worker with limits on its time and memory. The round trip costs
+half a millisecond, and a tenth of the time of parsing it here.
 
-One source must not have the workers to itself, however often its publisher says that
-there is news: what took all its time is not tried again for a while, and all documents
-of its owner wait in a line of their own from then on.
+One source must not occupy the workers, however often its publisher announces news: a
+document that took the whole time limit is not tried again for a while, and all
+documents of its owner wait in a line of their own from then on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From an answer to what its document says; it is parsed only if it has to be.
+"""From an answer to the content of its document, which is parsed only if necessary.
 
-What another version of the program read is not relied upon, so the program that reads
-has a name (`reader_name`).
+The readings of another version of the program are not relied upon, so each version has
+a name (`reader_name`).
 """
 
 from __future__ import annotations

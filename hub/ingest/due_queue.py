@@ -1,11 +1,11 @@
 """Due feeds in memory: bounded, by host, handed out in turns.
 
 One host gets one request at a time, and many due feeds of one host never hold up those
-of others. Exempt hosts are not told apart. Times are monotonic seconds.
+of others. Exempt hosts are not distinguished. Times are monotonic seconds.
 
-Feeds that their host has no time for are put off to a later time of their own
-(`Deferrals`): a host with a thousand due feeds gets them spread out behind each other
-once, instead of all of them coming back together.
+Feeds that their host has no time for are deferred to a later time each (`Deferrals`):
+the feeds of a host with a thousand due ones are spread out once, instead of all coming
+back together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Cleaning entries so that none harms the hub: in a process that may be killed."""
+"""Cleaning of entries in a process that may be killed, so that no entry harms the
+hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of one feed in one visit: fetched, read, decided, committed."""
+"""One visit to one feed: fetch, parse, decide, commit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Fetching one feed politely: conditional, within limits, along redirects, by a name.
+"""Fetching one feed politely: conditional, within limits, along redirects, with a name.
 
-Every failure is a value: `Fetched.error`, in words for people. Of a redirect only what
-can be said of its URL is decided here; whether the address may be reached is the
-guard's to say.
+Every failure is a value: `Fetched.error`, in words. Only the URL of a redirect is
+judged here; whether its address may be reached is decided by the guard.
 """
 
 from __future__ import annotations

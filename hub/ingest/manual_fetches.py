@@ -1,5 +1,5 @@
-"""Fetches that somebody asked for, by hand or by a ping: who waits for them, and which
-are to be done once more."""
+"""Fetches requested by hand or by a ping: who waits for them, and which are to be
+repeated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The parse worker: a process that reads documents for the hub and may die of them.
+"""The parse worker: a process that parses documents for the hub and may die of them.
 
-It has little memory and little time, knows no secrets, and ends when its input does.
+It has little memory and time, knows no secrets, and ends when its input does.
 """
 
 from __future__ import annotations

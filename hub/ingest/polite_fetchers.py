@@ -1,7 +1,7 @@
-"""Fetchers that stand before the one that asks: at the pace of hosts, by robots.txt.
+"""Fetchers around the real one: at the pace of hosts, and by robots.txt.
 
-To heed robots.txt is a setting: feeds that somebody subscribes to are commonly fetched
-without it. A site's file is asked for once a day, before its feeds, by the same name
+Heeding robots.txt is a setting: feeds that somebody subscribes to are commonly fetched
+without it. A site's file is fetched once a day, before its feeds, with the same name
 and at the same pace.
 """
 

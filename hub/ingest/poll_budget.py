@@ -1,4 +1,4 @@
-"""What polls have cost lately, and when all feeds post: what a hub plans its polls by.
+"""What polls have cost lately, and when all feeds post: the inputs of planning.
 
 Both are kept in memory only. Each feed's state has the price at which it was planned,
 and its own posting profile, so a hub that starts knows what it knew before.

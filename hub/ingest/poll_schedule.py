@@ -1,9 +1,9 @@
-"""Which feeds are visited next: what is due in storage, taken into the queue.
+"""Which feeds are visited next: due feeds from storage, taken into the queue.
 
-What is latest by its own period comes first, so after a standstill the polls come first
-that end the longest waiting. What is due is read in pages, each from where the last one
-ended, so that feeds under way are not read again and again; and at times from the
-beginning, for what has become due before.
+The feed that is latest relative to its own period comes first, so after a standstill
+the polls that end the longest waiting come first. Due feeds are read in pages, each
+from where the last one ended, so that feeds under way are not read again; from time to
+time reading begins anew, for feeds that have become due before that point.
 """
 
 from __future__ import annotations

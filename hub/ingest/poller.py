@@ -1,8 +1,8 @@
-"""The poller: asks every feed when it is due, politely and with bounded means.
+"""The poller: polls every feed when it is due, politely and with bounded resources.
 
-Due feeds are a query; a bounded queue holds the next of them by host, and a fixed
-number of workers visit them, as many as there are slots, quick and slow. Nothing here
-grows with the number of feeds.
+Due feeds are a query. A bounded queue holds the next of them by host, and a fixed
+number of workers visit them, one for each slot, quick or slow. Nothing here grows with
+the number of feeds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Responses that are there before a feed is fetched, and taken for its fetch.
+"""Responses that are there before a feed is fetched, and taken as its fetch.
 
-Whether strangers may subscribe to a topic shows in its document, which is then its
+Whether strangers may subscribe to a topic depends on its document, which then is its
 first: "exactly one unconditional request per feed URL". And what a publisher or a hub
 pushes is committed like the answer to a poll.
 """

@@ -1,8 +1,8 @@
-"""New entries held against the track queries before they are committed.
+"""New entries, matched against the track queries before they are committed.
 
-The queries are kept in memory, in step with those stored. A few short entries are held
-against few queries at once, all else beside the event loop; without queries nothing is
-done at all.
+The queries are kept in memory, in step with those stored. A few short entries are
+matched against few queries at once, everything else beside the event loop; without
+queries nothing is done.
 """
 
 from __future__ import annotations

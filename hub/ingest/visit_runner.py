@@ -1,4 +1,4 @@
-"""The visit of one feed: from waiting for its turn to all that is learned of it.
+"""The visit to one feed, from waiting for its turn to its result.
 
 When storage fails nothing is fetched until it can be written again (`StorageOutage`).
 """

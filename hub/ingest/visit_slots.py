@@ -1,14 +1,14 @@
 """How many visits there may be at a time: quick ones, slow ones, and of sites.
 
-Slow publishers by the thousand do not hold up the others. Most visits are over within
-a second or two; one to a publisher who never answers takes ten times that. A visit
+Thousands of slow publishers do not hold up the others. Most visits are over within a
+second or two; a visit to a publisher that never answers takes ten times that. A visit
 begins in a quick slot, of which there are as many as the poller's concurrency. If it is
 not over in time it takes a slow slot, and its quick one is free for the next visit. If
-all slow slots are taken, a publisher who has not answered yet is asked anew later: the
-visit is broken off, and its feed waits in line for a slow slot.
+all slow slots are taken, a visit without an answer so far is broken off, and its feed
+waits in line for a slow slot.
 
-A visit to a site takes minutes, so sites have a share of all slots: else no feed would
-be polled while many sites are read.
+A visit to a site takes minutes, so sites may use only a share of all slots: otherwise
+no feed would be polled while many sites are read.
 """
 
 from __future__ import annotations

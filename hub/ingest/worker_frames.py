@@ -1,8 +1,8 @@
-"""What passes between the hub and a parse worker: length-prefixed MessagePack.
+"""Messages between the hub and a parse worker: length-prefixed MessagePack.
 
 The worker says that it is ready; then one task, one result. Feed errors travel as
 values, with their data. A document comes in a frame of its own, which is not copied;
-entries in several, so that nobody has to decode a large feed all at once.
+entries come in several, so that a large feed is not decoded all at once.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How many requests each callback origin gets at once, by how it has been doing.
+"""How many requests each callback origin gets at once, by its health.
 
 A healthy origin starts with 8 at once and earns one more with every round of answers,
 up to 64. A failure halves that. After 5 failures in a row the origin is on the slow
-lane: one probe at a time, a growing pause between them, and few probes over all such
-origins together. One good answer ends it. Exempt hosts have no caps.
+lane: one probe at a time, with growing pauses, and few probes over all such origins
+together. One good answer ends it. Exempt hosts have no caps.
 
-Nothing here waits: who is refused asks again later. Times are monotonic seconds.
+Nothing here waits: a refused request is tried later. Times are monotonic seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns that go round among parties, however much each of them has waiting."""
+"""A queue in which parties take turns, however much each of them has waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bounded number of places, given out in order of asking."""
+"""A bounded number of places, given out in the order of requests."""
 
 from __future__ import annotations
 

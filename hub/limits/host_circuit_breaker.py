@@ -1,9 +1,9 @@
-"""Hosts that do not answer at all: how long all of their feeds are left alone.
+"""Hosts that do not answer at all: how long all of their feeds wait.
 
-Each feed backs off by itself; but of a thousand feeds on one host that is gone, each
-would find that out for itself, again and again. So a host that was silent to several
-requests in a row is asked by one feed at a time, ever less often, until it answers.
-Any answer is one, an error too.
+Each feed backs off by itself; but each of a thousand feeds on one dead host would find
+that out for itself, again and again. So a host that was silent to several requests in a
+row is asked by one feed at a time, ever less often, until it answers. Any answer
+counts, also an error.
 """
 
 from __future__ import annotations

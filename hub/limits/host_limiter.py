@@ -1,9 +1,9 @@
 """When a host may be asked again: at most one request a second from all of the hub.
 
-There is one `HostLimiter` for all that asks publishers, and one for what callbacks are
-asked or told beside notifications. Who waits does so in one line for each host. In it
-the more urgent kinds of requests pass those that can wait, until these have waited for
-as long as their kind may: nobody is passed for ever.
+There is one `HostLimiter` for requests to publishers, and one for requests to callbacks
+other than notifications. Requests to a host wait in one line. More urgent kinds pass
+patient ones until these have waited for as long as their kind may: no request waits
+forever.
 """
 
 from __future__ import annotations

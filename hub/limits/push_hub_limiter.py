@@ -1,6 +1,6 @@
-"""When a hub of others may be asked, however many feeds name it.
+"""When another hub may be asked, however many feeds name it.
 
-At most once a second; and one that fails less and less often. Pure: times are monotonic
+At most once a second; a failing one less and less often. Pure: times are monotonic
 seconds, given.
 """
 

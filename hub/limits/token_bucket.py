@@ -1,4 +1,4 @@
-"""How often something may be done: so much at once, and so much a second.
+"""How often something may be done: a burst, and a rate.
 
 Pure: the caller gives the time, in monotonic seconds.
 """

@@ -1,4 +1,4 @@
-"""How many live connections there may be, and how many of them one asker may hold."""
+"""How many live connections there may be, and how many of them one client may hold."""
 
 from __future__ import annotations
 

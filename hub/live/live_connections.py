@@ -1,8 +1,8 @@
-"""Live connections: what they write to, what they listen to, and who has them.
+"""Live connections: their transports, their subscriptions, and their holders.
 
 A subscription that begins in the past is replayed from the log, and joins its channel
-(all that get the same messages) when it has all that they have. Topics of a connection
-are replayed together, in the order of the log.
+(all that get the same messages) when it has caught up. Topics of a connection are
+replayed together, in the order of the log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The live stream: connections come, listen to topics, and go.
+"""The live stream: connections that open, listen to topics, and close.
 
-One reader reads the log for all who are up to date (`hub.live.live_reader`); those who
-resume are replayed what they missed first (`hub.live.replays`).
+One reader reads the log for all that are up to date (`hub.live.live_reader`); those
+that resume are replayed what they missed first (`hub.live.replays`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Ending live connections and topics soon after the right to listen to them ended.
+"""Ending live connections and topics soon after the permission to listen to them ended.
 
 Tokens are revoked, feeds removed or made private, perhaps by another process on the
-same database, or at the very moment somebody begins to listen. So one look at all
-tokens and feeds there are listeners for is taken every few seconds, and at once when
-this process changed something: two reads, however many listen.
+same database, or just as somebody begins to listen. So all tokens and feeds with
+listeners are checked every few seconds, and at once when this process has changed
+something: two reads, however many clients listen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records as messages, each rendered once for all who get the same."""
+"""Records as messages, each rendered once for all that get the same."""
 
 from __future__ import annotations
 

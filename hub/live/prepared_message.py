@@ -1,4 +1,4 @@
-"""A message ready to be written, its encodings made once for all who get it."""
+"""A message ready to be written, each encoding made once for all that get it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Replaying the log to those who resume, until they may join those who are up to date.
+"""Replaying the log to clients that resume, until they can join the live reader.
 
-Where a subscription begins is looked up first. Then records are read in short pages,
-shared by all who ask for the same: when thousands come back at once, most ask for the
-same few pages, and a page is the same for everybody until the log goes on.
+The position where a subscription begins is looked up first. Then records are read in
+short pages, shared by all that ask for the same: when thousands come back at once, most
+ask for the same few pages, and a page is the same for everybody until the log grows.
 
-One that has everything up to where the reader stands joins its channel without a pause
-in between, so no record can fall between replay and live, and none comes twice: the
-reader passes by who stands above a record.
+A subscription that has everything up to the reader's position joins its channel without
+a pause in between, so no record is lost between replay and live stream, and none comes
+twice: the reader skips a subscription that is already above a record.
 """
 
 from __future__ import annotations

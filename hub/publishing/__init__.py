@@ -1,1 +1,1 @@
-"""Making what is published: pages, collections for crawlers, OpenFeeder's answers."""
+"""What the hub publishes: pages, collections for crawlers, OpenFeeder's answers."""

@@ -1,4 +1,4 @@
-"""Builds collections: what has changed since the last delta, or all there is."""
+"""Builds collections: what has changed since the last delta, or everything."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One collection into a file: pages first, compressed with their head afterwards.
+"""Writes a collection into a file: pages first, compressed with their head afterwards.
 
-The head says when all was generated, which is known at the end. So pages are gathered
-in a file of their own; nothing is held in memory but one batch.
+The head says when everything was generated, which is known only at the end. So pages
+are gathered in a file of their own; only one batch is held in memory.
 """
 
 from __future__ import annotations

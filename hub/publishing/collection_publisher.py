@@ -1,4 +1,4 @@
-"""Builds collections by the clock, and keeps pages up with entries."""
+"""Builds collections on schedule, and keeps pages up to date with entries."""
 
 from __future__ import annotations
 

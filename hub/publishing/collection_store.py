@@ -1,8 +1,7 @@
-"""The collections on disk, and the one file that says which there are.
+"""The collections on disk, and the file that lists them.
 
-A collection is never changed. What is published is switched by replacing the list in
-one step: a crash before it leaves the last generation whole, and files that no list
-names are swept away.
+A collection is never changed. Publication replaces the list in one step: a crash before
+it leaves the last generation complete, and files that no list names are deleted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which collections of a section are due, and which pages they hold."""
+"""Which collections of a section are due, and which pages they contain."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Who reads by OpenFeeder (OpenFeeder 12): bots only, told to one place, or to none.
+"""Analytics of OpenFeeder (OpenFeeder 12): reads of bots, reported to one place or
+none.
 
-An answer never waits for it: what is told goes through a bounded queue, and what does
-not fit is lost. A failure is logged once, until it works again.
+An answer never waits for it: reports go through a bounded queue, and those beyond it
+are lost. A failure is logged once, until it works again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What has changed, for readers that were there before (OpenFeeder 3.4)."""
+"""What has changed, for readers that come back (OpenFeeder 3.4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pages made of entries, kept while they are asked for (OpenFeeder 6).
+"""Pages made of entries, cached (OpenFeeder 6).
 
-What is kept is found by the state of its entry and of its feed's head: "Cache MUST be
-invalidated when content is updated" holds by itself.
+A page is cached under the state of its entry and of its feed's head, so that "Cache
+MUST be invalidated when content is updated" holds by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether an entry is a page for everybody, under which URL, and whose it is.
+"""Whether an entry is a public page, under which URL, and whose it is.
 
 `PageKeeper` judges entries and feeds as they change.
 """

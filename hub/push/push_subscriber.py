@@ -1,10 +1,10 @@
-"""The push subscriber: sees to it that feeds are pushed by the hubs they name.
+"""The push subscriber: has feeds pushed by the hubs they name.
 
-What is to be done waits in storage, and one step follows the other
-(`hub.core.push.hub_subscription`). Each request has a deadline, goes where the address
-guard lets it, which for hubs that publishers name is not where callbacks may be, and
-follows no redirect but those that WebSub allows. A hub that fails, lies or vanishes
-costs requests that grow rarer, and nothing else: its feeds are polled.
+What is to be done waits in storage, one step after the other
+(`hub.core.push.hub_subscription`). Each request has a deadline, goes only where the
+address guard lets it (hubs that publishers name have networks of their own, not those
+of callbacks), and follows only the redirects that WebSub allows. A hub that fails, lies
+or vanishes costs ever rarer requests, and nothing else: its feeds are polled.
 """
 
 from __future__ import annotations

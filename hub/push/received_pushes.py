@@ -1,8 +1,8 @@
-"""What hubs of others push, taken in and worked off in bounds.
+"""Pushes of other hubs, taken in and processed within bounds.
 
-The answer comes before the work, for hubs do not wait long, and after a note that the
-feed has news: of what waits here when the hub dies, or could not be stored, the feed
-itself is asked. So whatever is stored takes back no note but its own, and that only if
+They are answered before they are processed, because hubs do not wait long, and after a
+note that the feed has news: if a push is lost in a crash or could not be stored, the
+feed itself is polled. So storing a push takes back only its own note, and only if
 nothing that came before it is left.
 """
 

@@ -1,1 +1,1 @@
-"""What any part of a hub runs on: clock, threads, background tasks, caches, logs."""
+"""What every part of a hub runs on: clock, threads, background tasks, caches, logs."""

@@ -1,5 +1,4 @@
-"""What runs in the background of a hub, from its start to its end, and what is closed
-then."""
+"""The background tasks of a hub, from its start to its end, and what is closed then."""
 
 from __future__ import annotations
 

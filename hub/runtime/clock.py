@@ -1,4 +1,4 @@
-"""The clock: whatever needs the time is given one."""
+"""The clock, which is given to everything that needs the time."""
 
 from __future__ import annotations
 

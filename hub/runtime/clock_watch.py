@@ -1,9 +1,8 @@
-"""A clock that went back: told from the hub's own notes, and what to do about it.
+"""Detects a clock that went back, by the hub's own notes, and corrects stored times.
 
-Every minute it is noted in the database how late it is. A clock that then shows an
-earlier time was wrong before or is wrong now. Either way the hub goes by the time it
-shows: what is stored is brought back with it (`storage.clock_steps`), and it is said
-for a day that this happened.
+Every minute the time is noted in the database. A clock that then shows an earlier time
+was wrong before or is wrong now. Either way the hub goes by the time it shows: stored
+times are corrected (`storage.clock_steps`), and this is reported for a day.
 """
 
 from __future__ import annotations

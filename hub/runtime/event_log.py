@@ -1,8 +1,8 @@
 """Log lines about what happens to feeds and callbacks, a sentence each.
 
-Of each kind as many are logged in a minute as somebody reads. What is more is counted,
-and told with all else that the hub did in one line at the minute's end: when a network
-goes down, ten thousand feeds fail at once. `run` is the background part that does it.
+A limited number of each kind are logged in a minute. Others are counted and summed up
+in one line at the minute's end, with everything else the hub did: when a network goes
+down, ten thousand feeds fail at once. `run` is the background task that does it.
 """
 
 from __future__ import annotations

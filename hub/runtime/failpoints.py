@@ -1,7 +1,7 @@
 """Named places where a test can kill the process, to see that nothing is lost.
 
-``FANFARE_FAILPOINT=name:n`` sends SIGKILL to the process the n-th time (1 if not
-given) it passes the place ``name``. Unset, a failpoint costs one comparison.
+``FANFARE_FAILPOINT=name:n`` sends SIGKILL to the process the n-th time (1 if not given)
+it passes the place ``name``. Unset, a failpoint costs one comparison.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How late entries are, measured as they are committed and delivered.
 
-All of it is in memory and bounded: it begins anew with each start of the hub. What is
-known of a feed's delays up to the commit is kept with the feed as well
+Everything is in memory and bounded, and begins anew with each start of the hub. A
+feed's delays up to the commit are also kept with the feed
 (`hub.core.status.freshness`).
 """
 

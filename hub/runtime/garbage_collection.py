@@ -1,4 +1,4 @@
-"""The garbage collector: what it never looks at, and when it looks at all the rest."""
+"""When the garbage collector runs, and which objects it never looks at."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Following the log: readers that continue for as long as the hub runs.
 
-What may lag behind waits for a quiet moment first, so that much news costs little more
+Readers that may lag wait for a quiet moment first, so that much news costs little more
 than some.
 """
 

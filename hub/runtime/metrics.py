@@ -1,8 +1,8 @@
 """What the hub counts about itself while it works; `/metrics` shows it.
 
-Counting is an addition in memory, so it may be done for every delivery. Whatever can
-be asked of the database (backlog, due feeds) is not counted but asked when somebody
-looks: see `hub.services.hub_operations`.
+Counting is an addition in memory, so it may be done for every delivery. What the
+database knows (backlog, due feeds) is not counted but read when somebody looks: see
+`hub.services.hub_operations`.
 """
 
 from __future__ import annotations

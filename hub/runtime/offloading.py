@@ -1,9 +1,8 @@
 """Work that takes milliseconds, done in a thread beside the event loop.
 
-One thread does all of it, in the order it came. Two that run Python would take turns
-with each other as well as with the event loop, which then waits longer for its own.
-What works on more bytes than most has a second thread, so that what takes milliseconds
-never waits for what takes seconds.
+One thread does all of it, in order. Two threads that run Python would take turns with
+each other as well as with the event loop, which would wait longer. Work on unusually
+many bytes has a second thread, so that milliseconds never wait for seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Jobs by the clock, on APScheduler: each by itself, one round at a time.
+"""Scheduled jobs, on APScheduler: each on its own, one round at a time.
 
-What the scheduler would say of rounds that cannot begin is said in an operator's words.
-It goes by the time of the day; when that is set back it would wait until it is as late
-again, so all rounds then begin anew.
+The scheduler's messages about delayed rounds are replaced by plainer ones. It goes by
+the time of day; if that is set back it would wait until it is as late again, so all
+jobs are then scheduled anew.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The index of words, kept up to date by a reader of the log.
 
-A commit writes nothing of it. What it is behind is bounded by how fast it reads: it
-takes what came meanwhile together, so that much news costs little more than some.
+A commit writes nothing of it. Its lag is bounded by its speed: it takes everything that
+came meanwhile together, so that much news costs little more than some.
 """
 
 from __future__ import annotations

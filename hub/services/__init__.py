@@ -1,6 +1,6 @@
-"""Use cases: what web/ asks of the hub where a rule lives.
+"""Use cases: what web/ asks of the hub where a rule applies.
 
-Lists and single rows web/ reads by the storage contract itself. One module per noun.
+For lists and single rows web/ uses the storage contract itself. One module per noun.
 Arguments are checked here, results are frozen, and the errors are
 `protocols.protocol_errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.service_errors`.

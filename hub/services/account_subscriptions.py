@@ -1,9 +1,9 @@
 """Subscriptions that accounts make, pause and end, the operator among them.
 
-`SubscriptionService` is the rule for all of them. `SuperfeedrService` is the
-Superfeedr-compatible API's use of it: there the account's token replaces verification
-of intent, and a callback is asked only if the request wants that, while it waits
-(``sync``) or afterwards (``async``).
+`SubscriptionService` has the rules for all of them. `SuperfeedrService` uses it for the
+Superfeedr-compatible API: there the account's token replaces verification of intent,
+and a callback is verified only on request, while the request waits (``sync``) or
+afterwards (``async``).
 """
 
 from __future__ import annotations

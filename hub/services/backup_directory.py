@@ -1,7 +1,7 @@
-"""The directory of scheduled backups: how they are called, and which are kept.
+"""The directory of scheduled backups: their names, and which are kept.
 
-A backup is known by its name, which has the time it was begun. Whatever else lies in
-the directory is left alone. Everything here waits for the disk, which may be a share
+A backup is recognized by its name, which contains the time it was begun. Other files in
+the directory are left alone. Everything here waits for the disk, which may be a share
 that hangs: call it in a thread.
 """
 

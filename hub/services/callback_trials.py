@@ -1,7 +1,7 @@
-"""Test deliveries: one notification, real and signed, sent while somebody waits.
+"""Test deliveries: one real, signed notification, sent while somebody waits.
 
-It is marked as a test, changes nothing of a subscription, is no part of its attempts,
-and is tried once. The address guard and the pace of callbacks' hosts hold for it.
+It is marked as a test, changes nothing of a subscription, is not one of its attempts,
+and is tried once. The address guard and the pace of callback hosts apply.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Backups and checks of the running hub's database, one at a time.
 
 They take as long as the database is large, so their progress is reported. Backups into
-a directory are made by the clock.
+a directory are made on schedule.
 """
 
 from __future__ import annotations

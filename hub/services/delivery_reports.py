@@ -1,6 +1,6 @@
-"""What there is to say of one delivery that failed: where, what came, what was sent.
+"""The report of one failed delivery: where it failed, the answer, and what was sent.
 
-The request is not kept but rendered again, of the entries as they are now, and signed
+The request is not stored but rendered again, from the present entries, and signed
 again. Its size and checksum say whether that is what was sent.
 """
 

@@ -1,6 +1,7 @@
-"""What takes how much of the disk, how fast that grows, and when there is no more room.
+"""What uses the disk, how fast that grows, and when the disk is full.
 
-Sizes are kept once an hour, in the database: a restart forgets nothing of the last day.
+Sizes are recorded once an hour, in the database, so a restart forgets nothing of the
+last day.
 """
 
 from __future__ import annotations

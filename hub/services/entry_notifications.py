@@ -1,4 +1,4 @@
-"""Stored entries put together as one notification, of a topic or of many."""
+"""Stored entries combined into one notification, of one topic or several."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Stored entries read back: of a topic, or of all topics of a callback, newest first.
 
-Public feeds are there for everybody; private ones for the accounts that subscribe to
-them, and for the operator: `storage.contract.FeedStore.find_readable`. A replay sends
+Public feeds can be read by everybody; private ones by the accounts that subscribe to
+them, and by the operator: `storage.contract.FeedStore.find_readable`. A replay sends
 the last entries of a topic to a callback once more.
 """
 

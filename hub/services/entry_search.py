@@ -1,8 +1,8 @@
 """Search: stored entries that match a query, in the language of track queries.
 
-Entries are held against the query on a thread of its own, some milliseconds at a time,
-in which accounts take turns: no search delays a delivery, and none waits for all that
-another account looks for.
+Entries are matched on a thread of its own, some milliseconds at a time, in which
+accounts take turns: no search delays a delivery, and none waits for all that another
+account searches.
 """
 
 from __future__ import annotations

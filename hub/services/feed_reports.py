@@ -1,4 +1,4 @@
-"""What there is to say of feeds: how they are, why they are polled when they are."""
+"""Reports on feeds: their state, and why they are polled when they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of feeds, and what is answered."""
+"""Requests about feeds, and their results."""
 
 from __future__ import annotations
 

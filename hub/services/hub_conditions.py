@@ -1,8 +1,8 @@
 """What is wrong with the hub, since when, and what to do about it.
 
-A trouble keeps it from working: it is not ready. A warning does not, but somebody
-should look at it. `HubConditions.run` looks from time to time, so that it is known
-since when something holds; each is logged when it begins and when it is over.
+A trouble keeps the hub from working: it is not ready. A warning does not, but needs
+attention. `HubConditions.run` checks from time to time, so that it is known since when
+each holds; each is logged when it begins and when it ends.
 """
 
 from __future__ import annotations

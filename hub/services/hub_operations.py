@@ -1,4 +1,4 @@
-"""The hub itself: is it ready, how much waits, its metrics."""
+"""The hub itself: its readiness, its backlog, its metrics."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The hub brought in step with a list of feeds that was read.
+"""Brings the hub's feeds in step with a list of feeds that was read.
 
-Feeds are changed one by one, and what becomes of each is stored, so that an interrupted
-reading goes on with the others. A feed that was there before, whose category somebody
-has changed, or that has subscribers, is somebody's: it stays when the list has it no
-more, and only loses the category that the list gave it.
+Feeds are changed one by one, and the outcome of each is stored, so that an interrupted
+reading continues with the others. A feed that existed before, whose category somebody
+has changed, or that has subscribers belongs to somebody: it stays when the list no
+longer has it, and only loses the category that the list gave it.
 """
 
 from __future__ import annotations

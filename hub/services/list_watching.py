@@ -1,8 +1,8 @@
-"""Lists of feeds elsewhere that the hub keeps in step with.
+"""Watched lists: lists of feeds elsewhere that the hub keeps in step with.
 
-A list is read again by the clock. Feeds that appear in it are added, and those that
-have left it are removed, unless somebody else wants them. Whatever goes wrong is kept
-as the list's status; nothing leaves because of it.
+A list is read again on schedule. Feeds that appear in it are added, and those that have
+left it are removed, unless somebody else wants them. Errors are kept as the list's
+status; no feed is removed because of one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Listening live: who may listen to which topic, and how much."""
+"""Permission to listen live: who may listen to which topic, and to how many."""
 
 from __future__ import annotations
 

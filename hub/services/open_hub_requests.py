@@ -1,4 +1,4 @@
-"""The open hub: requests that anybody may make, and what becomes of them."""
+"""The open hub: requests that anybody may make, and their outcome."""
 
 from __future__ import annotations
 

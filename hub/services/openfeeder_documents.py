@@ -1,6 +1,6 @@
-"""What readers are given by OpenFeeder: an index, pages, answers, what has changed.
+"""The documents of OpenFeeder: an index, pages, search results, changes.
 
-Pages that answer a query are found by their words, and ordered by a ranker.
+Pages that match a search are found by their words, and ordered by a ranker.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lists of feeds, found and read: OPML files that may include others.
 
-A list of any length is answered in parts. What was read is kept for a while, so that
-the parts are those of one reading, and its servers are asked once.
+A list of any length is answered in parts. A reading is kept for a while, so that the
+parts are those of one reading, and its servers are asked once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What plans act upon, page by page, and what each action does to one of them.
+"""The targets of plans, page by page, and what each action does to one of them.
 
-An action is idempotent: after a crash a part of a plan is done once more.
+An action is idempotent: after a crash a part of a plan is repeated.
 """
 
 from __future__ import annotations

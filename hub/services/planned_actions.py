@@ -1,8 +1,8 @@
-"""Plan, then act: what is done to all that a filter finds, once that is confirmed.
+"""Plans: what is done to everything a filter finds, after confirmation.
 
-A plan says how many there are and shows some of them. Confirmed, it is worked through
-in batches, a batch of each running plan in turn, few things at once. Each batch's
-progress is stored, and after a crash the plan goes on there.
+A plan says how many targets there are and shows some of them. Once confirmed it is
+carried out in batches, a batch of each running plan in turn, few targets at once. Each
+batch's progress is stored, and after a crash the plan continues there.
 """
 
 from __future__ import annotations

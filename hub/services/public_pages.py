@@ -1,7 +1,7 @@
 """What everybody may read: the front page, the list of public feeds, and each of them.
 
-Private feeds, removed ones, and what its publisher keeps out of lists
-(``discoverable: false``) are as if they were not there; so are withdrawn entries.
+Private feeds, removed ones, those that their publisher keeps out of lists
+(``discoverable: false``), and withdrawn entries do not appear.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What is told of news: hints that pages have changed, and content brought along.
+"""Announcements of publishers: hints that pages have changed, and delivered content.
 
-A hint is not believed: the feeds are fetched, as by a ping, and tell themselves. Whose
-page nobody knows here is not looked for. Content (a fat ping) is signed by the
-publisher and taken for the feed's answer: read, compared and told like one that was
-fetched, except that it may hold the new entries alone.
+A hint is not believed: the feeds are fetched, as by a ping. Unknown pages are not
+looked for. Content (a fat ping) is signed by the publisher and treated as the feed's
+answer: parsed, compared and sent like a fetched document, except that it may contain
+only the new entries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What hubs of others may ask and tell this one, at callbacks that nobody can guess."""
+"""Requests of other hubs to this one, at callbacks that nobody can guess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crawlers are given: the sitemap, collections by their names."""
+"""What crawlers get: the sitemap, and collections by their names."""
 
 from __future__ import annotations
 

@@ -2,15 +2,15 @@
 
 ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
-├── Conflict           the thing is in a state that does not allow this
-├── Gone               it was here, and will not be again
-├── HubClosed          the open hub is switched off
-├── NotConfirmed       a callback was asked, and does not want it
-├── NotReadable        nothing there that this account may read
+├── Conflict           its present state does not allow this
+├── Gone               it existed, and is gone for good
+├── HubClosed          the open hub is disabled
+├── NotConfirmed       a callback was asked, and did not confirm
+├── NotReadable        nothing that this account may read
 ├── NotAllowed         the topic's publisher refuses the subscription
-├── NotSigned          content of a publisher that no secret of the feed signed
-├── SeveralFeeds       a page names several feeds, and none is clearly meant
-└── TooManyWaiting     a bounded queue is full; later there will be room
+├── NotSigned          content of a publisher without a valid signature
+├── SeveralFeeds       a page names several feeds without a clear choice
+└── TooManyWaiting     a bounded queue is full; try again later
 """
 
 from __future__ import annotations

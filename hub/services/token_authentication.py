@@ -1,8 +1,8 @@
-"""Tokens: what an account shows to be let in, and with which scopes.
+"""Tokens: how an account authenticates, and its scopes.
 
 A token is 32 hexadecimal characters that only its holder knows; the hub keeps their
-SHA-256. That a token is good is remembered for seconds, so that it is not looked up
-for every request, and yet is refused soon after it was revoked, in whatever way.
+SHA-256. A valid token is remembered for seconds, so that it is not looked up for every
+request, and yet is refused soon after it was revoked, in whatever way.
 """
 
 from __future__ import annotations

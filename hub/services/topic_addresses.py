@@ -1,6 +1,6 @@
-"""A topic's URL as people write it: read, checked, and looked up if it is a query.
+"""A topic's URL as people write it: parsed, checked, and looked up if it is a query.
 
-The look at its addresses only spares people the wait for a request that would be
+The check of its addresses only spares people the wait for a request that would be
 refused: the guard that protects works where connections are made, on the very address
 that is dialled.
 """

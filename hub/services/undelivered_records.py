@@ -1,4 +1,4 @@
-"""What callbacks did not get: try it again, or discard it."""
+"""Undelivered records of callbacks: try them again, or discard them."""
 
 from __future__ import annotations
 

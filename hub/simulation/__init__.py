@@ -1,1 +1,1 @@
-"""Replaying posting times against ways to plan polls: pure, and the same every time."""
+"""Posting times replayed against ways to plan polls: pure, and reproducible."""

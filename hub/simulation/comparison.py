@@ -1,4 +1,4 @@
-"""Policies against each other at the same number of polls, and a picture of it.
+"""Compares policies at the same number of polls, and draws a picture of it.
 
 The picture is SVG and shows the distribution of delays.
 """

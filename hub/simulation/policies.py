@@ -1,4 +1,4 @@
-"""Ways to plan polls, each with one knob that decides how many there are."""
+"""Ways to plan polls, each with one parameter that decides their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One feed polled by one policy over its test span, and what came of it."""
+"""One feed polled by one policy over its test span, and the result."""
 
 from __future__ import annotations
 

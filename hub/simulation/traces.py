@@ -1,6 +1,6 @@
-"""When feeds posted: what a simulation replays, recorded or generated.
+"""Posting times of feeds: what a simulation replays, recorded or generated.
 
-Of generated traffic the rates are known, so that an oracle can be asked.
+For generated traffic the rates are known, so that it can be compared with an oracle.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Sources of many requests: sites that are read in steps, and what is at a URL."""
+"""Sites, which take many requests to read, and the discovery of what is at a URL."""

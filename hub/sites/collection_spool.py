@@ -1,9 +1,9 @@
 """Collections of sites, kept on disk while they are read, a few at a time.
 
-A collection is read twice: once to its end, since whatever is wrong with it anywhere
-makes all of it unusable, and then for its pages. Neither takes memory, and both are
-done in slices beside the event loop. A file that takes all of a visit by itself cannot
-be used; one for which others have left too little time is for the next visit.
+A collection is read twice: once to its end, since an error anywhere makes all of it
+unusable, and then for its pages. Neither takes memory, and both are done in slices
+beside the event loop. A file that takes all of a visit by itself cannot be used; one
+for which others have left too little time waits for the next visit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
 
-A site's own address stands for all the site has: where that is offered to programs it
-is taken before feeds, which have the newest only. Of any other page, what it names is
-meant. Everything is asked one after the other, at the pace of hosts.
+A site's own address stands for everything the site has: if that is published for
+programs, it is preferred to feeds, which have only the newest entries. For any other
+page, the feeds it names are meant. Requests are made one after the other, at the pace
+of hosts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Visits to sites: a walk says what it wants, and here it is done.
+"""Visits to sites: carries out the steps that a walk requests.
 
-Each step is committed as it comes, so a hub that dies between two goes on from the last
-one: nothing is lost, and nothing is told twice.
+Each step is committed as it comes, so a hub that dies between two continues from the
+last one: nothing is lost, and nothing is sent twice.
 """
 
 from __future__ import annotations

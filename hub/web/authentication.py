@@ -1,8 +1,8 @@
-"""Who makes a request, and whether it may: tokens, and the administrator's one.
+"""Who makes a request, and whether they may: accounts' tokens and the admin token.
 
 ``Authorization: Bearer TOKEN``, or Basic with the account's name and the token; the
-admin token goes with the user ``admin``. Browsers send Basic credentials by
-themselves, so a request to the API that another site caused is refused.
+admin token goes with the user ``admin``. Browsers send Basic credentials by themselves,
+so a request to the API that another site caused is refused.
 """
 
 from __future__ import annotations

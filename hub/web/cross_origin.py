@@ -1,7 +1,7 @@
 """Which pages of other origins may use ``/api``: Cross-Origin Resource Sharing.
 
-Browsers ask first, without a token, by OPTIONS. Such a page has to know a token and
-send it as Bearer: credentials that a browser adds by itself are refused
+Browsers first send an OPTIONS request without a token. Such a page has to know a token
+and send it as Bearer: credentials that a browser adds by itself are refused
 (`hub.web.authentication.RequireScope`).
 """
 

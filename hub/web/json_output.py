@@ -1,7 +1,7 @@
-"""Answers in JSON: the base of their shapes, and how they are written.
+"""JSON answers: the base of their shapes, and how they are written.
 
-Secrets, credentials and validators' contents that could authenticate never appear; a
-secret shows as ``has_secret``.
+Secrets, credentials, and validators that could authenticate never appear; a secret
+shows as ``has_secret``.
 """
 
 from __future__ import annotations

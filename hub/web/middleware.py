@@ -1,9 +1,9 @@
-"""What is before all routes: the access log, a guard against requests to itself, and
+"""Middleware for all routes: the access log, a guard against requests to itself, and
 request limits.
 
 `hub.publishing.local_topics` resolves the hub's own address inside. Under another name
-of its host, by a redirect from outside or by an address, the hub may still ask itself:
-its requests say who sends them.
+of its host, by a redirect from outside or by an address, the hub might still request
+itself: it recognizes its own requests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An operation of the HTTP interface, declared at the handler that answers it.
 
-Routes, the guard of ``/api`` and the OpenAPI document are made of what is declared.
+Routes, the guard of ``/api`` and the OpenAPI document are made from the declarations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kinds of problems, each with a URL that stays, and a page there that explains it.
+"""Types of problems, each with a stable URL, and a page there that explains it.
 
 RFC 9457, 3.1.1: "Consumers MUST use the 'type' URI [...] as the problem type's primary
 identifier." A relative one, "it is RECOMMENDED that" it "include the full path".

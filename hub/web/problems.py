@@ -1,6 +1,6 @@
-"""Errors as the API tells them: ``application/problem+json`` (RFC 9457).
+"""Errors of the API: ``application/problem+json`` (RFC 9457).
 
-``field`` names the parameter or body member at fault, where there is one.
+``field`` names the parameter or body member at fault, if there is one.
 """
 
 from __future__ import annotations

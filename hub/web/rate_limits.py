@@ -1,6 +1,6 @@
-"""Rate limits: by token where one is shown, by address otherwise.
+"""Rate limits: by token if there is a valid one, by address otherwise.
 
-The number of buckets is bounded: the one used longest ago is forgotten, which makes it
+The number of buckets is bounded: the least recently used is forgotten, which makes it
 full again.
 """
 

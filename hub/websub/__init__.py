@@ -1,1 +1,1 @@
-"""The open hub: who may subscribe, whether callbacks want it, and publish pings."""
+"""The open hub: admission of topics, verification of callbacks, and publish pings."""

@@ -1,8 +1,7 @@
-"""What callbacks are asked, whether they want it, or told, that it is denied.
+"""Challenges to callbacks, and denials.
 
-No host is flooded with questions that a stranger caused: one a second for each host
-(denials of what ended included), none follows a redirect, and of an answer no more
-than a kilobyte is read.
+No host is flooded with requests that a stranger caused: at most one a second for each
+host (denials included), no redirects, and at most a kilobyte of an answer is read.
 """
 
 from __future__ import annotations

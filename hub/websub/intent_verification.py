@@ -1,6 +1,6 @@
 """Verification of intent: nothing is subscribed or ended before the callback agrees.
 
-A topic is looked at first, and its callback is asked only about topics that could be
+The topic is examined first, and its callback is asked only about topics that can be
 subscribed to.
 """
 

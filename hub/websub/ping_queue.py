@@ -1,9 +1,9 @@
-"""Publish pings: topics whose publisher says that there is news, fetched soon.
+"""Publish pings: topics with news according to their publisher, fetched soon.
 
-Nobody waits for the fetch. Equal pings that wait are one, and one that comes while its
-topic is being fetched brings another fetch, since the news may have come after the
-answer. For all pings together, a topic is fetched a few times at
-once, and then once a second.
+Nobody waits for the fetch. Equal pings that wait are combined, and one that comes while
+its topic is being fetched causes another fetch, since the news may have come after the
+answer. For all pings together, a topic is fetched a few times at once, and then once a
+second.
 """
 
 from __future__ import annotations

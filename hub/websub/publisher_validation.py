@@ -2,8 +2,8 @@
 
 A convention of Superfeedr's, which WebSub 5.2 allows: "hub forwards all params +
 headers of the subscribe request" (Superfeedr 1.15) to the URL that the operator has set
-for the feed, or else that the topic names with ``rel="validate"``. A 2xx allows it;
-anything else refuses, and the text of a 401 is passed on. Secrets never are.
+for the feed, or otherwise that the topic names with ``rel="validate"``. A 2xx allows
+it; anything else refuses, and the text of a 401 is passed on. Secrets are never sent.
 """
 
 from __future__ import annotations

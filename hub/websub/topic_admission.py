@@ -1,10 +1,10 @@
 """Which topics strangers may subscribe to, fetched and ready for it.
 
-A topic that is here and public needs no more. Any other is looked at as a stranger
-would, and may have to name this hub (WebSub 4): in its header, or else in its document.
-What the hub has credentials for is no feed of theirs: without them it is another one,
-so that a topic that is private, or closed to all but the operator, and one that is
-unknown look alike from outside.
+A topic that is known and public is admitted. Any other is fetched as a stranger would,
+and may have to name this hub (WebSub 4): in its header, or otherwise in its document. A
+feed with credentials of the hub is not used: without them the topic becomes another
+feed. So a private topic, one that is closed to all but the operator, and an unknown one
+look alike from outside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The verifier: takes up requests to the open hub when their turn comes.
+"""The verifier: processes requests to the open hub when their turn comes.
 
 They wait in storage, so that none is lost when the hub stops. Nothing here grows with
-their number, and however many there are of one callback host, others have their turn.
+their number, and however many there are of one callback host, others get their turn.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Push by other people's hubs: what feeds offer, whether it is trusted, the next step."""
+"""Push by other people's hubs: what feeds offer, whether it is trusted, what is next."""

@@ -1,4 +1,4 @@
-"""Feeds as the API shows them, and what may become one."""
+"""Feeds as the API shows them, and candidates that may become one."""
 
 from __future__ import annotations
 

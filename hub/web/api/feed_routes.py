@@ -1,4 +1,4 @@
-"""``/api/feeds``: the feeds the hub polls, and lists of such as it might."""
+"""``/api/feeds``: the feeds that the hub polls, and lists of candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator asks of the hub itself: its health, collections now."""
+"""Operations on the hub itself: its health, building collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/api/plans``: plan what is to be done to many, then do it."""
+"""``/api/plans``: plan an action on many targets, then carry it out."""
 
 from __future__ import annotations
 

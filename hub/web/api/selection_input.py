@@ -1,4 +1,4 @@
-"""What is meant of feeds, subscriptions and deliveries: from a query, or a body."""
+"""Filters for feeds, subscriptions and deliveries, from a query or a body."""
 
 from __future__ import annotations
 

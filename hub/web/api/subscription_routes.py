@@ -1,4 +1,4 @@
-"""``/api/subscriptions``: who is told of what."""
+"""``/api/subscriptions``: callbacks and the topics they subscribe to."""
 
 from __future__ import annotations
 

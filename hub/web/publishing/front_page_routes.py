@@ -1,7 +1,7 @@
 """``/`` and ``/about``: small pages for people, and the files they need.
 
-Its Content-Security-Policy allows nothing inline and nothing of others, so whatever a
-feed puts into a title cannot become part of the page's program.
+Their Content-Security-Policy allows nothing inline and nothing from elsewhere, so the
+title of a feed can never become part of the page's program.
 """
 
 from __future__ import annotations

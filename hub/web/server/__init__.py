@@ -1,1 +1,1 @@
-"""The HTTP server: uvicorn, and what the hub extends it by."""
+"""The HTTP server: uvicorn, and the hub's extensions of it."""

@@ -1,8 +1,8 @@
 """uvicorn's HTTP protocol, with limits on request heads and on idle connections.
 
-The head of a request has a deadline and a size. So many connections may wait for a
-further request: the longest idle go first. `hub.web.streams.stream_events` writes
-answers without end to it.
+The head of a request has a deadline and a size limit. A bounded number of connections
+may idle; beyond it those idle longest are closed. `hub.web.streams.stream_events`
+writes endless answers to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTTP server: uvicorn on a socket of ours, stopped by us."""
+"""The HTTP server: uvicorn on a socket that the hub opens, stopped by the hub."""
 
 from __future__ import annotations
 

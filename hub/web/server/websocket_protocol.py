@@ -1,8 +1,8 @@
 """uvicorn's websocket protocol, able to write a frame that was built for many.
 
-That costs a third of what a queue and a task for each connection do. The ASGI
-application finds it in the scope (`websocket_of`) and writes to it as an `Writer`;
-everything else goes the usual way.
+That costs a third of a queue and a task for each connection. The ASGI application finds
+it in the scope (`websocket_of`) and writes to it as a `Writer`; everything else goes
+the usual way.
 """
 
 from __future__ import annotations

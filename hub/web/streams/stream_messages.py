@@ -1,4 +1,4 @@
-"""``GET /stream`` as a websocket: JSON messages both ways."""
+"""``GET /stream`` as a websocket: JSON messages in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request to ``/stream`` asks for, who makes it, and from which site."""
+"""Requests to ``/stream``: their topics, their sender, and their site of origin."""
 
 from __future__ import annotations
 

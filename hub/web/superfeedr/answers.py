@@ -1,4 +1,4 @@
-"""What every answer of this API has in common: CORS, JSONP, and how errors are told."""
+"""Common parts of this API's answers: CORS, JSONP, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request to the API, decoded, and what answers it: a table of modes."""
+"""A decoded request to the API, and the table of modes that answer it."""
 
 from __future__ import annotations
 

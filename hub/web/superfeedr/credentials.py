@@ -1,14 +1,15 @@
 """Who calls: a token as Basic credentials, as Bearer, or in ``authorization``.
 
-Tokens of this API may be public, and pages of any site may use them. What a browser
-adds by itself, though, is nobody's wish: of another site's request an ``Authorization``
-header counts only if a script set it, and never for the administrator's token.
+Tokens of this API may be public, and pages of any site may use them. But nobody decides
+what a browser adds by itself: in a request of another site an ``Authorization`` header
+counts only if a script set it, and never for the admin token.
 
-Browsers add Basic credentials that they keep to whatever a page has them load by GET,
-an image or a script, and to plain http they say neither from where (``Origin``) nor
-what for (``Sec-Fetch-*``). So by GET such a header opens no JSONP, which any page could
-read, and changes nothing; nor does it by any method from another site's page, whose
-forms have it added, too. Scripts in pages, and who changes by GET, send the parameter.
+Browsers add stored Basic credentials to everything that a page has them load by GET,
+such as an image or a script, and over plain http they say neither from where
+(``Origin``) nor what for (``Sec-Fetch-*``). So by GET such a header opens no JSONP,
+which any page could read, and changes nothing. Nor does it by any method from another
+site's page, because browsers add it to forms too. Scripts in pages, and clients that
+change things by GET, send the parameter.
 """
 
 from __future__ import annotations

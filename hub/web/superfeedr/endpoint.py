@@ -1,7 +1,7 @@
 """Requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
 
-The mode decides, not the method: there are clients that subscribe by GET, and others
-whose GET has its parameters in the body. `create_modes` has all modes.
+The mode decides, not the method: some clients subscribe by GET, and some send
+parameters in the body of a GET. `create_modes` has all modes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``hub.mode=list``: an account's subscriptions in two shapes, and choosing them.
+"""``hub.mode=list``: an account's subscriptions in two shapes, with filters.
 
 ``search[feed.url]=…`` here and ``hub.callback[endpoint]…`` in ``retrieve`` take the
 same keys. Those of XMPP find nothing.

@@ -1,4 +1,4 @@
-"""``hub.mode=retrieve``, ``search`` and ``replay``: stored entries, once more."""
+"""``hub.mode=retrieve``, ``search`` and ``replay``: reading back stored entries."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Entries as they come, on an answer that is kept open: what ``wait`` asks for.
+"""Entries as they come, on an answer that is kept open: ``wait``.
 
 ``wait=stream`` gives documents, each ending a line, ``wait=poll`` one document as soon
-as there is one, and ``Accept: text/event-stream`` gives events. All of them
-read the log as the websocket does, and begin where the stored entries were read.
+as there is one, and ``Accept: text/event-stream`` gives events. All of them read the
+log as the websocket does, and begin where the stored entries were read.
 """
 
 from __future__ import annotations

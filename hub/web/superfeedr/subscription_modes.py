@@ -1,6 +1,6 @@
 """``hub.mode=subscribe`` and ``unsubscribe``; and ``publish``, which is open to all.
 
-A ping only has topics fetched, so it takes no token.
+A ping only has topics fetched, so it needs no token.
 """
 
 from __future__ import annotations

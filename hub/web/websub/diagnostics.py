@@ -1,6 +1,6 @@
-"""What became of a request to the open hub: as JSON, and as a page for people.
+"""The outcome of a request to the open hub: as JSON, and as a page for people.
 
-Whatever came from outside is escaped, and the page runs and loads nothing.
+Everything from outside is escaped, and the page runs and loads nothing.
 """
 
 from __future__ import annotations

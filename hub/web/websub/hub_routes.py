@@ -1,4 +1,4 @@
-"""``POST /hub``: the open WebSub hub; and what became of each request to it."""
+"""``POST /hub``: the open WebSub hub, and the outcome of each request to it."""
 
 from __future__ import annotations
 

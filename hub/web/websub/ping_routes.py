@@ -1,4 +1,4 @@
-"""``POST /rpc``: blogs say by XML-RPC that they have news."""
+"""``POST /rpc``: pings of blogs by XML-RPC."""
 
 from __future__ import annotations
 

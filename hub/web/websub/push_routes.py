@@ -1,4 +1,4 @@
-"""``/upstream/{token}``: where hubs of others confirm subscriptions and push.
+"""``/upstream/{token}``: where other hubs confirm subscriptions and push.
 
 Without a valid token nothing is learned here, and nothing of any feed is shown.
 """
