@@ -1,1 +1,1 @@
-"""Push by other people's hubs: what feeds offer, whether it is trusted, what is next."""
+"""Push by other hubs: what feeds offer, whether it is trusted, and what is next."""
