@@ -1,11 +1,11 @@
 """A cursor as clients hold it: ``epoch-position``, a place in the hub's log.
 
-The epoch changes when a database is restored from a backup, so that a position handed
-out before is never taken for one of now.
+The epoch changes when a database is restored from a backup, so that an old position is
+never taken for a present one.
 
 Several topics may have news in the record of one position. They get it in turn, and a
-connection may end in between: ``epoch-position~turn`` says that the record was given
-to the topics up to that turn, and is still to be given to those after it.
+connection may end in between: ``epoch-position~turn`` says that the record was given to
+the topics up to that turn, and is still to be given to those after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whose a host is, as far as its name tells."""
+"""Who owns a host, as far as its name shows."""
 
 from __future__ import annotations
 

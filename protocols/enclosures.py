@@ -1,8 +1,8 @@
-"""What is known of the audio, video and pictures that an entry encloses.
+"""The properties of audio, video and pictures that an entry encloses.
 
-Formats say it in words of their own: Media RSS, podcasts' elements, attachments of JSON
-Feed, media of a creator's feed.json, blocks of SCP. All of it is in the entry's
-extensions as it was written; here it is one value for each file.
+Formats have their own terms: Media RSS, podcast elements, attachments of JSON Feed,
+media of a creator's feed.json, blocks of SCP. All of them are in the entry's extensions
+as written; here they become one value for each file.
 """
 
 from __future__ import annotations

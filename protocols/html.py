@@ -1,13 +1,13 @@
-"""HTML of entries: made safe to show in a page, and freed of noise to be compared.
+"""HTML of entries: made safe to show in a page, and stripped of noise for comparison.
 
-Sanitizing is off by default (``FANFARE_SANITIZE``): what feeds say is passed on as they
-say it. nh3 (ammonia) parses as browsers do; hostile markup can make that take squared
-time and space, so that this belongs into a worker process with limits.
+Sanitizing is off by default (``FANFARE_SANITIZE``): content is passed on unchanged. nh3
+(ammonia) parses as browsers do; hostile markup can make that take quadratic time and
+space, so this belongs in a worker process with limits.
 
 Noise is what changes with each request although the publisher changed nothing: tracking
 pixels, advertisements, scripts and one-time tokens, cache busters in the addresses of
-pictures, counts of comments. It is taken out before contents are compared, never from
-what is passed on, in time that is linear in the text.
+pictures, comment counts. It is removed before contents are compared, never from what is
+passed on, in time that is linear in the text.
 """
 
 from __future__ import annotations

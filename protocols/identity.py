@@ -1,8 +1,8 @@
-"""What makes an entry the same entry, and what makes it a changed one.
+"""When an entry is the same entry, and when it has changed.
 
-An entry is known by its publisher's id; where there is none by its link, its
-enclosure, or, last, a hash of what it says. Keys are compared within one feed only.
-Long documents are told apart by a checksum.
+An entry is identified by its publisher's id; without one by its link, its enclosure,
+or, last, a hash of its content. Keys are compared within one feed only. Long documents
+are compared by a checksum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tags of languages (BCP 47), and what publishers write in their place.
+"""Language tags (BCP 47), and what publishers write instead.
 
-Feeds say ``english``, ``en_US.UTF-8`` or ``EN-us``; what is written is mapped to the
-tag that is meant, and dropped where that is not clear.
+Feeds say ``english``, ``en_US.UTF-8`` or ``EN-us``; that is mapped to the tag that is
+meant, and dropped if that is not clear.
 """
 
 from __future__ import annotations

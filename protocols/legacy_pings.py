@@ -1,16 +1,16 @@
 """Pings: XML-RPC's, as blogs send them, and rssCloud's.
 
-A call of XML-RPC comes from anybody. So its document may have no document type and
-hence no entities, is UTF-8 or a single-byte encoding, and is bounded in size and
-parameters; of its values only scalars are read, as text. Blogs have sent
-``weblogUpdates.ping`` and ``weblogUpdates.extendedPing`` since 2001, and most programs
-for blogs still can. ``ping`` has the blog's name and URL, maybe that of a page to look
-at and a category; ``extendedPing`` has the feed's URL behind that page's, WordPress in
-its place. So no place is trusted: all URLs that are given may be a feed's.
+An XML-RPC call comes from anybody. So its document may have no document type and hence
+no entities, must be UTF-8 or a single-byte encoding, and is bounded in size and
+parameters; only scalar values are read, as text. Blogs have sent ``weblogUpdates.ping``
+and ``weblogUpdates.extendedPing`` since 2001, and most blogging programs still can.
+``ping`` has the blog's name and URL, sometimes that of a changed page and a category;
+``extendedPing`` has the feed's URL after that of the page, but WordPress sends it in
+its place. So the order is not trusted: each URL may be a feed's.
 
 rssCloud: a feed's ``<cloud>`` tells registered aggregators that it has changed. A
-registration lasts 25 hours. The news itself is not sent, nor is anything signed. Of its
-protocols only those over HTTP POST are spoken.
+registration lasts 25 hours. The content itself is not sent, nor is anything signed.
+Only its protocols over HTTP POST are supported.
 """
 
 from __future__ import annotations

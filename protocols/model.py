@@ -1,9 +1,9 @@
-"""The one vocabulary: feeds, entries and status, whatever they came from.
+"""The common model: feeds, entries and status, whatever format they came from.
 
-Frozen values only. Times are aware UTC datetimes, URLs absolute strings. A field
-that a document does not have is ``None``, ``""`` or an empty tuple; nothing is
-invented here. Places follow the Superfeedr schema; what it has no place for is in
-``extensions``, a JSON-like mapping that is empty when there is nothing.
+Frozen values only. Times are aware UTC datetimes, URLs absolute strings. A field that a
+document does not have is ``None``, ``""`` or an empty tuple; nothing is invented here.
+Fields follow the Superfeedr schema; everything else is in ``extensions``, a JSON-like
+mapping.
 """
 
 from __future__ import annotations

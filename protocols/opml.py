@@ -1,13 +1,13 @@
 """Lists of feeds in OPML, as people export them and sites publish them.
 
-Reading is lenient about what files in use do: attribute names in any case, other types
+Reading is lenient about common deviations: attribute names in any case, other types
 than ``rss``, folders, and lists that include others (``type="link"`` with an ``xmlUrl``
-as myPublicFeeds.opml has it, ``type="include"`` of OPML 2.0). Comments are skipped.
-Lists that include each other may form a tree, a diamond or a ring: each is read once,
-known by the address that it was found at in the end.
+as in myPublicFeeds.opml, ``type="include"`` of OPML 2.0). Comments are skipped. Lists
+that include each other may form a tree, a diamond or a ring: each is read once,
+identified by its final address.
 
-Written is OPML 2.0, such as ``/myPublicFeeds.opml``, a name proposed in 2003 and
-withdrawn; whatever imports subscriptions reads it.
+OPML 2.0 is written, such as ``/myPublicFeeds.opml``, a name proposed in 2003 and
+withdrawn; every program that imports subscriptions reads it.
 """
 
 from __future__ import annotations

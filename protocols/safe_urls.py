@@ -1,4 +1,4 @@
-"""What is shown to everybody: safe addresses, and names without mail addresses."""
+"""Public values: safe addresses, and names without mail addresses."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 As ``.atom`` and ``.normalized.json`` entries are rendered as in notifications;
 ``.json`` is JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), where a key whose
-value is not known is absent, but for those that the format requires. The pages are
-chained as RFC 5005 has it for paged feeds: ``first``, and ``next`` while there is more.
+value is not known is absent unless the format requires it. The pages are chained as in
+RFC 5005 for paged feeds: ``first``, and ``next`` while there is more.
 """
 
 from __future__ import annotations

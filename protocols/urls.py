@@ -1,10 +1,10 @@
 """URLs in feeds: made absolute, and reduced to what identifies a page.
 
 Most fragments name a place in a page, and mean nothing to a hub. Some select a part of
-what the URL leads to: a JSONPath begins with ``$``. A CSS path begins with ``.``,
-``#``, ``[`` or ``*``, or with a usual element's name before one of these, or before
-another name. Any other fragment selects nothing: ``#top``, ``#!/page``, ``#:~:text=…``,
-``#L12``, ``#v1.2``.
+the resource: a JSONPath begins with ``$``. A CSS path begins with ``.``, ``#``, ``[``
+or ``*``, or with a usual element's name before one of these, or before another name.
+Any other fragment selects nothing: ``#top``, ``#!/page``, ``#:~:text=…``, ``#L12``,
+``#v1.2``.
 """
 
 from __future__ import annotations

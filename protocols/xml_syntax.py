@@ -1,8 +1,8 @@
-"""XML written, and how XML of strangers is parsed, whatever it is.
+"""XML written, and XML of strangers parsed safely.
 
 Nothing is fetched, nothing expanded. libxml2 bounds depth and text sizes itself (no
-``huge_tree``). A document type has to be refused or removed before, in the very
-encoding that is parsed.
+``huge_tree``). A document type must be refused or removed before, in the very encoding
+that is parsed.
 """
 
 from __future__ import annotations

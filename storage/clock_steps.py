@@ -1,8 +1,8 @@
-"""What a clock that went back makes of stored times, and how far ahead any may lie.
+"""How stored times are corrected after the clock went back.
 
-A hub that ran with a clock ahead of the true time has stored when it asked, when it
-asks again and how long things last as that clock had it. Taken as they are, nothing
-would be done until the true time has come so far.
+A hub whose clock was ahead of the true time has stored when it asked, when it asks
+again and how long things last by that clock. Uncorrected, nothing would be done until
+then.
 """
 
 from __future__ import annotations

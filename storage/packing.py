@@ -1,4 +1,4 @@
-"""Compressed bytes for what is stored whole: entries, feed heads, documents."""
+"""Compressed bytes for values that are stored whole: entries, feed heads, documents."""
 
 from __future__ import annotations
 

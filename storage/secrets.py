@@ -1,6 +1,6 @@
 """Encryption of what must not be readable in a copied database file.
 
-The key lies in a file of its own beside the database, readable by its owner only. It
+The key is in a file of its own beside the database, readable only by its owner. It
 protects a database that leaves the machine without it, not against the machine's root.
 """
 

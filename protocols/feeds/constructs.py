@@ -1,6 +1,6 @@
 """Parts that several formats share: texts, persons, links, and RSS's mailboxes.
 
-The first three are Atom's; a mailbox is an e-mail address with a name beside it.
+The first three are Atom's; a mailbox is an e-mail address with a name.
 """
 
 from __future__ import annotations

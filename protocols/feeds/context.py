@@ -1,4 +1,4 @@
-"""Where a document came from, as far as reading it needs to know."""
+"""The context of a document that its parser needs: its URL, its type and the time."""
 
 from __future__ import annotations
 

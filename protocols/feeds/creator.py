@@ -1,8 +1,8 @@
 """A creator's ``feed.json``, version 1: everything one creator has published.
 
-The document is the complete list: an item that it lacks is gone. An item is known by
-its slug for good, wherever it moves. An item that breaks the rules is left out by
-itself and stays what it was; what is wrong is said with a JSON pointer (RFC 6901).
+The document is the complete list: a missing item is deleted. An item is identified by
+its slug forever, wherever it moves. An item that breaks the rules is left out and keeps
+its state; errors are reported with a JSON pointer (RFC 6901).
 """
 
 from __future__ import annotations

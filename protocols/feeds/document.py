@@ -1,8 +1,8 @@
-"""A document made ready for its reader: within limits, in UTF-8, of a known kind.
+"""A document prepared for its reader: within limits, in UTF-8, of a known kind.
 
-Its kind is told by how it begins. No document type definition ever reaches the parser:
-the declaration is blanked out, and one that declares entities of its own is refused. So
-nothing can be expanded into more than it is, and the parser opens no file.
+Its kind is recognized by its beginning. No document type definition ever reaches the
+parser: the declaration is blanked out, and one that declares entities of its own is
+refused. So nothing can be expanded, and the parser opens no file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Heads and entries while they are being read, before they become values.
 
-What an extension module says of a field that the format has an element for is spare:
-it counts only where that element is missing, whatever order both come in. What then
-does not count, and the second of what there can be one of only, becomes an extension.
+A value from an extension module, for a field that the format has an element for, is
+spare: it counts only if that element is missing, whatever order both come in. A value
+that then does not count, and a second value of a single field, becomes an extension.
 """
 
 from __future__ import annotations

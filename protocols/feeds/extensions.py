@@ -1,10 +1,10 @@
-"""What the entry model has no place for, kept as it came, grouped by prefix.
+"""What the entry model has no place for, kept as written, grouped by prefix.
 
-An element becomes its text; one with attributes or children becomes a mapping of
-both, its text under ``value``; a repeated one becomes a list. Attributes and children
-of another namespace than the element's are named ``prefix:name``. Where text and
-elements are mixed, and below `MAX_EXTENSION_DEPTH`, what is inside is kept as XML in
-a text, under ``markup``. ``xml:`` attributes are not kept.
+An element becomes its text; one with attributes or children becomes a mapping of both,
+its text under ``value``; a repeated one becomes a list. Attributes and children of
+another namespace than the element's are named ``prefix:name``. Mixed text and elements,
+and anything below `MAX_EXTENSION_DEPTH`, are kept as XML in a text, under ``markup``.
+``xml:`` attributes are not kept.
 """
 
 from __future__ import annotations

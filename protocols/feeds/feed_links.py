@@ -3,12 +3,12 @@
 One of several feeds is chosen by these rules, in order:
 
 1. Feeds of comments do not count unless there are no others.
-2. Links of a type that is a feed's go before those that may be anything
+2. Links with the type of a feed are preferred to those that may be anything
    (``application/json``, ``application/xml``, ``text/xml``).
 3. A single one that is left is chosen.
-4. Feeds whose titles differ in nothing but the name of a format are one feed in several
-   formats: Atom goes before RSS before JSON Feed before others, then the first.
-5. Otherwise there is a choice, and it is not made here.
+4. Feeds whose titles differ only in the name of a format are one feed in several
+   formats: Atom is preferred to RSS to JSON Feed to others, then the first.
+5. Otherwise none is chosen.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Reading only what is new in a document.
+"""Parsing only what is new in a document.
 
-Most changed documents differ in their head alone, or in one entry. What an entry says
-depends on its own bytes and on its setting; where neither has changed, the entry need
-not be read again. The document is then parsed with a stand-in for each run of known
-entries: by finding every stand-in where entries belong, the parser confirms that they
-are no text, no comment, and no part of something else. Whenever anything is in doubt,
-the whole document is read.
+Most changed documents differ only in their head, or in one entry. The content of an
+entry depends on its own bytes and on its context; if neither has changed, the entry
+need not be parsed again. The document is then parsed with a stand-in for each run of
+known entries: by finding every stand-in where entries belong, the parser confirms that
+they are not text, a comment, or part of something else. In any doubt, the whole
+document is parsed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading JSON that may hold anything: values of the expected type, or none.
+"""Reading arbitrary JSON: values of the expected type, or none.
 
-A member of an object that is absent or null is nothing, without a note; one of another
-type is noted. ``place`` is the JSON pointer of the object.
+An absent or null member of an object is nothing, without a note; one of another type is
+noted. ``place`` is the JSON pointer of the object.
 """
 
 from __future__ import annotations

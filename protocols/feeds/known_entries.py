@@ -1,8 +1,8 @@
-"""What makes an entry's source mean the same again, and which entries are known by it.
+"""What an entry's content depends on in its source, and which entries are recognized by
+it.
 
-In XML that is the bytes of its element. In JSON it is what all members of the item say,
-in their order: how they stood in the document, with which white space and escapes, says
-nothing.
+In XML that is the bytes of its element. In JSON it is the values of all members of the
+item, in their order; white space and escapes do not matter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Documents that no cheap repair makes well-formed: the last two steps.
 
 First libxml2's own recovery, accepted only if it lost no entry and nothing by which
-entries are known; then feedparser, which reads anything and is slow. Both belong into
-a worker process with limits.
+entries are identified; then feedparser, which reads anything and is slow. Both belong
+in a worker process with limits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a document may cost, checked before anything is built from it.
 
-The parser adds its own: 256 levels, 10 MB in one text or attribute (see
+The parser has limits of its own: 256 levels, 10 MB in one text or attribute (see
 `protocols.feeds.xml`).
 """
 

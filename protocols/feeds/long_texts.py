@@ -1,10 +1,10 @@
 """Long texts of entries in CDATA sections, read without the XML parser.
 
-The parser looks at every character of a section, which takes longer than all else that
-is done with it. So a long one is taken out of the document, and the tree is built with
-a stand-in: where the readers of an entry's text meet that, they get the text. What was
-taken out was a section if each stand-in is met as the text of an element, once. If one
-is not, or if the parser finds any fault, the document is read again as it is.
+The parser looks at every character of a section, which takes longer than everything
+else. So a long section is taken out of the document, and the tree is built with a
+stand-in, for which the readers of an entry's text substitute the text. What was taken
+out was a section if each stand-in is found once as the text of an element. If one is
+not, or if the parser finds any error, the document is parsed again unchanged.
 """
 
 from __future__ import annotations

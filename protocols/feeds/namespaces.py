@@ -1,9 +1,9 @@
 """XML namespaces by their usual prefixes, and qualified names in Clark notation.
 
-A namespace has several URIs where feeds in the wild call it otherwise; the first is
-right. URIs that differ in nothing but scheme, ``www.``, capitals and a sign at the end
-mean the same namespace: site templates write ``https``, which is wrong to XML. Names of
-elements in capitals mean the usual ones, though XML tells them apart.
+A namespace has several URIs if feeds in the wild use others; the first is correct. URIs
+that differ only in scheme, ``www.``, capitals or a final sign mean the same namespace:
+site templates write ``https``, which is wrong in XML. Element names in capitals mean
+the usual ones, though XML distinguishes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Why a document was read as it was: for people who wonder.
+"""Why a document was parsed as it was, for people.
 
-What the parser says of its way is taken from the `ParsedFeed`; the rest is found out
-afterwards by looking at the document again, so that reading pays nothing for it.
+What the parser reports is taken from the `ParsedFeed`; the rest is found out afterwards
+by looking at the document again, so that parsing pays nothing for it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cheap repairs of ill-formed XML and JSON, each a pass over the text.
 
 In XML, CDATA sections and comments are left alone: there an ampersand is an ampersand.
-What was begun in an entry and never ended is ended where it must have been: a title
-without its end tag swallows all that follows it in its entry, a CDATA section or
-comment without an end all that follows it in the document.
+Constructs without an end are closed where they must end: a title without its end tag
+swallows the rest of its entry, a CDATA section or comment without an end the rest of
+the document.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Part of a resource that is no feed: what a path in the URL's fragment selects.
+"""Part of a resource that is not a feed: what a path in the URL's fragment selects.
 
 ``#%24.store.price`` is a JSONPath (RFC 9535) into a JSON document, ``#.h-entry`` a CSS
-path into a page (`protocols.urls`). What matches becomes one entry, in a form in
-which it is only different if it says something else.
+path into a page (`protocols.urls`). The matches become one entry, in a form that
+differs only if the content differs.
 
-CSS paths are matched in time that grows with the page and no faster. cssselect makes
-XPath of them, which looks at all siblings of each element and merges what it found one
-by one: ``p ~ p`` takes libxml2 cubed time, and ``p:nth-child(2)`` squared. Here each
-part of a path is the set of elements that it matches, by their numbers in the
-document's order, and a combinator goes over all elements once. Only what is asked of
-one element alone is left to XPath.
+CSS paths are matched in time linear in the page. cssselect translates them to XPath,
+which looks at all siblings of each element and merges its results one by one: ``p ~ p``
+takes libxml2 cubic time, and ``p:nth-child(2)`` quadratic. Here each part of a path is
+the set of elements that it matches, by their numbers in document order, and a
+combinator goes over all elements once. Only conditions on a single element are left to
+XPath.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
 """Which encoding a document is in, and the document in UTF-8.
 
 In this order: byte order mark, the charset of the HTTP header, the document's own
-declaration, and what the bytes look like. One exception: bytes that are valid UTF-8
-are UTF-8, whatever single-byte encoding is claimed for them. The claim is a common
-mistake, and such bytes would be gibberish in the encoding claimed. Where most
-sequences are UTF-8 it is decided sequence by sequence, so that one stray byte spoils
-no other.
+declaration, and the bytes themselves. One exception: bytes that are valid UTF-8 are
+UTF-8, whatever single-byte encoding is declared for them. That is a common mistake, and
+such bytes would be gibberish in the declared encoding. If most sequences are UTF-8, the
+decision is made for each sequence, so that one stray byte spoils no other.
 
 Documents that are not UTF-8 and name no encoding are rare: XML without a declaration is
 UTF-8 by definition. A general detector costs more to load than it is worth, so the
-encoding is guessed by a few properties of the common ones, and by the language that the
-document says it is in.
+encoding is guessed by a few properties of the common ones, and by the document's
+declared language.
 
-Two mistakes are common enough to be mended in valid UTF-8: all text was encoded as
+Two mistakes in valid UTF-8 are common enough to be corrected: all text was encoded as
 UTF-8 twice, and characters of Windows-1252 became the control characters of ISO 8859-1,
 which HTML has always read as what was meant.
 """

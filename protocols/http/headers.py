@@ -1,7 +1,7 @@
-"""Headers of HTTP that the hub reads and writes.
+"""HTTP headers that the hub reads and writes.
 
-What is read is read leniently; what is written is exact, and no value can end its
-header, whatever text it is made of.
+Reading is lenient; writing is exact, and no value can end its header, whatever text it
+is made from.
 """
 
 from __future__ import annotations

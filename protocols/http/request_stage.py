@@ -1,6 +1,6 @@
-"""How far a request of the hub has come: where one that failed has failed.
+"""The stages of a request of the hub, which say where a failed one failed.
 
-Its own file, since network, storage and messages all speak of it.
+It is a file of its own because network, storage and messages all use it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The messages of the live stream, each one JSON object with a ``type``.
 
-Clients subscribe and unsubscribe; the rest comes from the hub. Members that are not
-known are passed over, so that old and new ends understand each other.
+Clients subscribe and unsubscribe; everything else comes from the hub. Unknown members
+are ignored, so that old and new ends understand each other.
 
-A connection that the hub closes has a close code and a reason: 3000 to 3499 mean "come
-back", 3500 to 3999 "do not"; below are those of RFC 6455.
+A connection that the hub closes has a close code and a reason: 3000 to 3499 mean
+"reconnect", 3500 to 3999 "do not"; lower codes are those of RFC 6455.
 """
 
 from __future__ import annotations

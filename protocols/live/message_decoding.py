@@ -1,4 +1,4 @@
-"""Messages read from JSON; what is wrong with one names the member at fault."""
+"""Messages read from JSON; errors name the member at fault."""
 
 from __future__ import annotations
 

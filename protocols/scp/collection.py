@@ -1,6 +1,6 @@
-"""Collections: what names one, the line that it begins with, and its addresses.
+"""Collections: their names, their first line, and their addresses.
 
-Addresses are URIs of the web, in ASCII, or none.
+Addresses are http or https URIs in ASCII, or none.
 """
 
 from __future__ import annotations

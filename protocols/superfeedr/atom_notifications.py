@@ -1,10 +1,10 @@
 """Notifications as Atom, ``<status>`` first, with Superfeedr's namespaces.
 
-Valid Atom 1.0 but for one thing: ids, like schemes of categories, are passed on as they
-came, though RFC 4287 wants IRIs; they "MUST NOT change" (4.2.6) either. A date that
-Atom requires and an entry does not have is the document's; entries without an author
-get the feed, by its title. Elements come in Superfeedr's order, and each entry declares
-its namespaces.
+Valid Atom 1.0 with one exception: ids, like category schemes, are passed on unchanged,
+though RFC 4287 wants IRIs; they "MUST NOT change" (4.2.6) either. If an entry lacks a
+date that Atom requires, it is the document's; entries without an author get the feed,
+by its title. Elements come in Superfeedr's order, and each entry declares its
+namespaces.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What stands in every element of the Atom schema: dates, links, people, texts.
+"""Parts of all elements of the Atom schema: dates, links, people, texts.
 
-Attributes hold what RFC 4287 lets stand there, whatever feeds have. What the schema has
-no place for is one JSON object, or one element of our namespace: a mapping is ``field``
-elements with names, a list is ``item`` elements; a ``type`` of ``object``, ``list``,
-``number``, ``boolean`` or ``null`` says what a text alone would not. The two forms say
-the same.
+Attributes contain what RFC 4287 permits, whatever feeds have. What the schema has no
+place for is one JSON object, or one element of the hub's namespace: a mapping is
+``field`` elements with names, a list is ``item`` elements; a ``type`` of ``object``,
+``list``, ``number``, ``boolean`` or ``null`` distinguishes them from text. The two
+forms are equivalent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Notifications as JSON with Superfeedr's camelCase keys: objects for orjson.
 
-A notification without entries (an error began or ended) has no ``items`` at all: that
-is how clients tell it from one that has. Deletions are items with the verb ``delete``.
-Times are whole seconds UTC. A key whose value is not known is absent.
+A notification without entries (a failure began or ended) has no ``items`` at all, by
+which clients recognize it. Deletions are items with the verb ``delete``. Times are
+whole seconds UTC. A key whose value is not known is absent.
 
 Objects are written out key by key: this is done for every entry, and a loop over a
 table of keys takes several times as long.

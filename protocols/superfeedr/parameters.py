@@ -1,13 +1,13 @@
 """Parameters of the Superfeedr-compatible API, in every form its clients send them.
 
-Query and body are one, whatever the method; the body wins. ``search[feed][url]``,
-``search[feed.url]`` and JSON's ``{"search": {"feed": {"url": …}}}`` are all
-``search.feed.url``; ``hub.url[]`` is a repeated ``hub.url``. Empty parameters are
-absent ones, and unknown names are ignored. Errors name the parameter at fault.
+Query and body are combined, whatever the method; the body takes precedence.
+``search[feed][url]``, ``search[feed.url]`` and JSON's ``{"search": {"feed": {"url":
+…}}}`` are all ``search.feed.url``; ``hub.url[]`` is a repeated ``hub.url``. Empty
+parameters count as absent, and unknown names are ignored. Errors name the parameter at
+fault.
 
 Bodies are forms, multipart forms (curl's, from PHP) and JSON (from Node). Names and
-values come out as they were written; JSON's members are joined by full stops, its lists
-repeated.
+values are read as written; JSON's members are joined by full stops, its lists repeated.
 """
 
 from __future__ import annotations

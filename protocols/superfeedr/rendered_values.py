@@ -1,4 +1,4 @@
-"""What Atom and JSON renderings say alike: ids, dates, and what the status counts."""
+"""Values that Atom and JSON share: ids, dates, and the figures of the status."""
 
 from __future__ import annotations
 

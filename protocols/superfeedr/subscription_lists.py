@@ -1,7 +1,7 @@
-"""Subscriptions as people bring them from elsewhere: reading.
+"""Lists of subscriptions from elsewhere, for imports.
 
-What ``hub.mode=list`` answered, saved page by page into one file or several; objects
-of JSON, one a line or not; or a table in CSV. Each has a topic and a callback, and may
+Answers of ``hub.mode=list``, saved page by page into one file or several; JSON objects,
+one a line or not; or a CSV table. Each subscription has a topic and a callback, and may
 have a format and a secret.
 """
 

@@ -1,7 +1,7 @@
-"""Track queries: words, phrases and conditions that entries are held against.
+"""Track queries: words, phrases and conditions that entries are matched against.
 
 A query is a topic without a feed; the language is that of Superfeedr's trackers.
-`parse_query` reads one, `subject_of` makes of an entry what queries look at.
+`parse_query` parses one, `subject_of` prepares an entry for matching.
 """
 
 from protocols.track.parsing import parse_query

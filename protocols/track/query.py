@@ -1,8 +1,8 @@
-"""A track query, understood: what must be there, and what must not.
+"""A parsed track query: what must match, and what must not.
 
 Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``. There may be a hundred
-thousand queries in memory; they have no circles, and the garbage collector is spared
-the sight of them.
+thousand queries in memory; they have no reference cycles, and are kept from the garbage
+collector.
 """
 
 from __future__ import annotations

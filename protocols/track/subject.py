@@ -1,4 +1,4 @@
-"""What track queries look at: one entry of one feed, made ready for many of them."""
+"""The subject of track queries: one entry of one feed, prepared for many of them."""
 
 from __future__ import annotations
 

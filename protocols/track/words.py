@@ -1,4 +1,4 @@
-"""Text cut into words, the same way for queries and for what they look for."""
+"""Text cut into words, the same way for queries and for entries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Callback and topic URLs as people and programs send them, checked.
 
-The form only: whether an address may be reached is decided when it is dialled.
+Only their form is checked: whether an address may be reached is decided when it is
+dialled.
 """
 
 from __future__ import annotations

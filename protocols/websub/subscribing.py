@@ -1,6 +1,6 @@
-"""WebSub as a subscriber: what a hub is asked, and what it may ask (WebSub 5).
+"""WebSub as a subscriber: requests to a hub, and its requests (WebSub 5).
 
-The wire only: whether a subscription was asked for, the caller knows.
+The wire only: the caller knows whether a subscription was requested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verification of intent (WebSub 5.3) and denial (5.2): what the callback is told."""
+"""Verification of intent (WebSub 5.3) and denial (5.2): requests to the callback."""
 
 from __future__ import annotations
 

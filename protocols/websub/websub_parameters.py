@@ -1,8 +1,8 @@
-"""What the hub may be asked: subscribe, unsubscribe, and publish (WebSub 5.1).
+"""Requests to the hub: subscribe, unsubscribe, and publish (WebSub 5.1).
 
-"Hubs MUST ignore additional request parameters they do not understand". Of
-``hub.verify`` (PubSubHubbub 0.3) only that it is there says something. Errors name the
-parameter at fault. Leases are in seconds.
+"Hubs MUST ignore additional request parameters they do not understand". Only the
+presence of ``hub.verify`` (PubSubHubbub 0.3) matters. Errors name the parameter at
+fault. Leases are in seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plans to do something to many things: made, confirmed, and worked through."""
+"""Plans for actions on many targets: made, confirmed, and carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending records to callbacks: what the dispatcher reads and writes."""
+"""Delivering records to callbacks: what the dispatcher reads and writes."""
 
 from __future__ import annotations
 

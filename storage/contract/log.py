@@ -1,4 +1,4 @@
-"""The log and what its readers ask of it: records, entries, and search.
+"""The log and its readers: records, entries, and search.
 
 One transaction in, many readers out.
 """

@@ -1,4 +1,4 @@
-"""An opened database, and what is asked of it as a whole."""
+"""An opened database, and operations on it as a whole."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What operators list and act upon: feeds and subscriptions by filter, in an order.
+"""Lists for operators: feeds and subscriptions by filter, in an order.
 
-A page costs what its rows cost, and not how many others there are: an index leads to a
-health, a category, an order, and to a part of a feed's URL or title. If much of
-everything has that part, the page is looked for in the order among all.
+A page costs what its rows cost, however many others there are: an index leads to a
+state, a category, an order, and to a part of a feed's URL or title. If a large share of
+all has that part, the page is searched in the order among all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is told, and who may ask for it.
+"""Subscribers, and their permissions.
 
 Subscriptions, their digests and lists; verification of intent; tokens; and track
 queries, which are topics without a feed of their own.

@@ -1,4 +1,4 @@
-"""What is stored: frozen values, the same for every engine.
+"""The stored values: frozen, the same for every engine.
 
 Times are aware UTC datetimes with millisecond precision. Positions are dense and
 increasing over the whole hub. Packed bodies (``bytes``) are made and read with

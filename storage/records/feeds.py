@@ -1,4 +1,4 @@
-"""Feeds: what is polled and how it answers, who pushes it, and its site's pages."""
+"""Feeds: how they are polled and answer, who pushes them, and sites' pages."""
 
 from __future__ import annotations
 

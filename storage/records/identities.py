@@ -1,4 +1,4 @@
-"""What names things: typed integers, and the two accounts that always are."""
+"""Ids: typed integers, and the two accounts that always exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: records, entries and what they are found by, and what one fetch writes."""
+"""The log: records, entries, their search terms, and what one fetch writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polls: what came of each of a feed's last ones, and why it was made when it was.
+"""Polls: the outcome and the reason of each of a feed's last ones.
 
 The members of both enumerations are stored by their number: new ones go to the end.
 """

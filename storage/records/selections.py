@@ -1,4 +1,4 @@
-"""What operators list and act upon: which ones, in what order, and how many."""
+"""Filters and orders of operators' lists, and totals."""
 
 from __future__ import annotations
 

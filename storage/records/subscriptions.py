@@ -1,4 +1,4 @@
-"""Who is told what and how: subscriptions, verifications, accounts and tokens."""
+"""Subscriptions, verifications, accounts and tokens."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A consistent copy of a database, in use or not, with its key; and what an opening
-does where one was put in place."""
+"""A consistent copy of a database, in use or not, with its key; and how an opening
+recognizes one that was put in place."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Small writes of one kind, folded into one unit of work.
+"""Small writes of one kind, combined into one unit of work.
 
-Most of what a small write costs is not its row but its savepoint, its statements and
-its share of a commit. So after one batch others gather for the next a little while;
-what comes after a longer rest is written at once.
+Most of the cost of a small write is not its row but its savepoint, its statements and
+its share of a commit. So after one batch others gather for a little while; a write
+after a longer rest is made at once.
 """
 
 from __future__ import annotations

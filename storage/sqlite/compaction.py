@@ -1,8 +1,8 @@
-"""A database that no hub uses, written anew without the room that nothing takes.
+"""A database that no hub uses, rewritten without its free pages.
 
-The new file takes the old one's place by a rename, so that a process which is killed
-leaves either of them. A file of an older version cannot give back freed pages; the new
-one can (`auto_vacuum`), so that the hub does it from then on.
+The new file replaces the old one by a rename, so that a process which is killed leaves
+either of them. A file of an older version cannot return freed pages; the new one can
+(`auto_vacuum`), so that the hub does it from then on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How a file's connections are opened, and what runs their statements.
 
-Threads of their own do, or whatever is put in their place: a simulation runs the same
-units and statements in the event loop, one after the other and when it says so.
-Nothing else of the engine knows the difference.
+Usually threads of their own; a simulation replaces them and runs the same units and
+statements in the event loop, one after the other and when it says so. Nothing else of
+the engine knows the difference.
 """
 
 from __future__ import annotations

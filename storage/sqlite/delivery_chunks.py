@@ -1,9 +1,9 @@
 """Chunks of fan-outs: split off, leased to the dispatcher, acknowledged, kept.
 
 Fan-outs are split a page of subscriptions at a time, in id order. Records of one feed
-go strictly one after the other, so of each feed only its earliest fan-out is looked
-at, and only once no chunk of an earlier record is left. Feeds take turns: one with a
-hundred thousand subscribers, or with a thousand records that wait, does not hold up one
+go strictly one after the other, so only the earliest fan-out of each feed is looked at,
+and only once no chunk of an earlier record is left. Feeds take turns: one with a
+hundred thousand subscribers, or with a thousand waiting records, does not hold up one
 with a few. Retrying subscriptions that are due are leased here as well.
 """
 

@@ -1,4 +1,4 @@
-"""How much of the disk the file takes, and giving back what nothing in it takes."""
+"""How much disk space the file uses, and the return of its free pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite's errors in the words of `storage.errors`."""
+"""SQLite's errors as those of `storage.errors`."""
 
 from __future__ import annotations
 

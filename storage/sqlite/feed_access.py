@@ -2,7 +2,7 @@
 
 A URL means a resource, whatever its spelling. There may be several feeds of one
 resource: with other credentials, or added before spellings counted as one. Then the one
-of that very spelling comes first.
+with that very spelling comes first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """`storage.contract.FeedStore` on SQLite.
 
-Of feeds that are due, the one that is latest by its own period comes first (see
-`storage.records.Pace`). Of each pace the first rows of its range of an index are read,
-and the latest of all are chosen. So a page costs the same however many feeds are
-overdue.
+Of the due feeds, the one that is latest relative to its own period comes first (see
+`storage.records.Pace`). The first rows of each pace's range of an index are read, and
+the latest of all are chosen. So a page costs the same however many feeds are overdue.
 """
 
 from __future__ import annotations

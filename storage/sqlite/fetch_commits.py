@@ -1,9 +1,9 @@
-"""What a fetch found: encoded and packed outside of the writer, applied as one unit.
+"""The result of a fetch: encoded and packed outside the writer, applied as one unit.
 
 The unit writes the feed's state, its documents (a row each, over the last), its
-entries, and the records that the log gets, those of the queries that it matches
-included. Nine of ten fetches find nothing new and change nothing but when and how the
-feed was asked: many of them are one unit.
+entries, and the records of the log, those of matching queries included. Nine of ten
+fetches find nothing new and change only when and how the feed was asked: many of them
+are one unit.
 """
 
 from __future__ import annotations

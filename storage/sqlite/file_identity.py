@@ -1,9 +1,9 @@
 """Which file a database is: one process owns it, and it stays the same file.
 
-An advisory lock lies on the file itself, by whatever name it was found, and one on a
-file beside it, which names the owner. The kernel drops the locks with the process, so
-what a killed one leaves behind blocks nobody. The file beside it stays; removing it
-would let two processes lock two files.
+An advisory lock is held on the file itself, by whatever name it was found, and one on a
+file beside it, which names the owner. The kernel drops the locks with the process, so a
+killed one leaves nothing that blocks. The file beside it stays; removing it would let
+two processes lock two files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happened to deliveries, applied as one unit of work.
+"""Outcomes of deliveries, applied as one unit of work.
 
 Every write is fenced: it changes nothing unless the lease it names still holds.
 """

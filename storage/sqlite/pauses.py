@@ -1,7 +1,7 @@
 """Paused subscriptions: they are sent nothing, and keep what they are owed.
 
-Whatever comes for one is owed by its retry, as if it had failed; but a retry of a
-paused subscription is not claimed. So long as nothing has come for it, it needs none.
+A record for a paused subscription is owed by its retry, as if it had failed; but a
+retry of a paused subscription is not claimed. Until a record comes, it needs none.
 """
 
 from __future__ import annotations

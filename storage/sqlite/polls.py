@@ -1,6 +1,6 @@
-"""The history of a feed's polls: records of 14 bytes, to which each commit adds one.
+"""The history of a feed's polls: records of 14 bytes, one added by each commit.
 
-The latest eight lie in the feed's row, the 64 before them in one of their own: 1,008
+The latest eight are in the feed's row, the 64 before them in a row of their own: 1,008
 bytes at most. They are appended and moved by SQL, so no fetch reads its feed's history.
 """
 

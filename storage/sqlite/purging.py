@@ -1,4 +1,4 @@
-"""Deleting feeds and subscriptions for good, with all that is theirs."""
+"""Deleting feeds and subscriptions for good, with everything that belongs to them."""
 
 from __future__ import annotations
 

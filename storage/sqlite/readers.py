@@ -1,4 +1,4 @@
-"""Reads: a few connections of their own, which see only what is committed."""
+"""Reads, on a few connections of their own, which see only committed data."""
 
 from __future__ import annotations
 

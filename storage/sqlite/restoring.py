@@ -1,10 +1,10 @@
-"""A backup put in the place of a database that no hub uses.
+"""Replaces a database that no hub uses by a backup.
 
-The copy and its key are written beside the database, checked and flushed. What is there
-gets a second name, and then two renames put the new files in place. A process that is
-killed before the first leaves the database as it was; one that is killed after it
-leaves the new one, with its key still under another name: the next opening takes that
-over (`storage.sqlite.backup.end_restore`).
+The copy and its key are written beside the database, checked and flushed. The former
+database gets a second name, and then two renames put the new files in place. A process
+killed before the first leaves the database as it was; one killed after it leaves the
+new one, with its key still under another name: the next opening takes that over
+(`storage.sqlite.backup.end_restore`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Subscriptions that are retried one by one, and the dead letters they leave.
+"""Retrying subscriptions, and the dead letters they leave.
 
 Which records a subscription would get is `storage.subscription_filter.wants`, in SQL.
 """

@@ -1,4 +1,4 @@
-"""`storage.contract.SearchStore` on SQLite: FTS5, of which nobody else knows."""
+"""`storage.contract.SearchStore` on SQLite: FTS5, known only here."""
 
 from __future__ import annotations
 

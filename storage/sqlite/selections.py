@@ -1,8 +1,8 @@
 """`FeedSelectionStore` and `SubscriptionSelectionStore` of `storage.contract`.
 
-A list is read in the order of an index: of each health its first rows behind the place,
-and of these the first of all. What selects few rows by itself, a part of a text or a
-time, is looked up before, and then only these few are sorted.
+A list is read in the order of an index: the first rows of each state after the place,
+and of these the first of all. A filter that selects few rows by itself, a part of a
+text or a time, is looked up before, and then only these few are sorted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which entry each page shows, together and in each section: one unit of the writer.
+"""Which entry each page shows, overall and in each section: one unit of the writer.
 
 Also how many pages are shown in each stretch of time, level by level. A page of the
 list is found by these counts: it costs a few short stretches, however many pages there

@@ -1,4 +1,4 @@
-"""`storage.contract.SiteStore` on SQLite, and what a commit writes of it."""
+"""`storage.contract.SiteStore` on SQLite, and what a commit writes of a site."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every column that keeps a time, and how far ahead of the clock it may lie.
 
-At an opening, and when the clock has gone back, whatever lies farther ahead is brought
-within its limit: else the hub would wait for a time that only a wrong clock has named.
+At an opening, and when the clock has gone back, times farther ahead are brought within
+their limit: otherwise the hub would wait for a time that only a wrong clock has named.
 """
 
 from __future__ import annotations

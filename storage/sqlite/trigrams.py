@@ -1,6 +1,6 @@
-"""Parts of texts, as FTS5's tokenizer of trigrams is asked for them.
+"""Parts of texts, as queries for FTS5's trigram tokenizer.
 
-It finds texts that have the trigrams; whether these stand in a row is asked of the
+It finds texts that have the trigrams; whether these are consecutive is checked in the
 texts.
 """
 

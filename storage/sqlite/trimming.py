@@ -1,8 +1,8 @@
-"""Dropping the oldest records, and entry states that nothing refers to any more.
+"""Deletes the oldest records, and entry states that nothing refers to any more.
 
-The log is trimmed from its beginning only, so one position, the tail, tells what is
-gone. Nothing goes that a fan-out or a chunk still has to deliver. A retry holds up the
-soft limits; the hard ones pass it by, and then what it missed lies in ``dead``.
+The log is trimmed from its beginning only, so one position, the tail, says what is
+gone. Nothing is deleted that a fan-out or a chunk still has to deliver. A retry holds
+up the soft limits but not the hard ones; then what it missed becomes a dead letter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`storage.contract.VerificationStore` on SQLite.
 
-What comes at once is written at once: many verifications are one unit of work.
+Verifications that come at once are written at once, as one unit of work.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The one writer: a thread that folds all waiting units of work into one COMMIT.
+"""The one writer: a thread that combines all waiting units of work into one COMMIT.
 
 A COMMIT at ``synchronous=FULL`` costs a disk flush, however much is in it. So callers
-hand in units; the thread takes all that wait, runs each for itself, commits once, and
+hand in units; the thread takes all that wait, runs each separately, commits once, and
 hands the results back to the event loop with one call.
 
 Each of a group succeeds or fails by itself: a unit runs in a savepoint of its own, a
-statement is atomic without one. Assignments alike that follow each other are one
-statement.
+single statement is atomic without one. Consecutive equal assignments are one statement.
 """
 
 from __future__ import annotations

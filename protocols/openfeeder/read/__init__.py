@@ -1,1 +1,1 @@
-"""The client's side of OpenFeeder: what sites answer, and what they are asked."""
+"""The client's side of OpenFeeder: requests to sites, and their answers."""

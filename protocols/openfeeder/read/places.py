@@ -1,4 +1,4 @@
-"""Where a site's OpenFeeder discovery document may be, and what it is asked for."""
+"""Where a site's OpenFeeder discovery document may be, and the URLs of requests."""
 
 from __future__ import annotations
 

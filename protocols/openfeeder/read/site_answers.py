@@ -1,13 +1,12 @@
-"""What OpenFeeder sites answer, read as they write it and not only as they should.
+"""Answers of OpenFeeder sites, read leniently.
 
-A document that is wrong as a whole is an `InvalidDocument`: a JSON pointer and what was
-expected there. What is wrong with one item leaves that item out, what is wrong with an
-optional value leaves out the value; items are noted. JSON that cannot be read is mended
-as it is for feeds.
+A document that is wrong as a whole is an `InvalidDocument`, with a JSON pointer and
+what was expected there. An invalid item is left out, and so is an invalid optional
+value; items are noted. Broken JSON is repaired as for feeds.
 
-Both bounds of a differential answer (3.4) are inclusive. Some servers name the time of
-an answer only after they have looked for changes, so that what changes in between is in
-no answer. Therefore the next one begins a little earlier; what comes twice by that is
+Both bounds of a differential answer (3.4) are inclusive. Some servers take the time of
+an answer only after they have looked for changes, so that changes in between are in no
+answer. Therefore the next request begins a little earlier; what comes twice is
 recognized by its content.
 """
 

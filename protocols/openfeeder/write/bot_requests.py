@@ -1,8 +1,7 @@
-"""What is counted of a request (OpenFeeder 12), and how Umami and GA4 are told.
+"""What is reported of a request (OpenFeeder 12), and how to Umami and GA4.
 
-Only programs that read for language models and search are counted, by how they name
-themselves ("Privacy": "Analytics track bot requests only. No human user data is
-collected").
+Only programs that read for language models and search are counted, by their User-Agent
+("Privacy": "Analytics track bot requests only. No human user data is collected").
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the content endpoint is asked (OpenFeeder 3.1 and 3.4), and its errors (8).
+"""Requests to the content endpoint (OpenFeeder 3.1 and 3.4), and its errors (8).
 
 Moments are RFC 3339, or tokens that stand for one. A token is
-``base64(JSON.stringify({"t": "<as_of>"}))`` (OpenFeeder 3.4). Ours say, in a second
-member, up to which change they lead, so that nothing is told twice.
+``base64(JSON.stringify({"t": "<as_of>"}))`` (OpenFeeder 3.4). The hub's tokens have a
+second member, the number of the last change, so that nothing is reported twice.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""An entry as a page, its content as chunks (OpenFeeder 3.2), out of its typed blocks.
+"""An entry as a page whose content is chunks (OpenFeeder 3.2), from its typed blocks.
 
-Scripts, styles, frames, form fields and what is hidden are never read into blocks, and
-pictures are no chunks, so that no tracking pixel is left. The rest of what a page's
-content must not have (OpenFeeder 4) is taken out of its HTML: advertisements,
-navigation, consent dialogs, sidebars, footers, share widgets and comments, as common
-programs mark them; and the lines that these put under every post.
+Scripts, styles, frames, form fields and hidden elements are never read into blocks, and
+pictures are not chunks, so that no tracking pixel is left. The other noise (OpenFeeder
+4) is removed from the HTML: advertisements, navigation, consent dialogs, sidebars,
+footers, share widgets and comments, as common programs mark them; and the lines that
+these put under every post.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How well texts answer a query, from 0 to 1.
+"""How well texts match a search, from 0 to 1.
 
-A ranker is given all candidates at once, and whatever ranks by meaning instead of words
-(vectors of a model, say) can take its place.
+A ranker is given all candidates at once, so one that ranks by meaning instead of words
+(by vectors of a model, say) can take its place.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A page of a collection as an entry.
 
-Texts and times are the page's own. schema.org's words are taken where they say more,
-or where the page says nothing (SCP, "Schema.org Integration"). Content blocks become
-HTML ("Content Block Types"): whatever a block says is text, escaped, and addresses are
-those of the web only.
+Texts and times are the page's own. schema.org's values are used if they are more
+complete, or if the page has none (SCP, "Schema.org Integration"). Content blocks become
+HTML ("Content Block Types"): texts are escaped, and only http and https addresses are
+kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A collection as a stream: bytes in pieces of any size, pages out, in flat memory.
 
-Lines are of a bounded length. What makes a file unusable is raised, at the place where
-it is found; so a file is read to its end once before anything of it is believed. What
-costs a page, or less, is noted and the reading goes on (SCP, "Error Handling").
+Lines have a bounded length. An error that makes a file unusable is raised where it is
+found; so a file is read to its end once before anything of it is believed. An error
+that costs a page, or less, is noted and the reading continues (SCP, "Error Handling").
 """
 
 from __future__ import annotations

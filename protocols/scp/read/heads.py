@@ -1,6 +1,6 @@
-"""The first line of a collection: what it is (SCP, "Collection Metadata").
+"""The first line of a collection: its metadata (SCP, "Collection Metadata").
 
-Times are ISO 8601, to the moment they name.
+Times are ISO 8601, with a time of day.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What of a site is read next, and what a page that was read changes.
+"""Which file of a site is read next, and what a page changes.
 
-Pure: from what a section's sitemap says and from how far it was read (SCP, "Snapshots
-and Deltas").
+Pure: from a section's sitemap and from how far it was read (SCP, "Snapshots and
+Deltas").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sitemaps, what SCP adds to them (SCP, Appendix A), and robots.txt that names them.
+"""Sitemaps, SCP's extensions of them (SCP, Appendix A), and robots.txt that names them.
 
-A wrong attribute is noted by its name; it costs the element only if that says nothing
-without it. A sitemap with SCP's elements is what a site is registered by.
+An invalid attribute is noted by its name; it costs the element only if that means
+nothing without it. A site is registered by a sitemap with SCP's elements.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Bytes of a file as it came, unpacked by what they are and not by what is said.
+"""The bytes of a file, unpacked by their content and not by what is declared.
 
-Clients and proxies decode gzip on the way, leave zstd as it is, or pack a second time;
-only the magic numbers tell (RFC 1952, RFC 8878).
+Clients and proxies decode gzip on the way, leave zstd as it is, or compress a second
+time; only the magic numbers tell (RFC 1952, RFC 8878).
 
 A ``checksum`` is compared with several hashes. The specification hashes the file that
-contains the hash, which nobody can make. What publishers hash instead is the file
-without the member, or with an empty value, or its pages only.
+contains the hash, which is impossible. What publishers hash instead is the file without
+the member, or with an empty value, or its pages only.
 """
 
 from __future__ import annotations

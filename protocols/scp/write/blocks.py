@@ -1,7 +1,7 @@
 """HTML into content blocks (SCP, "Content Block Types").
 
-Only the ten types of the specification, and never a member that it does not name:
-readers drop a whole page for one. Links and images that stand in a text follow it.
+Only the ten types of the specification, and only members that it names: readers drop a
+whole page for another. Links and images in a text follow it.
 """
 
 from __future__ import annotations

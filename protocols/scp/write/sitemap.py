@@ -1,7 +1,7 @@
 """The sitemap that names collections (SCP, Appendix A), valid by both schemas.
 
-All of SCP's elements come first and at least one ``<url>`` after them: the schema of
-sitemaps has it so.
+All of SCP's elements come first and at least one ``<url>`` after them, as the schema of
+sitemaps demands.
 """
 
 from __future__ import annotations
