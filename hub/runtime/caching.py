@@ -1,4 +1,4 @@
-"""What is remembered within bounds, and doing something once for many who ask."""
+"""Bounded memory of answers, and doing something once for many callers."""
 
 from __future__ import annotations
 
