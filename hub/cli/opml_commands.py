@@ -211,7 +211,7 @@ def _last_change(found: Document) -> str:
 
 
 @opml.command()
-@json_option("One JSON array.")
+@json_option("Print one JSON array.")
 @speaks_to_hub
 def watches(hub: Hub, as_json: bool) -> None:
     """List the lists that the hub keeps in step with."""

@@ -429,9 +429,7 @@ def _subscription_ids(hub: Hub, name: str) -> list[int]:
     of_it = hub.each("/api/subscriptions", "subscriptions", callback=callback)
     if found := [int(each["id"]) for each in of_it]:
         return found
-    raise Failure(
-        f"no subscription of {callback}; `fanfare subs list` names those there are"
-    )
+    raise Failure(f"no subscription of {callback}; see `fanfare subs list`")
 
 
 @subscriptions.command()

@@ -124,14 +124,14 @@ def _limit_words(forecast: DiskForecast, last: DiskSample, limit: int) -> str:
     if last.used_bytes >= limit * (1 - NEAR):
         return (
             f"The log is at its limit of {allowed}:"
-            " the oldest entries go as new ones come."
+            " the oldest entries are deleted as new ones come."
         )
     if forecast.limit_at is None or _is_earlier(forecast.full_at, forecast.limit_at):
         grows = f"grows by {growth} a day" if forecast.growth > 0 else "does not grow"
         return f"The database {grows}; its limit is {allowed}."
     return (
         f"At this rate ({growth} a day) the log reaches its limit of {allowed}"
-        f" in {span(forecast.limit_at - last.at)}; then the oldest entries go first."
+        f" in {span(forecast.limit_at - last.at)}; then the oldest entries are deleted."
     )
 
 

@@ -231,12 +231,12 @@ def _after_import(before: WatchedFeed, imported: ImportedFeed) -> WatchedFeed:
 def _gaps(walk: OutlineWalk, doubt: str) -> str:
     """Why nothing of the list has left; "" if whatever has left has."""
     if doubt:
-        return f"{doubt}; they leave if the next reading says so, too"
+        return f"{doubt}; they are removed if the next reading confirms it"
     if walk.is_whole:
         return ""
     unread = [f"{each.url}: {each.error}" for each in walk.lists if each.error]
     named = "; ".join((unread or walk.notes)[:MOST_NAMED])
-    return f"{named}; nothing leaves until all of it can be read"
+    return f"{named}; nothing is removed until all of it can be read"
 
 
 def _is_one(walk: OutlineWalk, doubt: str) -> bool:

@@ -186,7 +186,7 @@ class ListWatchService:
                 watch,
                 due=now + timedelta(seconds=self._every),
                 failures=watch.failures + 1,
-                error=f"the hub failed ({type(fault).__name__}); its log says where",
+                error=f"internal error ({type(fault).__name__}); the log has details",
             )
         _tell(watch, after)
         return after
@@ -243,7 +243,7 @@ def _why_empty(walk: OutlineWalk) -> str:
     for each in walk.lists:
         if each.error:
             return each.error
-    return "there are no feeds in it"
+    return "the list has no feeds"
 
 
 def _tell(before: ListWatch, after: ListWatch) -> None:

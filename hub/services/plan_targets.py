@@ -120,7 +120,7 @@ class FeedTargets:
 
 
 NOT_FETCHED: Final = (
-    "not fetched yet: its server has not answered, or asked to be left alone"
+    "not fetched yet: its server has not answered, or asks for no requests now"
 )
 
 

@@ -54,7 +54,7 @@ AT_ONCE: Final = 4
 """Things done at the same time, but for fetches."""
 RETRY_SECONDS: Final = 5.0
 """While storage fails."""
-FAULT: Final = "an error of the hub; its log says more"
+FAULT: Final = "an internal error; the log has details"
 
 log = structlog.get_logger()
 
@@ -106,7 +106,7 @@ class PlanService:
         stored = await self._plans.add(plan, most_open=MOST_OPEN, kept=KEPT)
         if stored is None:
             raise TooManyWaiting(
-                f"{MOST_OPEN} plans are running or wait to be confirmed; cancel one"
+                f"{MOST_OPEN} plans are running or waiting for confirmation; cancel one"
             )
         return stored
 

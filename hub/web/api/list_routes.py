@@ -91,7 +91,7 @@ class ListWatchRoutes(Routes):
         path="/watched-lists",
         id="list_watched_lists",
         scope=TokenScope.ADMIN,
-        summary="Lists of feeds that the hub keeps in step with",
+        summary="List the watched lists of feeds",
         answers={200: WatchedListsJson},
         query=PAGE,
         problems=(422,),
@@ -111,7 +111,7 @@ class ListWatchRoutes(Routes):
         path="/watched-lists",
         id="watch_list",
         scope=TokenScope.ADMIN,
-        summary="Keep in step with a list of feeds in OPML; read it now",
+        summary="Watch a list of feeds in OPML, and read it now",
         description="`201`, or `200` if it is watched already. While it is being read,"
         " `reading` says how far that is.",
         answers={201: WatchedListJson, 200: WatchedListJson},
@@ -142,7 +142,7 @@ class ListWatchRoutes(Routes):
         path="/watched-lists/{id}",
         id="get_watched_list",
         scope=TokenScope.ADMIN,
-        summary="One watched list, and what came of it",
+        summary="Show one watched list, with its last result",
         answers={200: WatchedListJson},
         problems=(404,),
     )
@@ -155,7 +155,7 @@ class ListWatchRoutes(Routes):
         path="/watched-lists/{id}",
         id="unwatch_list",
         scope=TokenScope.ADMIN,
-        summary="Watch a list no more; its feeds stay",
+        summary="Stop watching a list; its feeds stay",
         answers={200: WatchedListJson},
         problems=(404,),
     )

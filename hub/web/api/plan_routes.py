@@ -200,7 +200,7 @@ class PlanRoutes(Routes):
         path="/plans",
         id="make_plan",
         scope=TokenScope.LIST,
-        summary="Plan an action upon all that a filter finds",
+        summary="Plan an action on everything a filter finds",
         description="Nothing is done yet: the answer has their number and a sample."
         " Also requires the scope of the single operation.",
         answers={201: BulkPlanJson},

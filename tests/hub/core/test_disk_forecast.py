@@ -104,12 +104,12 @@ def test_samples_of_one_moment_do_not_matter() -> None:
         (
             grown(2, 1, 100),
             "At this rate (1 GB a day) the log reaches its limit of 8 GB in 6 days;"
-            " then the oldest entries go first.",
+            " then the oldest entries are deleted.",
         ),
         (
             grown(2, 4, 20, loss=6),
             "At this rate (4 GB a day) the log reaches its limit of 8 GB in 36 h;"
-            " then the oldest entries go first."
+            " then the oldest entries are deleted."
             " At this rate (free space shrinks by 6 GB a day) the disk is full in"
             " 7 days.",
         ),
@@ -131,7 +131,8 @@ def test_samples_of_one_moment_do_not_matter() -> None:
         ),
         (
             grown(7.9, 0.1, 20, loss=0),
-            "The log is at its limit of 8 GB: the oldest entries go as new ones come.",
+            "The log is at its limit of 8 GB:"
+            " the oldest entries are deleted as new ones come.",
         ),
         (
             grown(9, 0, 20),

@@ -174,7 +174,7 @@ BROKEN = opml("a", "b", "c", "d")[:-30]
     [
         (404, "answered 404 Not Found"),
         (500, "answered 500 Internal Server Error"),
-        (opml(), "there are no feeds in it"),
+        (opml(), "the list has no feeds"),
         (b"", "the document is empty"),
         (b"<!doctype html><p>", "this is an HTML page, not a list of feeds"),
         (BROKEN, "line 1: "),
@@ -213,7 +213,7 @@ async def test_nothing_leaves_while_a_part_of_a_list_cannot_be_read(
     assert "If-None-Match" not in watched.hub.network.requests[-2].headers
     assert gap.error == (
         f"{INCLUDED}: answered 503 Service Unavailable;"
-        " nothing leaves until all of it can be read"
+        " nothing is removed until all of it can be read"
     )
     assert list(await watched.feeds()) == ["a", "b", "c"]
     watched.put(opml("b"), INCLUDED)
@@ -229,7 +229,7 @@ async def test_more_than_half_leave_when_the_next_reading_says_so_too(
 
     doubted = await watched.next_reading(first)
     assert doubted.error == (
-        "2 of its 3 feeds are missing; they leave if the next reading says so, too"
+        "2 of its 3 feeds are missing; they are removed if the next reading confirms it"
     )
     assert list(await watched.feeds()) == ["a", "b", "c"]
 
@@ -420,7 +420,7 @@ async def test_a_fault_of_the_hub_is_told_and_ends_nothing(watched: Watched) -> 
     with capture_logs() as logs:
         broken = await watched.watch()
 
-    assert broken.error == "the hub failed (ZeroDivisionError); its log says where"
+    assert broken.error == "internal error (ZeroDivisionError); the log has details"
     assert [each["event"] for each in logs if each["log_level"] == "error"] == [
         "list_broke"
     ]
