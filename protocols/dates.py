@@ -322,7 +322,7 @@ _OFFSET = re.compile(r"(?:[A-Za-z]*\s*)[-+]?([-+\u2212])(\d{1,2})[:.]?(\d{2})?(?
 
 
 def parse_date(text: str | None) -> datetime | None:
-    """Read a date in any of the usual forms; ``None`` when it is none of them."""
+    """Read a date in any of the usual forms; ``None`` if it has none of them."""
     written = (text or "").strip()
     if not written or len(written) > LONGEST:
         return None
@@ -361,7 +361,7 @@ def _to_utc(moment: datetime) -> datetime:
 
 
 def _from_mail(written: str) -> datetime | None:
-    """RFC 822 with all its parts. Raises `ValueError` for digits that are none."""
+    """RFC 822 with all its parts. Raises `ValueError` for invalid digits."""
     month = _ISO_MONTHS.get(written[8:11])
     if month is None or written[:3] not in _WEEKDAYS or written[11] != " ":
         return None

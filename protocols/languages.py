@@ -49,7 +49,7 @@ tr=turkish=türkçe=turkce uk=ukrainian=українська ur=urdu vi=vietname
 zh=chinese=中文
 """
 _MEANT: Final = "cs=cz da=dk el=gr he=iw id=in ja=jp yi=ji zh=cn"
-"""Withdrawn codes, and codes of countries that are none of a language."""
+"""Withdrawn codes, and codes of countries that are not language codes."""
 
 
 def _by_word(lines: str) -> dict[str, str]:

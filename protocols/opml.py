@@ -162,7 +162,7 @@ def _is_inclusion(outline: Attributes) -> bool:
 
 
 def _path(url: str) -> str:
-    """A URL's path in lower case; "" for what is none."""
+    """A URL's path in lower case; "" for an invalid URL."""
     try:
         return urlsplit(url).path.lower()
     except ValueError:

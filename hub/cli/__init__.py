@@ -49,7 +49,7 @@ COMMANDS: Final = {
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # Cc but tab and line feed, with C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # that turn the direction of text
-    "\u2028\u2029\ud800-\udfff]"  # lines and halves of characters that are none
+    "\u2028\u2029\ud800-\udfff]"  # line separators, and lone surrogates
 )
 
 

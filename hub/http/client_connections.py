@@ -162,7 +162,7 @@ class ClientConnection(asyncio.Protocol):
                 self.close()
 
     def change_transport(self, transport: asyncio.BaseTransport) -> None:
-        """To the one that TLS has put over the first."""
+        """Switch to the transport that TLS has put over the first."""
         self._transport = cast(asyncio.Transport, transport)
 
     def close(self) -> None:

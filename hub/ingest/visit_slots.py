@@ -74,7 +74,7 @@ class SiteSlots:
         self._hosts: Counter[str] = Counter()
 
     def is_read(self, host: str) -> bool:
-        """Whether a site of that host is being read, be it for minutes."""
+        """Whether a site of that host is being read, which may take minutes."""
         return host in self._hosts
 
     @contextmanager

@@ -125,7 +125,7 @@ class RetrievalService:
         )
 
     async def collect(self, selection: Selection, page: EntryRange) -> CollectedEntries:
-        """Raises `InvalidValue` for ids that are none of the selection's entries."""
+        """Raises `InvalidValue` for ids that are not of the selection's entries."""
         reach = await self._reach(selection)
         entries = await self._storage.entries.newest(
             reach.feeds,

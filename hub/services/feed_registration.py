@@ -526,7 +526,7 @@ def _check_pollable(feed: StoredFeed) -> None:
 
 def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:
     """Raises `InvalidValue`, which names the ``field``, if another kind was found than
-    the one that is insisted on."""
+    the required one."""
     site = result.site.format if result.site else None
     found = result.feed.format if result.feed else site
     if not kind.takes_feeds and (found is None or not kind.takes(found)):

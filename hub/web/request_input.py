@@ -27,7 +27,7 @@ DEFAULT_PAGE = 100
 LARGEST_PAGE = 1_000
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NOT_A_CHOICE = "Invalid enum value"
-"""How msgspec begins when a text is none of those that are expected."""
+"""The beginning of msgspec's message about an unexpected text."""
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -143,7 +143,7 @@ def excerpt_of(body: bytes) -> str:
 
 
 def _refusal(answer: Answer, challenge: str) -> str:
-    """Why an answer is none that confirms; "" for one that does."""
+    """Why an answer does not confirm; "" if it does."""
     if answer.complete and is_confirmed(answer.status, answer.body, challenge):
         return ""
     if 200 <= answer.status < 300:

@@ -49,7 +49,7 @@ class LongTexts:
         return stand_in
 
     def hand_out(self, stand_in: str) -> str:
-        """Raises `StandInFound` for what is none, or was handed out."""
+        """Raises `StandInFound` for an unknown one, or one that was handed out."""
         try:
             return self._texts.pop(stand_in)
         except KeyError:

@@ -91,7 +91,7 @@ def select(
 
 
 def check_path(path: str) -> None:
-    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for what is none."""
+    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for an invalid path."""
     select(etree.Element("html"), path)
 
 

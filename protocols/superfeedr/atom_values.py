@@ -57,7 +57,7 @@ def relation(rel: str) -> str:
 
 @lru_cache(maxsize=256)
 def media_type(type: str) -> str:
-    """ "" for what is none."""
+    """ "" for an invalid one."""
     return type if _MEDIA_TYPE.fullmatch(type) else ""
 
 

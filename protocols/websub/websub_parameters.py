@@ -153,7 +153,7 @@ class UnsubscribeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedUrl:
-    """A URL of a publish request that is none, and why."""
+    """An invalid URL of a publish request, and why it is invalid."""
 
     url: str
     reason: str

@@ -70,7 +70,7 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
     marks: tuple[IndexMark, ...] = ()
     cursor: str = ""  # of the next differential request
     next_cursor: str = ""  # once all of the answer under way is read
-    read_through: str = ""  # the last key of that which was
+    read_through: str = ""  # the last key that was read
     gives_changes: bool = True  # as far as is known
     tracks_deletions: bool = False
     checked: int = 0  # marks that a comparison under way has found as they were

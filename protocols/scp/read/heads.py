@@ -28,7 +28,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_moment(value: object, *, allows_days: bool = True) -> datetime | None:
-    """Aware, in UTC; None for what is none. Without a zone it is taken as UTC."""
+    """Aware, in UTC; None if it is not a time. Without a zone it is taken as UTC."""
     if not isinstance(value, str):
         return None
     if not _FULL.fullmatch(value) and not (allows_days and _DAY.fullmatch(value)):

@@ -310,7 +310,7 @@ class _Attributes:
         return ""
 
     def moment(self, name: str) -> datetime | None:
-        """xs:dateTime, in which a day alone is none."""
+        """xs:dateTime, which requires a time of day."""
         value = read_moment(self.text(name), allows_days=False)
         if value is None:
             self.note(name, "a time such as 2026-01-02T03:04:05Z")
