@@ -100,7 +100,7 @@ class OriginLimiter:
             self._probing.discard(origin)
 
     def succeeded(self, origin: str) -> None:
-        """The origin answered well, even if late: its failures are over, and it grows."""
+        """The origin answered well, even if late: it has recovered, and grows."""
         state = self._known(origin)
         state.failures = 0
         state.limit = min(state.limit + 1 / state.limit, HIGHEST_LIMIT)

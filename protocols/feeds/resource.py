@@ -91,7 +91,7 @@ def select(
 
 
 def check_path(path: str) -> None:
-    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for an invalid path."""
+    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` if it is invalid."""
     select(etree.Element("html"), path)
 
 
