@@ -83,6 +83,7 @@ from hub.services import (
     RetrievalService,
     SearchService,
     Services,
+    SessionService,
     SubscriptionService,
     SuperfeedrService,
     TokenService,
@@ -469,6 +470,7 @@ async def build_hub(
         ),
         analytics=analytics,
         tokens=TokenService(storage.tokens, clock, live_watch.wake),
+        sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,
         operations=OperationsService(
             storage, clock, conditions, disk, lambda: poller.under_way, metrics

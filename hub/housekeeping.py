@@ -20,7 +20,14 @@ from hub.runtime.clock import Clock
 from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
+from storage.records import (
+    FEED_REMOVED,
+    IDLE_SESSION,
+    LONGEST_SESSION,
+    FeedId,
+    FeedState,
+    Retention,
+)
 
 PAGE = 1_000
 """Rows that go in one transaction, so that nothing else waits long."""
@@ -118,6 +125,7 @@ class Housekeeping:
             ),
             Job("queries_retired", "retiring queries", 3_600, self._retire_queries),
             Job("requests_trimmed", "trimming requests", 3_600, self._trim_requests),
+            Job("sessions_trimmed", "trimming sessions", 3_600, self._trim_sessions),
             *self._maintenance(),
         )
 
@@ -211,6 +219,14 @@ class Housekeeping:
 
     async def _trim_requests(self) -> int:
         return await self._storage.verifications.trim(self._clock.now(), PAGE)
+
+    async def _trim_sessions(self) -> int:
+        now = self._clock.now()
+        return await self._storage.sessions.trim(
+            made_before=now - LONGEST_SESSION,
+            used_before=now - IDLE_SESSION,
+            limit=PAGE,
+        )
 
     async def _watch_wal(self) -> int:
         """Warn if a long read keeps the write-ahead log out of the database."""

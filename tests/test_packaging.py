@@ -43,10 +43,10 @@ def test_the_wheel_has_the_migrations(wheel: list[str]) -> None:
     assert in_tree <= set(wheel)
 
 
-def test_the_wheel_has_the_page_and_its_files(wheel: list[str]) -> None:
-    pages = (ROOT / "hub" / "web" / "pages").iterdir()
-    in_tree = {str(path.relative_to(ROOT)) for path in pages}
-    assert len(in_tree) == 5
+def test_the_wheel_has_the_pages_and_their_files(wheel: list[str]) -> None:
+    folders = [ROOT / "hub" / "web" / each for each in ("assets", "pages", "templates")]
+    in_tree = {str(p.relative_to(ROOT)) for each in folders for p in each.iterdir()}
+    assert len(in_tree) > 10
     assert in_tree <= set(wheel)
 
 

@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "tail": "tail_command:tail",
     "tokens": "token_commands:tokens",
     "track": "track_commands:track",
+    "ui": "ui_command:ui",
     "version": "version_command:version",
 }
 """By name, the module of each and its name there."""

@@ -26,6 +26,7 @@ from hub.services.list_watching import ListWatchService
 from hub.services.live_access import LiveService
 from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
+from hub.services.operator_sessions import SessionService
 from hub.services.opml_lists import FeedListService
 from hub.services.planned_actions import PlanService
 from hub.services.public_pages import FrontPageService, PublicService
@@ -59,6 +60,7 @@ __all__ = [
     "RetrievalService",
     "SearchService",
     "Services",
+    "SessionService",
     "SubscriptionService",
     "SuperfeedrService",
     "TokenService",
@@ -87,6 +89,7 @@ class Services:
     conditions: HubConditions
     database_jobs: DatabaseJobs
     tokens: TokenService
+    sessions: SessionService
     tracks: TrackTopics
     websub: WebSubService
     metrics: MetricsService

@@ -15,6 +15,10 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
 from hub.services.service_errors import ServiceError
+from hub.web.admin.feed_pages import FeedPages
+from hub.web.admin.login_pages import LoginPages, LogoutPages
+from hub.web.admin.overview_page import OverviewPages
+from hub.web.admin.page_access import PageAccess
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -28,7 +32,8 @@ from hub.web.authentication import Authenticator, RequireScope
 from hub.web.cross_origin import CrossOriginMiddleware
 from hub.web.middleware import AccessLog, LimitRequests, LoopGuard
 from hub.web.monitoring_routes import MonitoringRoutes
-from hub.web.problems import Problem, answer_error, problem_response
+from hub.web.page_rendering import AssetRoutes, answer_error, answer_problem
+from hub.web.problems import Problem
 from hub.web.publishing.crawler_routes import CrawlerRoutes
 from hub.web.publishing.front_page_routes import FrontPageRoutes
 from hub.web.publishing.openfeeder_routes import (
@@ -53,7 +58,8 @@ SHOWN_PATH = 100
 
 async def answer_not_found(request: Request, error: Exception) -> Response:
     path = request.url.path[:SHOWN_PATH]
-    return problem_response(Problem(HTTPStatus.NOT_FOUND, f"no such path: {path}"))
+    problem = Problem(HTTPStatus.NOT_FOUND, f"no such path: {path}")
+    return answer_problem(request, problem)
 
 
 def wrong_method_answer(
@@ -76,7 +82,7 @@ def wrong_method_answer(
             f"expected {allowed}, not {request.method[:SHOWN_PATH]}",
             headers={"Allow": allowed},
         )
-        return problem_response(problem)
+        return answer_problem(request, problem)
 
     return answer
 
@@ -85,8 +91,9 @@ def _has_path(route: Route, request: Request) -> bool:
     return route.matches(request.scope)[0] is not Match.NONE
 
 
-UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
-"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too."""
+UNCOUNTED = ("/api/", "/admin", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
+"""Paths that `LimitRequests` leaves alone: ``/api`` and ``/admin`` count by themselves,
+by token too."""
 COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
 """By `OpenFeederRoutes`, which tell how many requests are left."""
 
@@ -138,7 +145,9 @@ def create_application(
         *PlanRoutes(
             services.plans, services.storage.plans, services.tokens, services.clock
         ).routes(),
-        *TokenRoutes(services.tokens, services.storage.tokens).routes(),
+        *TokenRoutes(
+            services.tokens, services.storage.tokens, services.sessions
+        ).routes(),
         *OperatorRoutes(services.operations, services.collections).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *OpenApiRoutes().routes(),
@@ -162,8 +171,14 @@ def create_application(
         StorageError,
         Exception,
     )
+    access = PageAccess(services.sessions, limits, public_url)
     top = [
         *FrontPageRoutes(services.front).routes(),
+        *AssetRoutes().routes(),
+        *LoginPages(access, authenticator, limits).routes(),
+        *LogoutPages(access).routes(),
+        *OverviewPages(access, services.operations, services.clock).routes(),
+        *FeedPages(access, services.storage.feed_selections, services.clock).routes(),
         *MonitoringRoutes(
             services.conditions, services.metrics, identity_key, token, limits
         ).routes(),

@@ -76,14 +76,17 @@ class Authenticator:
         offered = _offered(header)
         if offered is None:
             raise _unauthorized("expected Authorization: Bearer TOKEN, or Basic")
-        user, secret = offered
-        # Compared by digest: the time it takes tells nothing of the token.
-        if secrets.compare_digest(_digest(secret), self._admin_digest):
-            if user in ("", USER, ADMINISTRATOR.account.name):
-                return ADMINISTRATOR
-        elif principal := await self._tokens.authenticate(secret, user):
+        if principal := await self.admit(*offered):
             return principal
         raise _unauthorized("invalid or revoked token")
+
+    async def admit(self, user: str, secret: str) -> Principal | None:
+        """Whose token it is; ``user`` "": of any account. Raises `StorageError`."""
+        # Compared by digest: the time it takes tells nothing of the token.
+        if secrets.compare_digest(_digest(secret), self._admin_digest):
+            is_named = user in ("", USER, ADMINISTRATOR.account.name)
+            return ADMINISTRATOR if is_named else None
+        return await self._tokens.authenticate(secret, user)
 
 
 def refuse_in_query(principal: Principal) -> None:

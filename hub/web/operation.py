@@ -25,6 +25,7 @@ ANY_TOKEN = ("bearer", "basic", "query")
 Contents = type[Any] | Mapping[str, type[Any]] | None
 """What an answer holds: a type as JSON, types by media type, or nothing."""
 
+Handler = Callable[[Request], Awaitable[Response]]
 _Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
 _BODY_PROBLEMS = (400, 408, 413, 415, 422)
 _TOKEN_PROBLEMS = (401, 403)
@@ -106,9 +107,13 @@ class Routes:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route(each.path, getattr(self, name), methods=[each.method])
+            Route(each.path, self.endpoint(getattr(self, name)), methods=[each.method])
             for name, each in _declared(type(self))
         ]
+
+    def endpoint(self, handler: Handler) -> Handler:
+        """What answers in the place of a handler: as a rule the handler itself."""
+        return handler
 
 
 def _declared(kind: type[Routes]) -> Iterator[tuple[str, Operation]]:

@@ -141,10 +141,12 @@ def _of_http(error: HTTPException) -> Problem:
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """The one exception handler of the application.
+    return problem_response(logged_problem(request, error))
 
-    What nobody expected is logged by the server, which gets it raised again.
-    """
+
+def logged_problem(request: Request, error: Exception) -> Problem:
+    """As `as_problem`. What nobody expected is logged by the server, which gets it
+    raised again."""
     problem = as_problem(error)
     if isinstance(error, StorageError) and problem.status >= 500:
         log.error(
@@ -154,4 +156,4 @@ async def answer_error(request: Request, error: Exception) -> Response:
             status=problem.status.value,
             error=str(error),
         )
-    return problem_response(problem)
+    return problem

@@ -20,6 +20,7 @@ from storage.contract.selections import (
     FeedSelectionStore,
     SubscriptionSelectionStore,
 )
+from storage.contract.sessions import SessionStore
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -45,6 +46,7 @@ __all__ = [
     "PublicStore",
     "PushStore",
     "SearchStore",
+    "SessionStore",
     "SiteStore",
     "Storage",
     "SubscriptionSelectionStore",

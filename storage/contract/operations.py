@@ -17,6 +17,7 @@ from storage.contract.selections import (
     FeedSelectionStore,
     SubscriptionSelectionStore,
 )
+from storage.contract.sessions import SessionStore
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -51,6 +52,8 @@ class Storage(Protocol):
     def deliveries(self) -> DeliveryStore: ...
     @property
     def tokens(self) -> TokenStore: ...
+    @property
+    def sessions(self) -> SessionStore: ...
     @property
     def tracking(self) -> TrackStore: ...
     @property

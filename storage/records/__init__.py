@@ -157,6 +157,7 @@ from storage.records.selections import (
     SubscriptionPage,
     SubscriptionSort,
 )
+from storage.records.sessions import IDLE_SESSION, LONGEST_SESSION, StoredSession
 from storage.records.subscriptions import (
     LISTED_SUBSCRIPTIONS,
     Account,
@@ -186,10 +187,12 @@ __all__ = [
     "ANONYMOUS",
     "BEFORE_ALL",
     "FEED_REMOVED",
+    "IDLE_SESSION",
     "KEPT_POLLS",
     "KIND_OF_FILTER",
     "LISTED_HEALTH",
     "LISTED_SUBSCRIPTIONS",
+    "LONGEST_SESSION",
     "NOBODY",
     "OPERATOR",
     "PACES",
@@ -314,6 +317,7 @@ __all__ = [
     "StoredBody",
     "StoredEntry",
     "StoredFeed",
+    "StoredSession",
     "StoredSitePage",
     "StoredToken",
     "SubscriberGroup",

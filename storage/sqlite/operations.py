@@ -57,6 +57,7 @@ from storage.sqlite.selections import (
     SqliteFeedSelections,
     SqliteSubscriptionSelections,
 )
+from storage.sqlite.sessions import SqliteSessions
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.stored_entries import SqliteEntries
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
@@ -105,6 +106,7 @@ class SqliteStorage:
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended, claims)
         self.tokens = SqliteTokens(self._writer, readers)
+        self.sessions = SqliteSessions(self._writer, readers)
         self.public = SqlitePublic(readers)
         self.sites = SqliteSites(readers)
         self.pushes = SqlitePushes(self._writer, readers, box)

@@ -96,6 +96,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "records": {"at": Limit(among=_NEW_RECORDS)},
     "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_put_feeds_right`
     "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
+    "sessions": {"created_at": Limit(), "used_at": Limit()},
     "standings": {
         "due": Limit(ahead=_DAY, is_wait=True),
         "maintained_at": Limit(is_sought=True),

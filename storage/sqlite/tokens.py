@@ -25,10 +25,11 @@ from storage.sqlite.columns import (
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
-_TOKENS = (
-    "SELECT t.id, t.account_id, a.name, t.rights, t.label, t.created_at, t.used_at,"
-    " t.revoked_at FROM tokens t JOIN accounts a ON a.id = t.account_id"
+SELECTED = (
+    "t.id, t.account_id, a.name, t.rights, t.label, t.created_at, t.used_at,"
+    " t.revoked_at"
 )
+_TOKENS = f"SELECT {SELECTED} FROM tokens t JOIN accounts a ON a.id = t.account_id"
 
 
 class SqliteTokens:
@@ -45,7 +46,7 @@ class SqliteTokens:
             "now": to_milliseconds(now),
         }
         row = await self._writer.submit(partial(_add, parameters))
-        return None if row is None else _read(row)
+        return None if row is None else read_token(row)
 
     async def account(self, name: str) -> Account | None:
         row = await self._readers.first(
@@ -57,13 +58,13 @@ class SqliteTokens:
         row = await self._readers.first(
             f"{_TOKENS} WHERE t.digest = ? AND t.revoked_at IS NULL", (digest,)
         )
-        return None if row is None else _read(row)
+        return None if row is None else read_token(row)
 
     async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
         rows = await self._readers.all(
             f"{_TOKENS} WHERE t.id > ? ORDER BY t.id LIMIT ?", (after, limit)
         )
-        return [_read(row) for row in rows]
+        return [read_token(row) for row in rows]
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
         rows = await self._readers.all(
@@ -83,10 +84,10 @@ class SqliteTokens:
         row = await self._writer.submit(unit)
         if row is None:
             raise NotFound("token", token_id)
-        return _read(row)
+        return read_token(row)
 
 
-def _read(row: Row) -> StoredToken:
+def read_token(row: Row) -> StoredToken:
     token_id, account_id, name, rights, label, created, used, revoked = row
     return StoredToken(
         id=token_id,

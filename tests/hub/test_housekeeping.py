@@ -57,6 +57,7 @@ class Calls:
         )
         self.log = self.deliveries = self.feeds = self.subscriptions = part
         self.tracking = SimpleNamespace(retire=self._called("retire"))
+        self.sessions = SimpleNamespace(trim=self._called("trim of sessions"))
         self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
 
     async def give_back(self, limit: int) -> int:
@@ -87,8 +88,8 @@ class Calls:
         return 2 if feed_id == 7 else 0
 
     def _called(self, name: str) -> object:
-        async def call(*arguments: object) -> int:
-            self.asked[name] = arguments
+        async def call(*arguments: object, **named: object) -> int:
+            self.asked[name] = *arguments, *named.values()
             return 0
 
         return call
@@ -112,6 +113,8 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     assert storage.asked["expire"] == (now, PAGE)
     assert storage.asked["forget_secrets"] == (now, PAGE)
     assert storage.asked["trim of requests"] == (now, PAGE)
+    made, used = now - timedelta(days=7), now - timedelta(hours=12)
+    assert storage.asked["trim of sessions"] == (made, used, PAGE)
     assert storage.asked["end_all"] == (7, FEED_REMOVED, now, PAGE)
     [before, limit] = storage.asked["purge_removed"]
     assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]

@@ -6,9 +6,13 @@ import httpx2
 from starlette.types import ASGIApp
 
 
-def client_of(application: ASGIApp, address: str = "127.0.0.1") -> httpx2.AsyncClient:
+def client_of(
+    application: ASGIApp,
+    address: str = "127.0.0.1",
+    base_url: str = "http://hub.example",
+) -> httpx2.AsyncClient:
     """What the application raises it answers with 500, as behind a server."""
     transport = httpx2.ASGITransport(
         application, raise_app_exceptions=False, client=(address, 123)
     )
-    return httpx2.AsyncClient(transport=transport, base_url="http://hub.example")
+    return httpx2.AsyncClient(transport=transport, base_url=base_url)

@@ -26,6 +26,7 @@ from hub.settings import Settings
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (
+    FeedHealth,
     FeedId,
     FeedState,
     FetchCommit,
@@ -53,6 +54,8 @@ class FakePoller:
     outcome: Callable[[Polling], Polling] = lambda polling: replace(
         polling, code=200, entry_count=3, period=900.0
     )
+    condition: FeedHealth | None = None  # as `FetchCommit` has it
+    title: str = "A feed"
     state: FeedState | None = None  # the feed's state once it was fetched
     format: str = "atom"
     hangs: bool = False
@@ -89,7 +92,8 @@ class FakePoller:
                 next_fetch=now,
                 polling=polling,
                 state=self.state,
-                title="A feed",
+                title=self.title,
+                condition=self.condition,
                 format=self.format,
             )
         )
@@ -174,7 +178,9 @@ class Hub:
 
 
 @asynccontextmanager
-async def open_hub(directory: Path, **settings: Any) -> AsyncIterator[Hub]:
+async def open_hub(
+    directory: Path, *, public_url: str = PUBLIC_URL, **settings: Any
+) -> AsyncIterator[Hub]:
     """Over a new database, or the one that is there; nobody's requests are counted."""
     clock, metrics, network = ManualClock(), Metrics(), a_network()
     async with AsyncExitStack() as stack:
@@ -185,12 +191,12 @@ async def open_hub(directory: Path, **settings: Any) -> AsyncIterator[Hub]:
         built = await build_hub(
             Settings(
                 database=f"sqlite:{directory / 'hub.db'}",
-                public_url=PUBLIC_URL,
+                public_url=public_url,
                 **{**given, **settings},
             ),
             storage,
             TOKEN,
-            PUBLIC_URL,
+            public_url,
             stack,
             clock=clock,
             random=Random(1),

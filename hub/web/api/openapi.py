@@ -1,4 +1,5 @@
-"""``/api/openapi.json``: all routes in OpenAPI 3.1, as their handlers declare them."""
+"""``/api/openapi.json``: all routes in OpenAPI 3.1, as their handlers declare them, but
+for the operator's pages, which only browsers ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/api/tokens``: tokens of accounts, and their scopes."""
+"""``/api/tokens`` and ``/api/login-links``: what opens the hub for whom."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import CreateToken, TokenService
+from hub.web.authentication import principal_of
 from hub.web.json_output import (
     JsonObject,
     Time,
@@ -74,11 +76,21 @@ class TokensJson(JsonObject):
     next: int | None
 
 
+class LoginLinkJson(JsonObject):
+    """A link that logs a browser in to ``/admin``, once."""
+
+    url: str
+    expires_at: Time
+
+
 class TokenRoutes(Routes):
     tag = "tokens"
 
-    def __init__(self, tokens: TokenService, stored: TokenStore) -> None:
+    def __init__(
+        self, tokens: TokenService, stored: TokenStore, sessions: SessionService
+    ) -> None:
         self._tokens = tokens
+        self._sessions = sessions
         self._stored = stored
 
     @ApiOperation(
@@ -140,3 +152,16 @@ class TokenRoutes(Routes):
     async def revoke(self, request: Request) -> Response:
         token_id = TokenId(path_id(request, "token"))
         return json_response(TokenJson.of_token(await self._tokens.revoke(token_id)))
+
+    @ApiOperation(
+        method="POST",
+        path="/login-links",
+        id="create_login_link",
+        scope=TokenScope.ADMIN,
+        summary="Make a link that logs a browser in to the operator's pages, once",
+        answers={201: LoginLinkJson},
+    )
+    async def make_link(self, request: Request) -> Response:
+        """The session that it begins ends with the token that made the link."""
+        link = await self._sessions.make_link(principal_of(request))
+        return json_response(LoginLinkJson.of(link), HTTPStatus.CREATED, is_secret=True)

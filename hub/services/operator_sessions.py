@@ -1,0 +1,114 @@
+"""Sessions of people at the hub's pages, begun with a token or by a link.
+
+A session is a random text that only the browser has. The hub keeps a digest of it,
+keyed by the admin token: with another admin token all sessions are over. Those of a
+token end when it is revoked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from hub.runtime.clock import Clock
+from hub.services.token_authentication import ADMINISTRATOR, Principal
+from storage.contract import SessionStore
+from storage.errors import StorageError
+from storage.records import IDLE_SESSION, LONGEST_SESSION
+
+LINK_LASTS: Final = timedelta(minutes=5)
+_USE_NOTED_EVERY: Final = timedelta(minutes=5)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginLink:
+    """``code`` begins a session, once."""
+
+    code: str
+    url: str
+    expires_at: datetime
+
+
+class SessionService:
+    def __init__(
+        self, sessions: SessionStore, clock: Clock, admin_token: str, public_url: str
+    ) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._key = hashlib.sha256(admin_token.encode(errors="replace")).digest()
+        self._public_url = public_url
+
+    async def begin(self, principal: Principal) -> str:
+        """A session of who has shown a token: what the browser is to keep."""
+        secret = secrets.token_urlsafe(32)
+        now = self._clock.now()
+        digest = self._digest(secret)
+        await self._sessions.add(digest, principal.token, now, is_link=False)
+        log.info("session_begun", account=principal.account.name)
+        return secret
+
+    async def make_link(self, principal: Principal) -> LoginLink:
+        """A link that begins a session of the same token."""
+        code, now = secrets.token_urlsafe(32), self._clock.now()
+        digest = self._digest(code)
+        await self._sessions.add(digest, principal.token, now, is_link=True)
+        return LoginLink(
+            code=code,
+            url=f"{self._public_url}/admin/login?link={code}",
+            expires_at=now + LINK_LASTS,
+        )
+
+    async def redeem(self, code: str) -> str | None:
+        """The session that a link begins; None if it was used or is too old."""
+        secret, now = secrets.token_urlsafe(32), self._clock.now()
+        is_good = await self._sessions.redeem(
+            self._digest(code), self._digest(secret), now, made_after=now - LINK_LASTS
+        )
+        if is_good:
+            log.info("session_begun", by="link")
+        return secret if is_good else None
+
+    async def principal(self, secret: str) -> Principal | None:
+        """Whose session it is; None if there is none, or it is over."""
+        digest, now = self._digest(secret), self._clock.now()
+        found = await self._sessions.find(digest)
+        if found is None or self._is_over(found.created_at, found.used_at, now):
+            return None
+        if now - found.used_at >= _USE_NOTED_EVERY:
+            await self._note_use(digest, now)
+        if (token := found.token) is None:
+            return ADMINISTRATOR
+        return Principal(account=token.account, scopes=token.scopes, token=token.id)
+
+    async def end(self, secret: str) -> None:
+        await self._sessions.end(self._digest(secret))
+
+    def form_token(self, secret: str) -> str:
+        """What each form of a session's pages carries, and no other site knows."""
+        return hmac.new(self._key, f"form {secret}".encode(), "sha256").hexdigest()
+
+    def is_form_token(self, secret: str, given: str) -> bool:
+        expected = self.form_token(secret).encode()
+        return hmac.compare_digest(expected, given.encode(errors="replace"))
+
+    @staticmethod
+    def _is_over(created: datetime, used: datetime, now: datetime) -> bool:
+        return now - created >= LONGEST_SESSION or now - used >= IDLE_SESSION
+
+    async def _note_use(self, digest: bytes, now: datetime) -> None:
+        try:
+            await self._sessions.touch(digest, now)
+        except StorageError as error:  # pages can be read on a disk that is full
+            log.warning("session_use_not_noted", error=str(error))
+
+    def _digest(self, secret: str) -> bytes:
+        text = f"session {secret}".encode(errors="replace")
+        return hmac.digest(self._key, text, "sha256")

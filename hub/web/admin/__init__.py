@@ -1,0 +1,1 @@
+"""``/admin``: pages for operators, made on the server; they work without scripts."""

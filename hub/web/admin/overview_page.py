@@ -1,0 +1,91 @@
+"""``/admin``: how the hub is, in words, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.runtime.clock import Clock
+from hub.services import OperationsService
+from hub.services.hub_operations import Health
+from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
+from hub.web.operation import HTML, Operation
+from hub.web.page_rendering import render_page
+from storage.records import FeedHealth, SubscriptionHealth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Something to look at. ``path`` "": there is no page of it, but a command."""
+
+    what: str
+    command: str = ""
+    path: str = ""
+
+
+class OverviewPages(OperatorPages):
+    def __init__(
+        self, access: PageAccess, operations: OperationsService, clock: Clock
+    ) -> None:
+        super().__init__(access)
+        self._operations = operations
+        self._clock = clock
+
+    @Operation(
+        method="GET",
+        path="/admin",
+        id="get_overview_page",
+        summary="How the hub is, and what needs attention",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 429, 503),
+    )
+    async def show(self, request: Request) -> Response:
+        health = await self._operations.health()
+        return render_page(
+            "overview.html",
+            section="Overview",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            health=health,
+            is_ready=not any(each.is_trouble for each in health.conditions),
+            attention=list(_attention(health)),
+        )
+
+
+def _attention(health: Health) -> Iterator[Attention]:
+    """Beside the conditions: what is wrong with single feeds and subscriptions."""
+    feeds, subscriptions = health.feeds, health.subscriptions
+    if failing := feeds[FeedHealth.FAILING]:
+        yield Attention(
+            what=_counted(failing, "feed is failing", "feeds are failing"),
+            path="/admin/feeds?state=failing&sort=since",
+        )
+    if gone := feeds[FeedHealth.GONE]:
+        yield Attention(
+            what=_counted(
+                gone,
+                "feed is gone and no longer polled",
+                "feeds are gone and no longer polled",
+            ),
+            path="/admin/feeds?state=gone&sort=since",
+        )
+    if failing := subscriptions[SubscriptionHealth.FAILING]:
+        yield Attention(
+            what=_counted(
+                failing, "subscription is failing", "subscriptions are failing"
+            ),
+            command="fanfare subs list --failing",
+        )
+    if dead_letters := health.backlog.dead_letters:
+        yield Attention(
+            what=_counted(dead_letters, "dead letter", "dead letters")
+            + ": deliveries that were given up",
+            command="fanfare deliveries list",
+        )
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

@@ -1,0 +1,185 @@
+"""Who may see the operator's pages: a session, and for what changes something a
+request of the hub's own pages with the token of their forms.
+
+A session is a cookie that no script reads and that no other site's request carries
+(SameSite). Besides, every unsafe method has to come from the same origin, by
+``Sec-Fetch-Site``, or by ``Origin`` where browsers do not send that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import ClassVar, Final
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from hub.services.operator_sessions import SessionService
+from hub.services.token_authentication import Principal
+from hub.web.authentication import is_foreign
+from hub.web.operation import Handler, Routes
+from hub.web.page_rendering import PAGE_HEADERS
+from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
+from hub.web.request_input import read_bytes
+from storage.records import LONGEST_SESSION
+
+LOGIN_PATH: Final = "/admin/login"
+FORM_FIELD: Final = "form_token"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_LARGEST_FORM: Final = 64 * 1024
+_MOST_FIELDS: Final = 100
+_SCOPE_KEY: Final = "fanfare.viewer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Who looks at a page. ``form``: what was sent with the form, the first of each
+    name."""
+
+    principal: Principal
+    form_token: str
+    form: Mapping[str, str]
+
+
+def viewer_of(request: Request) -> Viewer:
+    """Who makes a request that `PageAccess` has let through."""
+    viewer = request.scope[_SCOPE_KEY]
+    assert isinstance(viewer, Viewer)  # noqa: S101 - only set below
+    return viewer
+
+
+def require_same_origin(request: Request) -> None:
+    """Raises `Problem` 403 unless a page of the hub itself makes the request."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        is_own = site == "same-origin"
+    else:
+        is_own = "origin" in request.headers and not is_foreign(request)
+    if not is_own:
+        raise Problem(
+            HTTPStatus.FORBIDDEN, "forms are accepted from the hub's own pages only"
+        )
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Raises `Problem` 400, 408 or 413."""
+    body = await read_bytes(request, _LARGEST_FORM)
+    try:
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS
+        )
+    except ValueError:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the form cannot be read") from None
+    return dict(reversed(fields))
+
+
+def redirect(path: str) -> Response:
+    """To a page of the hub, which is fetched by GET."""
+    return RedirectResponse(path, HTTPStatus.SEE_OTHER, headers=PAGE_HEADERS)
+
+
+class PageAccess:
+    def __init__(
+        self, sessions: SessionService, limits: RateLimits, public_url: str
+    ) -> None:
+        self.sessions = sessions
+        self._limits = limits
+        address = urlsplit(public_url)
+        self._secure_host = address.netloc if address.scheme == "https" else None
+
+    def guard(self, handler: Handler) -> Handler:
+        """The handler behind the check of who asks."""
+
+        async def answer(request: Request) -> Response:
+            if request.method not in _SAFE:
+                require_same_origin(request)
+            secret = self.session_of(request)
+            principal = await self.sessions.principal(secret) if secret else None
+            if principal is None:
+                self._limits.check_address(request)
+                return redirect(f"{LOGIN_PATH}?next={quote(_place(request))}")
+            if principal.token is not None:
+                self._limits.check_token(principal.token)
+            request.scope[_SCOPE_KEY] = await self._viewer(request, principal, secret)
+            return await handler(request)
+
+        return answer
+
+    async def _viewer(
+        self, request: Request, principal: Principal, secret: str
+    ) -> Viewer:
+        """Raises `Problem` 403."""
+        require_operator(principal)
+        form = {} if request.method in _SAFE else await read_form(request)
+        is_good = self.sessions.is_form_token(secret, form.get(FORM_FIELD, ""))
+        if request.method not in _SAFE and not is_good:
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                "the form is of another session; reload the page and try again",
+            )
+        token = self.sessions.form_token(secret)
+        return Viewer(principal=principal, form_token=token, form=form)
+
+    def session_of(self, request: Request) -> str:
+        """The session that the browser names; "" if none."""
+        return request.cookies.get(self._cookie(request), "")
+
+    def remember(self, request: Request, response: Response, secret: str) -> None:
+        """Have the browser keep a session."""
+        response.set_cookie(
+            self._cookie(request),
+            secret,
+            max_age=int(LONGEST_SESSION.total_seconds()),
+            secure=self._is_secure(request),
+            httponly=True,
+            samesite="strict",
+        )
+
+    def forget(self, request: Request, response: Response) -> None:
+        response.delete_cookie(
+            self._cookie(request),
+            secure=self._is_secure(request),
+            httponly=True,
+            samesite="strict",
+        )
+
+    def _cookie(self, request: Request) -> str:
+        """Browsers take ``__Host-`` only over https, and from no subdomain."""
+        return "__Host-fanfare" if self._is_secure(request) else "fanfare"
+
+    def _is_secure(self, request: Request) -> bool:
+        """Whether it came to the public URL, and that is https."""
+        return request.headers.get("host") == self._secure_host
+
+
+def require_operator(principal: Principal) -> None:
+    """Raises `Problem` 403."""
+    if not principal.is_admin:
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            "these pages require the admin token, or a token with the scope `admin`",
+        )
+
+
+def _place(request: Request) -> str:
+    """Where to go on after the login; forms are not sent again."""
+    if request.method not in _SAFE:
+        return "/admin"
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
+
+
+class OperatorPages(Routes):
+    """Handlers of pages that take a session; each has `viewer_of` the request."""
+
+    tag: ClassVar[str] = "pages"
+
+    def __init__(self, access: PageAccess) -> None:
+        self._access = access
+
+    def endpoint(self, handler: Handler) -> Handler:
+        return self._access.guard(handler)

@@ -1,0 +1,177 @@
+"""Pages for people: templates into answers, and the files that pages need.
+
+Whatever comes from elsewhere is escaped, and the Content-Security-Policy allows nothing
+inline and nothing of others: what a feed puts into a title is text and nothing else.
+Files go by names with their hash, so that browsers keep them for good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+import hub
+from hub.core.byte_sizes import byte_size
+from hub.core.durations import duration
+from hub.web.cross_origin import API
+from hub.web.operation import HTML, Operation, Routes
+from hub.web.problems import Problem, logged_problem, problem_response
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+PAGE_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # With no-referrer, browsers send `Origin: null` with forms to the hub itself.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Robots-Tag": "noindex",
+    "Cache-Control": "no-store",
+    "Vary": "Accept, Cookie",
+}
+_ASSETS: Final[Mapping[str, str]] = {
+    "admin.css": "text/css; charset=utf-8",
+    "admin.js": "text/javascript; charset=utf-8",
+}
+_KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
+
+
+def render_page(
+    template: str,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    headers: Mapping[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """``values``: what the template needs; one that is missing is an error."""
+    text = _environment().get_template(template).render(values)
+    return Response(
+        text,
+        status_code=status,
+        media_type="text/html",
+        headers={**PAGE_HEADERS, **(headers or {})},
+    )
+
+
+def asset_url(name: str) -> str:
+    return f"/assets/{_hashed(name)}"
+
+
+def time_text(at: datetime) -> str:
+    """The exact time, for who hovers over it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def relative_time(at: datetime, now: datetime) -> str:
+    """``12 min ago``, ``in 3.5 h``, ``now``."""
+    seconds = (at - now).total_seconds()
+    if abs(seconds) < 1:
+        return "now"
+    span = duration(round(abs(seconds)))
+    return f"in {span}" if seconds > 0 else f"{span} ago"
+
+
+def with_query(query: Mapping[str, str], **changes: str | None) -> str:
+    """A query with some parameters changed; None removes one."""
+    changed = {**query, **changes}
+    return urlencode([(name, value) for name, value in changed.items() if value])
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("hub.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters.update(
+        bytes=byte_size,
+        duration=duration,
+        exact=time_text,
+        number=lambda value: f"{value:,}",
+        relative=relative_time,
+    )
+    environment.globals.update(
+        asset=asset_url, version=hub.__version__, with_query=with_query
+    )
+    return environment
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (files("hub.web") / "assets" / name).read_bytes()
+
+
+@cache
+def _hashed(name: str) -> str:
+    stem, _, suffix = name.rpartition(".")
+    digest = hashlib.sha256(_read(name)).hexdigest()[:12]
+    return f"{stem}.{digest}.{suffix}"
+
+
+# --- errors: as pages for browsers, and as `hub.web.problems` for programs ---
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """The one exception handler of the application."""
+    return answer_problem(request, logged_problem(request, error))
+
+
+def answer_problem(request: Request, problem: Problem) -> Response:
+    if not _wants_page(request):
+        return problem_response(problem)
+    return render_page(
+        "error.html",
+        status=problem.status,
+        headers=problem.headers,
+        problem=problem,
+        start="/admin" if request.url.path.startswith("/admin") else "/",
+    )
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether a person reads the answer: browsers name HTML when they open a page."""
+    is_of_api = request.url.path.startswith(API)
+    return not is_of_api and HTML in request.headers.get("accept", "")
+
+
+# --- files ---
+
+
+class AssetRoutes(Routes):
+    tag = "pages"
+
+    @Operation(
+        method="GET",
+        path="/assets/{name}",
+        id="get_asset",
+        summary="A file of the pages, by a name with its hash",
+        answers={200: {"text/css": str, "text/javascript": str}},
+        problems=(404, 429),
+    )
+    async def asset(self, request: Request) -> Response:
+        wanted = request.path_params["name"]
+        for name, type in _ASSETS.items():
+            if wanted == _hashed(name):
+                headers = {
+                    "Content-Type": type,
+                    "Cache-Control": _KEPT_FOR_GOOD,
+                    "X-Content-Type-Options": "nosniff",
+                }
+                return Response(_read(name), headers=headers)
+        raise Problem(HTTPStatus.NOT_FOUND, "no such file")

@@ -1,0 +1,187 @@
+"""The list of feeds and the overview, as an operator reads them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import quote, urljoin
+
+import httpx2
+import pytest
+from msgspec.structs import replace
+
+from hub.web.page_rendering import POLICY
+from storage.records import FeedHealth, Polling
+from tests.support.admin import ADMIN
+from tests.support.operator_browser import OperatorBrowser, read, text_of
+from tests.support.services import Hub
+
+SITE = "https://example.org"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' autofocus onfocus='alert(1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "</title></table><style>*{display:none}</style>",
+    "\u202egnp.exe",
+]
+
+
+async def add(
+    hub: Hub, client: httpx2.AsyncClient, path: str = "/feed", **more: object
+) -> int:
+    body = {"url": f"{SITE}{path}", **more}
+    answer = await client.post("/api/feeds", json=body, headers=ADMIN)
+    assert answer.status_code == 201, answer.text
+    return int(answer.json()["id"])
+
+
+def fail(hub: Hub, error: str = "the server answered 503") -> None:
+    """From now on all fetches fail."""
+
+    def outcome(polling: Polling) -> Polling:
+        since = polling.failing_since or hub.clock.now()
+        return replace(polling, code=503, error=error, failures=1, failing_since=since)
+
+    hub.poller.outcome = outcome
+    hub.poller.condition = FeedHealth.FAILING
+
+
+def rows(answer: httpx2.Response) -> list[list[str]]:
+    return [
+        [" ".join(" ".join(cell.itertext()).split()) for cell in row]
+        for row in read(answer).xpath("//tbody/tr")
+    ]
+
+
+async def test_without_feeds_the_list_says_how_to_add_one(
+    browser: OperatorBrowser,
+) -> None:
+    assert "fanfare feeds add URL" in text_of(await browser.open("/admin/feeds"))
+
+
+async def test_each_feed_says_how_it_is_and_when_it_is_polled(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await add(hub, browser.client, category="news", private=True)
+    hub.clock.advance(7200)
+    [row] = rows(await browser.open("/admin/feeds"))
+    assert row[0] == f"A feed private {SITE}/feed"
+    assert row[1:3] == ["ok for 2 h", "2 h ago"]
+    assert row[4:] == ["0", "news"]
+
+
+async def test_times_are_exact_for_programs_and_for_who_hovers(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await add(hub, browser.client)
+    times = read(await browser.open("/admin/feeds")).xpath("//tbody//time")
+    assert len(times) == 3
+    assert times[1].get("datetime") == hub.clock.now().isoformat()
+    assert times[1].get("title") == hub.clock.now().strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+async def test_failing_feeds_are_found_with_the_reason_and_since_when(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await add(hub, browser.client, "/good")
+    fail(hub)
+    await add(hub, browser.client, "/bad")
+    hub.clock.advance(3600)
+    overview = await browser.open("/admin")
+    [link] = read(overview).xpath("//ul[@class='attention']//a[contains(., 'failing')]")
+    assert link.text_content() == "1 feed is failing"
+    [row] = rows(await browser.open(link.get("href")))
+    assert row[0].endswith(f"{SITE}/bad")
+    assert row[1] == "failing for 1 h the server answered 503"
+
+
+async def test_a_hub_without_trouble_says_so(browser: OperatorBrowser) -> None:
+    text = text_of(await browser.open("/admin"))
+    assert "The hub is ready." in text
+    assert "Nothing: no feed and no subscription is failing" in text
+
+
+async def test_a_hub_in_trouble_says_what_is_wrong_and_what_to_do(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    hub.services.conditions.stop()
+    text = text_of(await browser.open("/admin"))
+    assert "The hub is not ready." in text
+    assert "shutting down, since now." in text
+
+
+async def test_the_list_is_paged_by_links_that_keep_the_filter(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    for number in range(5):
+        await add(hub, browser.client, f"/{number}", category="news")
+    await add(hub, browser.client, "/other")
+    path, found = "/admin/feeds?category=news&sort=-url&limit=2&search=", []
+    while path:
+        answer = await browser.open(path)
+        assert "5 feeds" in text_of(answer)
+        found += [row[0].rpartition("/")[2] for row in rows(answer)]
+        [*links] = read(answer).xpath("//a[@rel='next']/@href")
+        path = urljoin(path, links[0]) if links else ""
+    assert found == ["4", "3", "2", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("search=ab", "search: expected 3 to 500 characters"),
+        ("state=odd", "state: expected one of"),
+        ("since=soon", "since: expected an age"),
+        ("sort=odd", "sort: expected one of"),
+        ("cursor=odd", "cursor: expected the cursor"),
+    ],
+)
+async def test_a_bad_filter_is_told_in_words(
+    browser: OperatorBrowser, query: str, reason: str
+) -> None:
+    answer = await browser.open(f"/admin/feeds?{query}")
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_no_text_of_others_becomes_part_of_a_page(
+    hub: Hub, browser: OperatorBrowser, text: str
+) -> None:
+    hub.poller.title = text
+    await add(hub, browser.client, f"/?{quote(text)}")
+    fail(hub, error=text)
+    await add(hub, browser.client, "/failing")
+    hub.clock.advance(timedelta(hours=1).total_seconds())
+    query = {"search": text, "category": text, "since": "1d"}
+    answers = [
+        await browser.open("/admin"),
+        await browser.open("/admin/feeds"),
+        await browser.client.get("/admin/feeds", params=query),
+        await browser.client.get("/admin/login", params={"next": text, "link": text}),
+        await browser.send("/admin/login", token="wrong", next=text),
+        await browser.open(f"/admin/{text}"),
+    ]
+    for answer in answers:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["cache-control"] == "no-store"
+        page = read(answer)
+        assert len(page.xpath("//script")) == 1
+        assert page.xpath("//script[not(@src)] | //style | //@style") == []
+        assert page.xpath("//img | //@*[starts-with(name(), 'on')]") == []
+        links = page.xpath("//@href | //@src | //@action")
+        assert [each for each in links if not each.startswith(("/", "#"))] == []
+        assert "49" not in text_of(answer) or "49" in text
+
+
+async def test_assets_are_kept_for_good_and_change_their_name(
+    browser: OperatorBrowser,
+) -> None:
+    page = read(await browser.open("/admin"))
+    names = page.xpath("//link[@rel='stylesheet']/@href | //script/@src")
+    assert len(names) == 2
+    for name in names:
+        answer = await browser.open(name)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    assert (await browser.open("/assets/admin.css")).status_code == 404

@@ -1,0 +1,42 @@
+"""A browser of an operator, as far as the hub's pages see one: it keeps the cookie,
+says where a request comes from, and sends forms with their hidden fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import httpx2
+import lxml.html
+
+from tests.support.admin import TOKEN
+
+OPENED = {"Accept": "text/html,application/xhtml+xml", "Sec-Fetch-Site": "none"}
+FROM_A_PAGE = {**OPENED, "Sec-Fetch-Site": "same-origin"}
+
+
+@dataclass
+class OperatorBrowser:
+    client: httpx2.AsyncClient
+
+    async def open(self, path: str) -> httpx2.Response:
+        return await self.client.get(path, headers=OPENED)
+
+    async def send(self, path: str, **fields: str) -> httpx2.Response:
+        """Post a form of a page of the hub."""
+        return await self.client.post(path, data=fields, headers=FROM_A_PAGE)
+
+    async def log_in(self, token: str = TOKEN) -> httpx2.Response:
+        return await self.send("/admin/login", token=token)
+
+    async def form_token(self) -> str:
+        """What the forms of this session carry."""
+        page = read(await self.open("/admin"))
+        return str(page.xpath("//input[@name='form_token']/@value")[0])
+
+
+def read(answer: httpx2.Response) -> lxml.html.HtmlElement:
+    return lxml.html.fromstring(answer.text)
+
+
+def text_of(answer: httpx2.Response) -> str:
+    return " ".join(read(answer).text_content().split())
