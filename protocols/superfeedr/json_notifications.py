@@ -11,8 +11,7 @@ table of keys takes several times as long.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from math import floor
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeGuard
 
 import orjson
@@ -41,11 +40,14 @@ from protocols.superfeedr.rendered_values import (
 
 JsonObject: TypeAlias = dict[str, Any]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PICTURES = frozenset({"picture", "image", "thumbnail"})
 
 
 def seconds(moment: datetime) -> int:
-    return floor(moment.timestamp())
+    """Whole seconds since 1970, exact in far years, too, where floats round up."""
+    since = moment - _EPOCH
+    return since.days * 86_400 + since.seconds
 
 
 def put_links(target: JsonObject, links: Iterable[Link]) -> None:

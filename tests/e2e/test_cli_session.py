@@ -110,7 +110,7 @@ async def test_a_subscription_shows_its_attempts(session: Session) -> None:
         await session.type("feeds", "fetch", url)
         await eventually(lambda: is_listed_as_late(session), 20)
         shown = (await session.type("subs", "show", "1")).out
-        assert "late" in shown
+        assert "failing since" in shown
         assert "  503  " in shown
         retried = await session.type("deliveries", "retry", "--subscription", "1")
         assert retried.code == 0

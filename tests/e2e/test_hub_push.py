@@ -316,7 +316,7 @@ async def test_a_lease_of_seconds_is_none(scene: UpstreamScene) -> None:
     scene.upstream.lease = "10"
     feed_id = await scene.add_feed()
     push = await scene.until(feed_id, lambda push: push["error"] != "")
-    assert push["error"] == "the hub denied it: it grants 10 s only"
+    assert push["error"] == "the hub denied it: it grants only 10 s"
     await eventually(lambda: bool(scene.upstream.answers))
     assert scene.upstream.answers[0].status == 404
 

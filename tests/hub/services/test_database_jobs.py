@@ -87,6 +87,7 @@ async def test_backups_are_made_by_the_clock_and_the_newest_are_kept(
 ) -> None:
     async with scene.running():
         await eventually(lambda: scene.names() == ["hub-20260101T000000Z.db"])
+        await eventually(lambda: scene.metrics.backups["done"] == 1)
     for _ in range(2):
         scene.clock.advance(HOUR)
         async with scene.running():

@@ -69,6 +69,8 @@ def test_an_entry_of_nothing_is_an_id_and_a_title() -> None:
 def test_times_are_whole_seconds_utc() -> None:
     item = the_item(published=MAY, updated=datetime(1969, 12, 31, tzinfo=UTC))
     assert (item["published"], item["updated"]) == (1_746_166_771, -86_400)
+    far = datetime(6326, 1, 1, microsecond=999_985, tzinfo=UTC)  # no float has it
+    assert the_item(published=far)["published"] == 137_462_054_400
 
 
 def test_an_entry_that_never_changed_was_changed_when_it_was_published() -> None:
