@@ -178,7 +178,13 @@ def create_application(
         *LoginPages(access, authenticator, limits).routes(),
         *LogoutPages(access).routes(),
         *OverviewPages(access, services.operations, services.clock).routes(),
-        *FeedPages(access, services.storage.feed_selections, services.clock).routes(),
+        *FeedPages(
+            access,
+            services.feeds,
+            services.feed_reports,
+            services.storage,
+            services.clock,
+        ).routes(),
         *MonitoringRoutes(
             services.conditions, services.metrics, identity_key, token, limits
         ).routes(),

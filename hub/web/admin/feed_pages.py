@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -11,7 +12,8 @@ from starlette.responses import Response
 
 from hub.core.status.feed_health import HealthReport, health_of
 from hub.runtime.clock import Clock
-from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
+from hub.services import FeedReportService, FeedService
+from hub.web.admin.page_access import OperatorPages, PageAccess, redirect, viewer_of
 from hub.web.api.selection_input import (
     FEED_LIST,
     cursor_of,
@@ -20,12 +22,21 @@ from hub.web.api.selection_input import (
 )
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
-from hub.web.request_input import LARGEST_PAGE, query_number
-from storage.contract import FeedSelectionStore
-from storage.records import LISTED_HEALTH, FeedSort, FeedState, StoredFeed
+from hub.web.request_input import LARGEST_PAGE, path_id, query_number
+from storage.contract import Storage
+from storage.records import (
+    LISTED_HEALTH,
+    FeedId,
+    FeedSort,
+    FeedState,
+    StoredFeed,
+    SubscriptionFilter,
+    SubscriptionSort,
+)
 
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
+SHOWN_SUBSCRIBERS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +48,17 @@ class FeedRow:
 
 class FeedPages(OperatorPages):
     def __init__(
-        self, access: PageAccess, selections: FeedSelectionStore, clock: Clock
+        self,
+        access: PageAccess,
+        feeds: FeedService,
+        reports: FeedReportService,
+        storage: Storage,
+        clock: Clock,
     ) -> None:
         super().__init__(access)
-        self._selections = selections
+        self._feeds = feeds
+        self._reports = reports
+        self._storage = storage
         self._clock = clock
 
     @Operation(
@@ -57,7 +75,7 @@ class FeedPages(OperatorPages):
         asked = without_blanks(request)
         now = self._clock.now()
         sort, after = query_order(asked, FeedSort.ID)
-        page = await self._selections.page(
+        page = await self._storage.feed_selections.page(
             query_feeds(asked).filter(now),
             sort,
             after=after,
@@ -80,6 +98,100 @@ class FeedPages(OperatorPages):
             },
             states=LISTED_HEALTH,
         )
+
+    @Operation(
+        method="GET",
+        path="/admin/feeds/{id}",
+        id="get_feed_page",
+        summary="One feed: how it is, why it is polled when it is, its last polls",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def show(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        report = await self._reports.get(feed_id)
+        subscribers = await self._storage.subscription_selections.page(
+            SubscriptionFilter(feed_id=feed_id),
+            SubscriptionSort.ID,
+            after=None,
+            limit=SHOWN_SUBSCRIBERS,
+            has_total=False,
+        )
+        return render_page(
+            "feed.html",
+            section="Feeds",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            report=report,
+            health=health_of(report.feed),
+            is_polled=report.feed.state is FeedState.ACTIVE,
+            plan=await self._reports.explain(feed_id),
+            polls=(await self._reports.history(feed_id)).polls,
+            subscribers=subscribers,
+            actions=_ACTIONS.get(report.feed.state, _STOPPED),
+            done=_DONE.get(request.query_params.get("done", ""), ""),
+        )
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds/{id}/fetch",
+        id="fetch_feed_of_page",
+        summary="Fetch a feed now",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def fetch(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        fetched = await self._feeds.fetch(feed_id)
+        return _back(feed_id, "fetched" if fetched.is_fetched else "waiting")
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds/{id}/pause",
+        id="pause_feed_of_page",
+        summary="Stop polling a feed",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def pause(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        await self._feeds.pause(feed_id)
+        return _back(feed_id, "paused")
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds/{id}/resume",
+        id="resume_feed_of_page",
+        summary="Poll a feed again",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def resume(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        await self._feeds.resume(feed_id)
+        return _back(feed_id, "resumed")
+
+
+_FETCH: Final = ("fetch", "Fetch now")
+_STOPPED: Final = (_FETCH, ("resume", "Poll it again"))
+_ACTIONS: Final[Mapping[FeedState, tuple[tuple[str, str], ...]]] = {
+    FeedState.ACTIVE: (_FETCH, ("pause", "Pause")),
+    FeedState.REMOVED: (),
+    FeedState.TRACK: (),
+}
+"""What can be done to a feed, by name of the route and of the button."""
+_DONE: Final[Mapping[str, str]] = {
+    "fetched": "The feed was fetched.",
+    "waiting": "The feed was not fetched yet: its server asked for no request before"
+    " a later time, or has not answered.",
+    "paused": "The feed is no longer polled.",
+    "resumed": "The feed is polled again.",
+}
+
+
+def _back(feed_id: FeedId, done: str) -> Response:
+    """To the feed's page, which says what was done."""
+    return redirect(f"/admin/feeds/{feed_id}?done={done}")
 
 
 def _row(feed: StoredFeed) -> FeedRow:

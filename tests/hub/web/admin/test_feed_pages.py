@@ -157,6 +157,9 @@ async def test_no_text_of_others_becomes_part_of_a_page(
     answers = [
         await browser.open("/admin"),
         await browser.open("/admin/feeds"),
+        await browser.open("/admin/feeds/1"),
+        await browser.open("/admin/feeds/2"),
+        await browser.open(f"/admin/feeds/1?done={quote(text)}"),
         await browser.client.get("/admin/feeds", params=query),
         await browser.client.get("/admin/login", params={"next": text, "link": text}),
         await browser.send("/admin/login", token="wrong", next=text),
@@ -185,3 +188,57 @@ async def test_assets_are_kept_for_good_and_change_their_name(
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
     assert (await browser.open("/assets/admin.css")).status_code == 404
+
+
+async def test_a_feed_says_why_it_is_polled_when_it_is_and_how_its_polls_went(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add(hub, browser.client)
+    listed = read(await browser.open("/admin/feeds"))
+    [path] = listed.xpath("//tbody//a/@href")
+    assert path == f"/admin/feeds/{feed_id}"
+    answer = await browser.open(path)
+    plan = await browser.client.get(f"/api/feeds/{feed_id}/plan", headers=ADMIN)
+    text = text_of(answer)
+    assert plan.json()["sentence"] in text
+    assert "A feed" in text
+    assert "Nobody is subscribed." in text
+
+
+async def test_subscribers_of_a_feed_are_on_its_page(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add(hub, browser.client)
+    body = {"callback": "https://you.example/hook", "topic": f"{SITE}/feed"}
+    await browser.client.post("/api/subscriptions", json=body, headers=ADMIN)
+    text = text_of(await browser.open(f"/admin/feeds/{feed_id}"))
+    assert "1 active" in text
+    assert "https://you.example/hook" in text
+
+
+async def test_a_feed_is_fetched_paused_and_polled_again_by_forms(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add(hub, browser.client)
+    path = f"/admin/feeds/{feed_id}"
+    hub.clock.advance(60)
+    for action, done in (
+        ("fetch", "The feed was fetched."),
+        ("pause", "The feed is no longer polled."),
+        ("resume", "The feed is polled again."),
+    ):
+        page = read(await browser.open(path))
+        [form] = page.xpath(f"//form[@action='{path}/{action}']")
+        answer = await browser.send(form.get("action"), **dict(form.fields))
+        assert answer.status_code == 303, action
+        assert done in text_of(await browser.open(answer.headers["location"]))
+    assert hub.poller.fetched == [feed_id, feed_id]
+
+
+@pytest.mark.parametrize("path", ["/admin/feeds/999", "/admin/feeds/x"])
+async def test_a_feed_that_is_not_there_is_not_found(
+    browser: OperatorBrowser, path: str
+) -> None:
+    answer = await browser.open(path)
+    assert answer.status_code == 404
+    assert "no feed" in text_of(answer)
