@@ -45,6 +45,7 @@ _ASSETS: Final[Mapping[str, str]] = {
     "admin.css": "text/css; charset=utf-8",
     "admin.js": "text/javascript; charset=utf-8",
 }
+_OPERATOR_PAGES: Final = "/admin"
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 
 
@@ -140,14 +141,19 @@ def answer_problem(request: Request, problem: Problem) -> Response:
         status=problem.status,
         headers=problem.headers,
         problem=problem,
-        start="/admin" if request.url.path.startswith("/admin") else "/",
+        start="/admin" if request.url.path.startswith(_OPERATOR_PAGES) else "/",
     )
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a person reads the answer: browsers name HTML when they open a page."""
-    is_of_api = request.url.path.startswith(API)
-    return not is_of_api and HTML in request.headers.get("accept", "")
+    """Whether a person reads the answer: browsers name HTML when they open a page.
+
+    So do some programs by default; what they post to is none of the operator's pages.
+    """
+    path = request.url.path
+    is_opened = request.method in ("GET", "HEAD") and not path.startswith(API)
+    is_for_people = is_opened or path.startswith(_OPERATOR_PAGES)
+    return is_for_people and HTML in request.headers.get("accept", "")
 
 
 # --- files ---

@@ -253,7 +253,11 @@ async def test_programs_get_problems_and_browsers_pages(
     assert page.headers["content-security-policy"] == POLICY
     assert "no such path: /nothing<b>" in text_of(page)
     assert "<b>" not in page.text
-    for path, headers in (("/nothing", {}), ("/api/nothing", {**ADMIN, **OPENED})):
-        answer = await anybody.get(path, headers=headers)
+    for method, path, headers in (
+        ("GET", "/nothing", {}),
+        ("POST", "/nothing", OPENED),
+        ("GET", "/api/nothing", {**ADMIN, **OPENED}),
+    ):
+        answer = await anybody.request(method, path, headers=headers)
         assert answer.status_code == 404
         assert answer.headers["content-type"] == "application/problem+json"
