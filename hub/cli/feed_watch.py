@@ -77,12 +77,18 @@ class FeedWatch:
         was_away, self._is_away = self._is_away, False
         self._next_look = self._clock.monotonic() + self._pause()
         if seen["last_fetch"] != before["last_fetch"] and seen["last_fetch"]:
-            return f"{_outcome(seen)}; {_news_of_plan(before, seen)}"
+            return f"{self._outcome(seen)}; {_news_of_plan(before, seen)}"
         if was_away:
             return f"the hub answers again; {_news_of_plan(before, seen)}"
         if seen["state"] != before["state"]:
             return next_poll(seen)
         return ""
+
+    def _outcome(self, feed: Document) -> str:
+        if feed["error"]:
+            return f"poll failed: {printable(feed['error'])}"
+        polls = self._hub.get(f"/api/feeds/{feed['id']}/history")["polls"]
+        return f"polled: {_found(polls[0])}" if polls else "polled"
 
     def _pause(self) -> float:
         """Until the next look: at the latest when the feed is due."""
@@ -107,10 +113,14 @@ def _news_of_plan(before: Document, seen: Document) -> str:
     return next_poll({**seen, "next_fetch_reason": ""} if is_known else seen)
 
 
-def _outcome(feed: Document) -> str:
-    if feed["error"]:
-        return f"poll failed: {printable(feed['error'])}"
-    return "polled: unchanged" if feed["unchanged"] else "polled: changed"
+def _found(poll: Document) -> str:
+    match poll["outcome"]:
+        case "new":
+            return plural(poll["entries"], "new entry", "new entries")
+        case "changed":
+            return "changed, no new entry"
+        case outcome:
+            return str(outcome)
 
 
 def _clock_time(seconds: float) -> str:

@@ -52,7 +52,7 @@ from protocols.superfeedr.subscription_lists import (
     read_subscriptions,
 )
 from protocols.websub.callbacks import read_callback, read_web_url
-from protocols.websub.signatures import OF_OLD
+from protocols.websub.signatures import OF_OLD, SIGNINGS
 
 
 @click.group(cls=VerbGroup, name="subs")
@@ -489,6 +489,22 @@ class ImportedSubscription(Struct, frozen=True, kw_only=True):
     " operator]",
 )
 @secret_option("secret", "The secret of subscriptions that have none.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="by-topic",
+    show_default=True,
+    help="The format of subscriptions that name none.",
+)
+@click.option(
+    "--signature",
+    type=click.Choice(SIGNINGS),
+    default=OF_OLD,
+    show_default=True,
+    help="The algorithm of X-Hub-Signature. sha1+sha256: sha1, as clients of"
+    " Superfeedr expect, and sha256 in X-Hub-Signature-256.",
+)
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @json_option("Print the report as one JSON object.")
 @speaks_to_hub
@@ -497,6 +513,8 @@ def import_subscriptions(
     files: tuple[BinaryIO, ...],
     account: str,
     secret: str,
+    format_: str,
+    signature: str,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -511,7 +529,8 @@ def import_subscriptions(
     written = [each for file in files for each in _read(file)]
     if not written:
         raise Failure("no subscriptions found in the files")
-    make = _Maker(hub, account=account, secret=secret, is_dry=dry_run)
+    defaults = {"format": format_, "secret": secret, "algorithm": signature}
+    make = _Maker(hub, account=account, defaults=defaults, is_dry=dry_run)
     found = list(_progress(make.all(written), len(written)))
     if as_json:
         _print_json(found)
@@ -536,10 +555,13 @@ def _read(file: BinaryIO) -> Iterator[WrittenSubscription]:
 class _Maker:
     """Makes each subscription that is not there yet."""
 
-    def __init__(self, hub: Hub, *, account: str, secret: str, is_dry: bool) -> None:
+    def __init__(
+        self, hub: Hub, *, account: str, defaults: Document, is_dry: bool
+    ) -> None:
+        """``defaults``: what the API is told where the file says nothing."""
         self._hub = hub
         self._account = account
-        self._secret = secret
+        self._defaults = defaults
         self._is_dry = is_dry
 
     def all(
@@ -591,11 +613,11 @@ class _Maker:
             "account": self._account,
             "topic": topic,
             "callback": callback,
-            "format": written.format or "by-topic",
-            "secret": written.secret or self._secret,
-            # What clients of Superfeedr check is X-Hub-Signature: sha1=….
-            "algorithm": OF_OLD,
+            **self._defaults,
         }
+        for name in ("format", "secret"):
+            if given := getattr(written, name):
+                body[name] = given
         made = self._hub.post("/api/subscriptions", body)
         return SubscriptionOutcome.MADE, str(made["feed_status"]["error"])
 

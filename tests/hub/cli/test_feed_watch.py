@@ -26,6 +26,7 @@ def change(api: FakeApi) -> Change:
 
     def change(**changes: object) -> None:
         api.answers[FEED] = (200, feed_document(**changes))
+        api.answers[f"{FEED}/history"] = (200, {"polls": []})
 
     change(next_fetch="2026-01-01T12:01:00Z")
     return change
@@ -52,28 +53,40 @@ def test_a_poll_far_away_is_told_in_minutes(api: FakeApi, clock: ManualClock) ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "line"),
+    ("outcome", "line"),
     [
-        ({"unchanged": 3}, "polled: unchanged; next poll 2026-01-01 12:15:00Z ("),
-        ({"unchanged": 0}, "polled: changed; next poll 2026-01-01 12:15:00Z ("),
-        ({"error": "timed out"}, "poll failed: timed out; next poll 2026-01-01"),
+        ("unchanged", "polled: unchanged; next poll 2026-01-01 12:15:00Z ("),
+        ("new", "polled: 2 new entries; next poll 2026-01-01 12:15:00Z ("),
+        ("changed", "polled: changed, no new entry; next poll 2026-01-01 12:15:00Z ("),
     ],
 )
 def test_it_tells_what_each_poll_found(
     watch: FeedWatch,
     clock: ManualClock,
+    api: FakeApi,
     change: Change,
-    changes: dict[str, object],
+    outcome: str,
     line: str,
 ) -> None:
     clock.advance(61)
     assert watch.look() == ""
 
-    change(last_fetch="2026-01-01T12:01:01Z", **changes)
+    change(last_fetch="2026-01-01T12:01:01Z")
+    poll = {"outcome": outcome, "entries": 2}
+    api.answers[f"{FEED}/history"] = (200, {"polls": [poll]})
     clock.advance(DUE_LOOK_SECONDS)
 
     assert watch.look().startswith(line)
     assert watch.look() == ""
+
+
+def test_it_tells_why_a_poll_failed(
+    watch: FeedWatch, clock: ManualClock, change: Change
+) -> None:
+    change(last_fetch="2026-01-01T12:01:01Z", error="timed out")
+    clock.advance(62)
+
+    assert watch.look().startswith("poll failed: timed out; next poll 2026-01-01")
 
 
 def test_the_reason_is_told_when_it_is_another_one(

@@ -286,6 +286,18 @@ def test_a_saved_list_leaves_format_and_secret_to_the_hub_and_the_option(
     assert (body["format"], body["secret"]) == ("by-topic", "for all")
 
 
+def test_what_a_file_leaves_open_is_taken_from_the_options(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text(f"topic,callback\n{URL},{HOOK}\n")
+    options = ("--format", "json", "--signature", "sha256")
+    fanfare("subs", "import", str(path), *options)
+    [body] = bodies(api)
+    assert isinstance(body, dict)
+    assert (body["format"], body["algorithm"]) == ("json", "sha256")
+
+
 def test_a_dry_run_changes_nothing(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
     result = fanfare("subs", "import", str(file), "--dry-run")
     assert result.stdout == "1 would be subscribed\n"
