@@ -113,7 +113,8 @@ def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator
     if after.own_period != before.own_period:
         period = after.own_period
         yield (
-            f"it is polled every {duration(period)}, unless its server asks for less"
+            f"it is polled every {duration(period)}, or as often as FANFARE_MIN_PERIOD"
+            " and its server allow"
             if period
             else "it is polled as planned"
         )

@@ -309,12 +309,25 @@ def test_wrong_usage_of_add_is_refused(
     assert api.requests == []
 
 
+FAILING = {"state": "failing", "since": "2026-01-01T12:00:00Z", "reason": "a 500"}
+
+
+def test_a_list_of_nothing_but_failing_feeds_has_room_for_the_reason_and_the_url(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    page = {"feeds": [feed_document(health=FAILING)], "next": None}
+    api.answers["GET /api/feeds"] = (200, page)
+    heading, row = fanfare("feeds", "list", "--failing").stdout.splitlines()
+    assert heading.split() == ["ID", "STATE", "SINCE", "WHY", "URL"]
+    assert re.split("  +", row)[3:] == ["a 500", URL]
+
+
 def test_the_list_is_a_table_over_all_pages(fanfare: Fanfare, api: FakeApi) -> None:
-    failing = {"state": "failing", "since": "2026-01-01T12:00:00Z", "reason": "a 500"}
-    feed = feed_document(health=failing, category="news")
-    api.answers["GET /api/feeds"] = (200, {"feeds": [feed], "next": None})
+    feed = feed_document(health=FAILING, category="news")
+    page = {"feeds": [feed, feed_document()], "next": None}
+    api.answers["GET /api/feeds"] = (200, page)
     result = fanfare("feeds", "list", "--state", "active")
-    heading, row = result.stdout.splitlines()
+    heading, row, _ = result.stdout.splitlines()
     assert heading.split()[:4] == ["ID", "STATE", "SINCE", "HTTP"]
     cells = re.split("  +", row)
     assert cells[:2] == ["7", "failing"]

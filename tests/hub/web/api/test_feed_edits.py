@@ -122,7 +122,8 @@ async def test_a_period_of_its_own_is_set_and_taken_away(
     answer = (await client.patch(path, json={"own_period": 300})).json()
     assert answer["own_period"] == 300
     assert answer["follows"] == [
-        "it is polled every 5 min, unless its server asks for less"
+        "it is polled every 5 min, or as often as FANFARE_MIN_PERIOD"
+        " and its server allow"
     ]
     assert hub.poller.woken
     answer = (await client.patch(path, json={"own_period": 0})).json()
