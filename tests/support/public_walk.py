@@ -26,6 +26,7 @@ from tests.support.services import Hub, open_hub
 MOST_IDS = 8
 """Ids are tried up to more than there are."""
 WALKED_ELSEWHERE = {
+    "/assets/{name}",  # files of this tree, the same in every hub
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
     "/upstream/{token}",  # what other hubs are told, and nobody else
@@ -64,6 +65,10 @@ class Answer:
         return hashlib.sha256(said).hexdigest()
 
 
+OF_SESSIONS = "/admin"
+"""Pages that take a session, and the form that begins one."""
+
+
 def public_routes(hub: Hub) -> list[Route]:
     """All that take no token."""
     return [
@@ -71,6 +76,7 @@ def public_routes(hub: Hub) -> list[Route]:
         for route in hub.application.routes
         if isinstance(route, Route) and not isinstance(route, Mount)
         if "GET" in (route.methods or ()) and route.path not in WALKED_ELSEWHERE
+        if not route.path.startswith(OF_SESSIONS)
     ]
 
 
