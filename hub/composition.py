@@ -23,6 +23,7 @@ from hub.core.status.feed_stats import WordList
 from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.delivery.event_publisher import EventPublisher
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.redelivery import Redeliveries
 from hub.feed_maintenance import Maintenance
@@ -65,6 +66,7 @@ from hub.services import (
     CallbackTrialService,
     CollectionService,
     DeliveryReportService,
+    EventSubscriptionService,
     FeedListService,
     FeedReportService,
     FeedService,
@@ -94,7 +96,7 @@ from hub.services import (
 from hub.services.backup_directory import BackupDirectory
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.disk_space import DiskSpace
-from hub.services.hub_conditions import HubConditions
+from hub.services.hub_conditions import ConditionEvents, HubConditions
 from hub.services.openfeeder_documents import OpenFeederOptions
 from hub.services.plan_targets import (
     DeliveryTargets,
@@ -402,6 +404,7 @@ async def build_hub(
         disk,
         (lambda: clock_watch.warning, database_jobs.warning),
         lambda: poller.under_way,
+        ConditionEvents(storage.events, clock).tell,
     )
     undelivered = UndeliveredService(storage.deliveries, clock)
     plans = PlanService(
@@ -424,6 +427,9 @@ async def build_hub(
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,
+        event_subscriptions=EventSubscriptionService(
+            storage, addresses, clock, local_topics, settings.overlap_of_secrets
+        ),
         delivery_reports=DeliveryReportService(storage, hub_url),
         trials=CallbackTrialService(
             storage,
@@ -509,6 +515,7 @@ async def build_hub(
         "dispatcher": dispatcher.run,
         "denials": denials.run,
         "digests": digests.run,
+        "event publisher": EventPublisher(storage.events, clock).run,
         "redeliveries": redeliveries.run,
         "live stream": live.run,
         "live watch": live_watch.run,

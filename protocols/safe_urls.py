@@ -1,4 +1,4 @@
-"""Public values: safe addresses, and names without mail addresses."""
+"""Public values: safe addresses, names without mail addresses, URLs without secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from protocols.model import ActivityObject, Author, Entry, Feed, Link
 from protocols.text import collapse
-from protocols.urls import is_web_url
+from protocols.urls import host_name, is_web_url
 
 LONGEST_NAME: Final = 200
 """Characters of a name that are read, to the end of a word."""
@@ -132,3 +132,17 @@ def _with_safe_links(linked: Linked) -> Linked:
 
 def _safe(url: str) -> str:
     return url if is_safe_url(url) else ""
+
+
+# --- what is shown of a URL that may open something ---
+
+
+def without_query(url: str) -> str:
+    """A query often is what opens a feed."""
+    address, separator, _ = url.partition("?")
+    return f"{address}?…" if separator else address
+
+
+def host_only(url: str) -> str:
+    """``https://host/…``: so may the path be, and a name and a password before it."""
+    return f"{url.partition(':')[0]}://{host_name(url)}/…"

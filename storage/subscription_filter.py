@@ -64,6 +64,7 @@ def wants(
             | RecordKind.CONTENT
             | RecordKind.ERROR
             | RecordKind.RECOVERED
+            | RecordKind.EVENT
         ):
             return True
 

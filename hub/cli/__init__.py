@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "db": "database_commands:database",
     "deliveries": "operator_commands:deliveries",
     "demo": "demo_command:demo",
+    "events": "event_commands:events",
     "feeds": "feed_commands:feeds",
     "health": "operator_commands:health",
     "listen": "listen_command:listen",

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from hub.core.status.event_messages import api_url_of, render_event
 from hub.core.status.feed_status import track_status
 from hub.publishing.local_topics import name_topic
 from hub.runtime.caching import KeyedLock
@@ -208,6 +209,7 @@ class Notifications:
     def __init__(self, log: LogStore, hub_url: str) -> None:
         self._log = log
         self._hub_url = hub_url
+        self._api_url = api_url_of(hub_url)
         self._kept: OrderedDict[Rendition, tuple[States, NotificationBody | None]]
         self._kept = OrderedDict()
         self._kept_bytes = 0
@@ -222,6 +224,9 @@ class Notifications:
         As-is it is the latest one and never a kept one: an earlier document under a
         later record would take the subscriber back.
         """
+        if (event := records[-1].event) is not None:
+            body = render_event(event, self._api_url)
+            return NotificationBody(JSON_TYPE, body)
         if is_sent_as_is(subscription, records[-1]):
             return await self._latest_document(records[-1])
         if await self._is_silent(subscription, records[-1]):

@@ -29,6 +29,7 @@ from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
+from protocols.safe_urls import without_query
 from protocols.urls import host_name
 from storage.contract import LogStore
 from storage.errors import StaleQueries
@@ -200,8 +201,6 @@ def _span(begin: datetime, end: datetime) -> str:
 
 
 def _shown_url(feed: StoredFeed) -> str:
-    """A query often is what opens a feed; of a private one so may the path be."""
-    if feed.private:
+    if feed.private:  # so may its path be what opens it
         return f"a private feed of {host_name(feed.url)}"
-    address, separator, _ = feed.url.partition("?")
-    return f"{address}?…" if separator else address
+    return without_query(feed.url)

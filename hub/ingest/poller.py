@@ -44,7 +44,7 @@ from protocols.scp.read.unpacking import ChecksumRule
 from protocols.urls import host_name
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.records import FeedId, FeedState, FetchTarget, PollReason, StoredFeed
+from storage.records import FeedId, FetchTarget, PollReason, StoredFeed
 
 LONGEST_SPREAD = timedelta(minutes=5)
 """For so long feeds that are overdue at the start are spread, or for their period."""
@@ -235,7 +235,7 @@ class Poller:
 
     async def _existing(self, feed_id: FeedId) -> StoredFeed:
         feed = await self._storage.feeds.get(feed_id)
-        if feed is None or feed.state in (FeedState.REMOVED, FeedState.TRACK):
+        if feed is None or not feed.state.is_listed:
             raise NotFound("feed", feed_id)
         return feed
 

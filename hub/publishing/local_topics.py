@@ -29,6 +29,7 @@ _OWN = re.compile(
 """Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
 that a proxy has put on one origin with the hub; those which do lead here are refused
 when they are asked for (`hub.web.middleware`)."""
+_UNSEEN = (FeedState.REMOVED, FeedState.EVENTS)
 _LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
@@ -59,7 +60,8 @@ class LocalTopics:
             return await feeds.find(topic)
         found = self._read(topic)
         feed = None if found is None else await feeds.get(found[0])
-        return None if feed is None or feed.state is FeedState.REMOVED else feed
+        is_hidden = feed is not None and feed.state in _UNSEEN
+        return None if is_hidden else feed
 
     async def find_readable(
         self, feeds: FeedStore, topic: str, viewer: AccountId | None

@@ -18,6 +18,7 @@ from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
+from hub.services.event_subscriptions import EventSubscriptionService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
 from hub.services.hub_conditions import HubConditions
@@ -42,6 +43,7 @@ __all__ = [
     "CallbackTrialService",
     "CollectionService",
     "DeliveryReportService",
+    "EventSubscriptionService",
     "FeedListService",
     "FeedReportService",
     "FeedService",
@@ -81,6 +83,7 @@ class Services:
     lists: FeedListService
     list_watches: ListWatchService
     subscriptions: SubscriptionService
+    event_subscriptions: EventSubscriptionService
     delivery_reports: DeliveryReportService
     trials: CallbackTrialService
     undelivered: UndeliveredService

@@ -47,6 +47,7 @@ from hub.services.topic_addresses import (
     read_topic,
 )
 from hub.websub.callback_challenge import ChallengeReply, Question
+from protocols.operational_events import types_of_topic
 from protocols.protocol_errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
@@ -154,9 +155,12 @@ class SubscriptionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionMade:
+    """``new_secret``: the one that the hub has made for it; "": none."""
+
     subscription: Subscription
     feed: StoredFeed
     is_new: bool
+    new_secret: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +271,8 @@ class SubscriptionService:
         """
         if subscription.state is not SubscriptionState.ACTIVE:
             raise _has_ended(subscription.id)
+        if types_of_topic(subscription.topic):
+            change.check_of_events()
         request = SubscriptionRequest(
             topic=subscription.topic,
             callback=subscription.callback,
@@ -277,7 +283,7 @@ class SubscriptionService:
             updates=_given(change.updates, subscription.updates),
             batch=_given(change.batch, subscription.batch),
         )
-        _check_signing(request, "")
+        check_signing(request.algorithm, request.secret)
         now = self._clock.now()
         new = NewSubscription(
             account=subscription.account,
@@ -301,7 +307,7 @@ class SubscriptionService:
         callback = read_callback(request.callback, f"{prefix}callback")
         if self._local_topics.owns(callback) and not request.is_silent:
             raise InvalidValue(f"{prefix}callback", "a URL outside this hub")
-        _check_signing(request, prefix)
+        check_signing(request.algorithm, request.secret, prefix)
         if self._tracks.read(request.topic) is None:
             field = f"{prefix}topic"
             check_path(field, read_topic(field, request.topic).url)
@@ -459,6 +465,12 @@ class SubscriptionChange:
     updates: Updates | None = None
     batch: bool | None = None
 
+    def check_of_events(self) -> None:
+        """Refuse what a subscription to events does not have. Raises `InvalidValue`."""
+        for field in ("format", "updates", "batch"):
+            if getattr(self, field) is not None:
+                raise InvalidValue(field, "nothing: events have one form only")
+
 
 _Value = TypeVar("_Value")
 
@@ -467,11 +479,12 @@ def _given(value: _Value | None, before: _Value) -> _Value:
     return before if value is None else value
 
 
-def _check_signing(request: SubscriptionRequest, prefix: str) -> None:
-    if request.algorithm not in SIGNINGS:
+def check_signing(algorithm: str, secret: str, prefix: str = "") -> None:
+    """Raises `InvalidValue`."""
+    if algorithm not in SIGNINGS:
         expected = f"one of {', '.join(SIGNINGS)}"
-        raise InvalidValue(f"{prefix}algorithm", expected, request.algorithm)
-    if len(request.secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue(f"{prefix}algorithm", expected, algorithm)
+    if len(secret.encode()) > LONGEST_SECRET:
         raise InvalidValue(f"{prefix}secret", f"at most {LONGEST_SECRET} bytes")
 
 

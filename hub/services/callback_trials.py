@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from hub.core.delivery.delivery_outcome import Verdict, verdict
+from hub.core.status.event_messages import api_url_of, render_event_trial
 from hub.delivery.digests import read_feed_document
 from hub.delivery.failed_attempts import kept_answer, stage_of
 from hub.delivery.notifications import NotificationBody, render_body
@@ -30,6 +31,8 @@ from hub.services.service_errors import Conflict, TooManyWaiting
 from hub.services.topic_addresses import AddressCheck
 from protocols.http import RequestStage
 from protocols.model import Entry, Feed, Link, Notification, Status
+from protocols.operational_events import types_of_topic
+from protocols.superfeedr.json_notifications import JSON_TYPE
 from protocols.urls import host_name
 from protocols.websub.callbacks import read_callback
 from storage.contract import Storage
@@ -203,6 +206,10 @@ class CallbackTrialService:
     ) -> NotificationBody:
         """The newest entry of the topic, or the document itself if that is kept and
         wanted; only a notification can be marked inside."""
+        if types_of_topic(subscription.topic):
+            api_url, now = api_url_of(self._hub_url), self._clock.now()
+            body = render_event_trial(subscription, now, api_url)
+            return NotificationBody(JSON_TYPE, body)
         if subscription.format is Format.AS_IS and feed is not None:
             stored = await self._storage.log.body(feed.id)
             if stored is not None:

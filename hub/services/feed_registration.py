@@ -522,6 +522,8 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
+    if feed.state is FeedState.EVENTS:
+        raise Conflict(f"feed {feed.id} stands for events, which are never fetched")
 
 
 def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:

@@ -8,11 +8,18 @@ each holds; each is logged when it begins and when it ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -21,9 +28,10 @@ from hub.core.disk_forecast import span
 from hub.core.durations import duration
 from hub.runtime.clock import Clock
 from hub.services.disk_space import DiskReport, DiskSpace
-from storage.contract import Storage
+from protocols.operational_events import EventType
+from storage.contract import EventStore, Storage
 from storage.errors import StorageError
-from storage.records import FeedHealth, FeedId, SubscriptionHealth
+from storage.records import FeedHealth, FeedId, OperationalEvent, SubscriptionHealth
 
 CHECK_SECONDS: Final = 5.0
 """A trial write is made no more often than this, however often readiness is asked."""
@@ -51,6 +59,13 @@ class HubCondition:
     is_trouble: bool
 
 
+Tell: TypeAlias = Callable[[Mapping[str, HubCondition]], Awaitable[None]]
+
+
+async def tell_nobody(holding: Mapping[str, HubCondition]) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
     """``key``: by which it is known again, though its words change."""
@@ -70,14 +85,19 @@ class HubConditions:
         disk: DiskSpace,
         warned: Sequence[Callable[[], str]] = (),
         under_way: Callable[[], Collection[FeedId]] = tuple,
+        tell: Tell = tell_nobody,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """``warned``: each says what is to be known of something; "" when there is
-        nothing. ``under_way``: the feeds that are being visited."""
+        nothing. ``under_way``: the feeds that are being visited. ``tell`` is called
+        with what holds, by what it is known by, whenever that was looked into."""
         self._storage = storage
         self._clock = clock
         self._disk = disk
         self._warned = warned
         self._under_way = under_way
+        self._tell = tell
+        self._sleep = sleep
         self._checked: float | None = None
         self._write_error = ""
         self._counted: tuple[_Finding, ...] = ()
@@ -93,11 +113,14 @@ class HubConditions:
         """Look from time to time, until cancelled."""
         counts_from = self._clock.monotonic() + COUNT_SECONDS
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            if self._clock.monotonic() >= counts_from:
+            await self._sleep(LOOK_SECONDS)
+            is_time_to_count = self._clock.monotonic() >= counts_from
+            if is_time_to_count:
                 await self.count()
                 counts_from = self._clock.monotonic() + COUNT_SECONDS
             self._note()
+            if is_time_to_count:
+                await self._tell(self._known)
 
     async def look(self) -> tuple[HubCondition, ...]:
         """What holds now, troubles first. It makes a trial write, if the last one was
@@ -259,3 +282,50 @@ def _many_failing(
 
 def _sentence(condition: HubCondition) -> str:
     return "; ".join(filter(None, (condition.what, condition.advice)))
+
+
+# --- events ---
+
+_TYPES: Final[Mapping[str, EventType]] = {
+    "disk": EventType.HUB_DISK,
+    "disk_filling": EventType.HUB_DISK,
+    "polls": EventType.HUB_BACKLOG,
+    "deliveries": EventType.HUB_BACKLOG,
+}
+"""Of the conditions that are told, by what they are known by."""
+OVER_AFTER: Final = 300.0
+"""Seconds for which a condition has not held before that is told: one that comes and
+goes is told once."""
+
+
+class ConditionEvents:
+    def __init__(self, events: EventStore, clock: Clock) -> None:
+        self._events = events
+        self._clock = clock
+        self._last_held: dict[str, tuple[float, OperationalEvent]] = {}
+
+    async def tell(self, holding: Mapping[str, HubCondition]) -> None:
+        """Of those that began, and those that have been over for a while."""
+        now = self._clock.monotonic()
+        for name in holding.keys() & _TYPES.keys():
+            self._last_held[name] = now, self._event(name, holding[name])
+        self._last_held = {
+            name: held
+            for name, held in self._last_held.items()
+            if now - held[0] < OVER_AFTER
+        }
+        events = [event for _, event in self._last_held.values()]
+        try:
+            await self._events.note_conditions(events, self._clock.now())
+        except StorageError as error:  # the next look tells
+            log.warning("conditions_not_told", error=str(error))
+
+    def _event(self, name: str, condition: HubCondition) -> OperationalEvent:
+        return OperationalEvent(
+            type=_TYPES[name],
+            at=self._clock.now(),
+            condition=name,
+            since=condition.since,
+            reason=condition.what,
+            advice=condition.advice,
+        )

@@ -54,7 +54,12 @@ NOT_LISTED = "the topic is not public here; if the hub has it, it is fetched"
 
 
 NEEDS_ACCOUNT = "tracking requires a token, which this endpoint does not take"
-_NEVER_PINGED = (FeedState.REMOVED, FeedState.PAUSED, FeedState.TRACK)
+_NEVER_PINGED = (
+    FeedState.REMOVED,
+    FeedState.PAUSED,
+    FeedState.TRACK,
+    FeedState.EVENTS,
+)
 
 
 class Ping(StrEnum):

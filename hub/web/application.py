@@ -129,6 +129,7 @@ def create_application(
         *ListWatchRoutes(services.list_watches).routes(),
         *SubscriptionRoutes(
             services.subscriptions,
+            services.event_subscriptions,
             services.feed_reports,
             services.trials,
             services.tokens,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
+from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
@@ -35,6 +36,7 @@ __all__ = [
     "DeliveryStore",
     "DigestStore",
     "EntryStore",
+    "EventStore",
     "FeedSelectionStore",
     "FeedStatisticsStore",
     "FeedStore",

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
+from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
@@ -36,6 +37,8 @@ class Storage(Protocol):
     def feeds(self) -> FeedStore: ...
     @property
     def log(self) -> LogStore: ...
+    @property
+    def events(self) -> EventStore: ...
     @property
     def entries(self) -> EntryStore: ...
     @property

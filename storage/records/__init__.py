@@ -37,6 +37,7 @@ from storage.records.deliveries import (
     RetryOpened,
     SentRequest,
 )
+from storage.records.events import CONFIRMED_FAILURES, OperationalEvent
 from storage.records.feeds import (
     FEED_REMOVED,
     LISTED_HEALTH,
@@ -186,6 +187,7 @@ from storage.records.subscriptions import (
 __all__ = [
     "ANONYMOUS",
     "BEFORE_ALL",
+    "CONFIRMED_FAILURES",
     "FEED_REMOVED",
     "IDLE_SESSION",
     "KEPT_POLLS",
@@ -268,6 +270,7 @@ __all__ = [
     "NewToken",
     "NewVerification",
     "OnProgress",
+    "OperationalEvent",
     "Pace",
     "PageChange",
     "PageId",

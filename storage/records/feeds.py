@@ -160,6 +160,12 @@ class FeedState(StrEnum):
     DEAD = "dead"  # 404 for days: no longer polled
     REMOVED = "removed"  # kept 30 days for its return
     TRACK = "track"  # no feed but a track query: never polled, nor listed among feeds
+    EVENTS = "events"  # no feed but a topic of operational events: as a track query
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a feed, and there."""
+        return self not in (FeedState.REMOVED, FeedState.TRACK, FeedState.EVENTS)
 
     @property
     def is_stopped(self) -> bool:
@@ -178,6 +184,7 @@ class FeedHealth(StrEnum):
     PAUSED = "paused"
     REMOVED = "removed"
     TRACK = "track"  # no feed but a track query
+    EVENTS = "events"  # no feed but a topic of operational events
 
     @classmethod
     def of(cls, state: FeedState, condition: FeedHealth) -> FeedHealth:
@@ -188,7 +195,9 @@ class FeedHealth(StrEnum):
 
 
 LISTED_HEALTH = tuple(
-    each for each in FeedHealth if each not in (FeedHealth.REMOVED, FeedHealth.TRACK)
+    each
+    for each in FeedHealth
+    if each not in (FeedHealth.REMOVED, FeedHealth.TRACK, FeedHealth.EVENTS)
 )
 """Of feeds that are there."""
 

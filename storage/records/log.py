@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from protocols.model import Deletion, Entry, Feed, Status
+from storage.records.events import OperationalEvent
 from storage.records.feeds import (
     FeedHealth,
     FeedState,
@@ -77,6 +78,7 @@ class RecordKind(StrEnum):
     ERROR = "error"
     RECOVERED = "recovered"
     CONTENT = "content"
+    EVENT = "event"  # of the hub itself: see `OperationalEvent`
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -106,6 +108,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[EntryRef, ...] = ()
     is_superseded: bool = False  # a later one of its commit brings the document
     source: FeedId | None = None  # of a track query's: where entries and status are of
+    event: OperationalEvent | None = None  # of a topic of events
 
 
 class FeedTrail(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,6 +192,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     matched: Matched | None = None
     push: PushWrite | None = None
     poll: Poll | None = None  # for the feed's history; None: no poll has ended with it
+    events: tuple[OperationalEvent, ...] = ()  # for whom they are told to, if anybody
 
 
 # --- entries ---

@@ -270,7 +270,7 @@ SELECT c.id, c.lease_id, c.outcomes,
      CROSS JOIN subscriptions s ON s.id = m.value
      CROSS JOIN topics t ON t.id = s.topic_id),
     r.position, r.at, r.feed_id, r.kind, r.status, r.refs, r.is_superseded,
-    r.source_id
+    r.source_id, r.event
 FROM chunks c JOIN records r ON r.position = c.position
 WHERE c.id = ?
 """

@@ -201,7 +201,7 @@ SELECT f.polling FROM spread CROSS JOIN feeds f
  ON f.id = (SELECT min(id) FROM feeds
   WHERE id > CAST(number * step AS INTEGER)
   AND id <= CAST((number + 1) * step AS INTEGER)
-  AND state NOT IN ('removed', 'track') AND polling <> x'')
+  AND state NOT IN ('removed', 'track', 'events') AND polling <> x'')
 """
 """The first feed of each of so many equal ranges of ids."""
 
@@ -292,7 +292,8 @@ class SqliteFeeds:
     ) -> list[StoredFeed]:
         if state is None:
             rows = await self._readers.all(
-                "SELECT * FROM stored_feeds WHERE state NOT IN ('removed', 'track')"
+                "SELECT * FROM stored_feeds"
+                " WHERE state NOT IN ('removed', 'track', 'events')"
                 " AND id > ? ORDER BY id LIMIT ?",
                 (after, limit),
             )
@@ -341,7 +342,7 @@ class SqliteFeeds:
             " LEFT JOIN awaited_errors e ON e.feed_id = f.id"
             " LEFT JOIN standings g ON g.feed_id = f.id"
             " LEFT JOIN pushes u ON u.feed_id = f.id"
-            " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",
+            " WHERE f.state NOT IN ('removed', 'track', 'events') ORDER BY asked.key",
             (pack_ids(ids),),
         )
         return [read_target(row, self._box) for row in rows]

@@ -33,7 +33,9 @@ from storage.records import (
     pace_of,
 )
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.event_queue import are_wanted, encode_event, queue_events
 from storage.sqlite.feed_access import OWNER, may_read
+from storage.sqlite.log_appends import assign_positions, fan_out
 from storage.sqlite.polls import APPENDED, pack_poll
 from storage.sqlite.pushes import EncodedPush, put_push
 from storage.sqlite.rows import encode_push, hash_key, pack_refs
@@ -77,6 +79,7 @@ class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
     matched: Matched | None
     match_status: bytes  # of the records of track queries
     push: EncodedPush | None
+    events: tuple[str, ...]
 
 
 class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +152,7 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         push=EncodedPush(row=encode_push(fetch.push), counted=fetch.push.counted)
         if fetch.push
         else None,
+        events=tuple(map(encode_event, fetch.events)),
     )
 
 
@@ -305,37 +309,17 @@ KnownEntry = tuple[int, int]
 
 # --- records ---
 
-FEW_SUBSCRIBERS = 20
-"""Of so many a commit asks each whether it wants a record; more are asked when the
-fan-out is split."""
 
-_FAN_OUT = """
-INSERT INTO fanouts (position, feed_id, after_id, is_next)
-SELECT r.position, f.id, 0, NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.id)
-FROM records r CROSS JOIN feeds f
-WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
-    AND (f.subscribers > :few OR EXISTS (SELECT 1 FROM subscriptions s
-        WHERE s.feed_id = f.id AND s.state = 'active' AND s.from_position < r.position
-        AND EXISTS (SELECT 1 FROM temp.wanted w
-            WHERE w.taker = s.format || '/' || s.updates AND w.news = r.news)))
-"""
-
-
-def assign_positions(
+def _assign_positions(
     count: int, matched: Matched | None, connection: sqlite3.Connection
 ) -> int:
-    """Assign so many new positions; the last of them.
-
-    They are dense, since a rollback returns them.
-    """
+    """The last of so many new positions; 0: none are. Raises `StaleQueries`."""
     if not count:
         return 0
-    ((head, queries),) = connection.execute(
-        "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
-    ).fetchall()
+    head, queries = assign_positions(count, connection)
     if matched is not None and matched.version < queries:
         raise StaleQueries(f"there are queries of version {queries}")
-    return int(head)
+    return head
 
 
 def matches_of(
@@ -379,7 +363,7 @@ def append_record(
             "DELETE FROM awaited_errors WHERE feed_id = ?", (commit.feed_id,)
         )
     if record.kind != RecordKind.BASELINE:
-        _fan_out(position, commit.feed_id, connection)
+        fan_out(position, commit.feed_id, connection)
 
 
 def append_match(
@@ -405,18 +389,7 @@ def append_match(
         " WHERE id IN (SELECT value FROM json_each(?))",
         (position, pack_ids([entry_id for entry_id, _ in entries])),
     )
-    _fan_out(position, match.feed_id, connection)
-
-
-def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
-    """Write a fan-out if anybody receives the record.
-
-    Units of work are committed one after the other, so later subscriptions begin above
-    the record.
-    """
-    connection.execute(
-        _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}
-    )
+    fan_out(position, match.feed_id, connection)
 
 
 def _refer(
@@ -470,6 +443,8 @@ def apply_commit(
         return None
     if commit.turn is not None:  # apart, for its columns are in many indexes
         connection.execute(_TURN, commit.turn)
+    if commit.events and are_wanted(connection):
+        queue_events(commit.events, connection)
     connection.execute(
         "UPDATE schedule SET next_fetch = :next_fetch, pace = :pace"
         " WHERE feed_id = :id",
@@ -480,7 +455,7 @@ def apply_commit(
         put_push(commit.feed_id, commit.at, commit.push, connection)
     matches = matches_of(commit, connection)
     count = len(commit.records) + len(matches)
-    last_position = assign_positions(count, commit.matched, connection)
+    last_position = _assign_positions(count, commit.matched, connection)
     first_position = last_position - count + 1
     put_documents(commit, first_position, connection)
     known = {

@@ -38,7 +38,7 @@ from storage.sqlite.fetch_commits import (
     is_quiet,
 )
 from storage.sqlite.readers import Readers
-from storage.sqlite.rows import ENTRY, read_entry, read_record, unpack_refs
+from storage.sqlite.rows import ENTRY, RECORD, read_entry, read_record, unpack_refs
 from storage.sqlite.trimming import encode_limits, trim_log
 from storage.sqlite.watchers import LogEnd
 from storage.sqlite.writer import Writer
@@ -87,14 +87,13 @@ class SqliteLog:
     ) -> list[Record]:
         if feed_id is None:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs, is_superseded,"
-                " source_id FROM records WHERE position > ? ORDER BY position LIMIT ?",
+                f"SELECT {RECORD} FROM records WHERE position > ?"
+                " ORDER BY position LIMIT ?",
                 (after, limit),
             )
         else:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs, is_superseded,"
-                " source_id FROM records WHERE feed_id = ? AND position > ?"
+                f"SELECT {RECORD} FROM records WHERE feed_id = ? AND position > ?"
                 " ORDER BY position LIMIT ?",
                 (feed_id, after, limit),
             )

@@ -41,6 +41,7 @@ from storage.sqlite.disk_usage import (
     index_bytes,
     note_sample,
 )
+from storage.sqlite.events import SqliteEvents
 from storage.sqlite.feed_statistics import SqliteFeedStatistics
 from storage.sqlite.feeds import OLDEST_DUE, SqliteFeeds
 from storage.sqlite.file_identity import FileLock
@@ -96,6 +97,7 @@ class SqliteStorage:
         self.tracking = SqliteTracking(self._writer, readers, queries)
         claims = CommitClaims(self._writer, box)
         self.log = SqliteLog(self._writer, readers, epoch, self._head, claims)
+        self.events = SqliteEvents(self._writer, readers, self._head, claims)
         self.entries = SqliteEntries(readers)
         self.search = SqliteSearch(self._writer, readers)
         ended = EndedSubscriptions(self._head)
@@ -140,7 +142,7 @@ class SqliteStorage:
     async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
         row = await self._readers.first(
             "SELECT (SELECT count(*) FROM feeds"
-            "  WHERE state NOT IN ('removed', 'track')),"
+            "  WHERE state NOT IN ('removed', 'track', 'events')),"
             " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import NewDeadLetter, RetryMoved, RetryOpened
 from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.event_queue import queue_given_up, queue_turns
 
 END = 2**63 - 1
 """Above every position."""
@@ -262,6 +263,7 @@ def note_conditions(
     Called where that may have changed, in the same unit of work.
     """
     connection.execute(_CONDITIONS, {"ids": pack_ids(ids), "at": at})
+    queue_turns(ids, at, connection)
 
 
 # --- outcomes ---
@@ -398,6 +400,7 @@ def give_up(
     closed.add(lease)
     _close(given_up.subscription_id, last, connection)
     if not given_up.was_untried:
+        queue_given_up(given_up, connection)
         connection.execute(
             "UPDATE subscriptions SET exhausted = 1, failure = ? WHERE id = ?",
             (given_up.reason, given_up.subscription_id),

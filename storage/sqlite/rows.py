@@ -28,6 +28,7 @@ from storage.records import (
     FeedState,
     FetchTarget,
     Format,
+    OperationalEvent,
     Polling,
     Position,
     Posting,
@@ -57,13 +58,18 @@ from storage.sqlite.feed_statistics import read_statistics
 from storage.sqlite.readers import Row
 
 _status_decoder = msgspec.json.Decoder(Status)
+_event_decoder = msgspec.json.Decoder(OperationalEvent)
 
 
 # --- the log ---
 
 
+RECORD = "position, at, feed_id, kind, status, refs, is_superseded, source_id, event"
+"""The columns that `read_record` takes."""
+
+
 def read_record(row: Row) -> Record:
-    position, at, feed_id, kind, status, refs, is_superseded, source = row
+    position, at, feed_id, kind, status, refs, is_superseded, source, event = row
     return Record(
         position=position,
         at=from_milliseconds(at),
@@ -73,7 +79,12 @@ def read_record(row: Row) -> Record:
         entries=unpack_refs(refs),
         is_superseded=bool(is_superseded),
         source=source,
+        event=None if event is None else decode_event(event),
     )
+
+
+def decode_event(encoded: str) -> OperationalEvent:
+    return _event_decoder.decode(encoded)
 
 
 ENTRY = "e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"

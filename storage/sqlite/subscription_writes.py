@@ -24,6 +24,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from storage.sqlite.event_queue import queue_endings
 from storage.sqlite.readers import Row
 from storage.sqlite.rows import hash_key
 
@@ -101,6 +102,7 @@ def end_all(
     connection: sqlite3.Connection,
 ) -> None:
     """End those that have not ended yet; their retries go with them."""
+    queue_endings(ids, reason, now, connection)
     listed = pack_ids(ids)
     connection.execute(
         "UPDATE subscriptions SET state = ?, ended_reason = ?, ended_at = ?,"
@@ -332,6 +334,7 @@ ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
     condition = iif(state IN ('ending', 'ended'), 'ok', condition),
     condition_since = iif(state IN ('ending', 'ended'), NULL, condition_since),
     failure = iif(state IN ('ending', 'ended'), '', failure),
+    told_since = iif(state IN ('ending', 'ended'), NULL, told_since),
     state = 'active',
     ended_reason = '',
     ended_at = NULL,

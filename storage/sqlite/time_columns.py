@@ -114,6 +114,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "former_until": Limit(ahead=_LEASE),
         "lease_end": Limit(ahead=_LEASE, among="state = 'active'"),
         "paused_at": HISTORY,
+        "told_since": HISTORY,
     },
     "tokens": {"created_at": HISTORY, "revoked_at": HISTORY, "used_at": Limit()},
     "track_queries": {"wanted_at": Limit()},

@@ -186,17 +186,25 @@ def _insert(
 
     It is private: who may see its records is decided as for private topics.
     """
+    feed_id = insert_unpolled(url, "track", now, connection)
+    connection.execute(
+        "INSERT INTO track_queries VALUES (?, ?, ?, ?)", (feed_id, query, now, owner)
+    )
+    return feed_id
+
+
+def insert_unpolled(
+    url: str, state: str, now: int, connection: sqlite3.Connection
+) -> int:
+    """Insert what stands for a topic without a feed: private, and never due."""
     ((feed_id,),) = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
         " fetch_url, credentials, polling, resource_hash)"
-        " VALUES (?, 'track', TRUE, '', '', '', ?, '', '', x'', ?) RETURNING id",
-        (url, now, hash_key(url)),
+        " VALUES (?, ?, TRUE, '', '', '', ?, '', '', x'', ?) RETURNING id",
+        (url, state, now, hash_key(url)),
     ).fetchall()
     connection.execute(
         "INSERT INTO schedule VALUES (?, ?, FALSE, ?)", (feed_id, now, UNKNOWN_PACE)
-    )
-    connection.execute(
-        "INSERT INTO track_queries VALUES (?, ?, ?, ?)", (feed_id, query, now, owner)
     )
     return int(feed_id)
 

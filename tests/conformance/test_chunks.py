@@ -20,7 +20,7 @@ from storage.records import (
     SubscriptionId,
     Updates,
 )
-from storage.sqlite.fetch_commits import FEW_SUBSCRIBERS
+from storage.sqlite.log_appends import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
 from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
 from tests.support.waiting import eventually

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from protocols.model import Deletion
+from protocols.operational_events import EventType
 from storage.contract import Storage
 from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import (
@@ -37,6 +38,7 @@ from storage.records import (
     NewDeadLetter,
     NewFeed,
     NewSubscription,
+    OperationalEvent,
     Polling,
     Position,
     RecordKind,
@@ -61,10 +63,11 @@ FEEDS = st.integers(1, 3)
 SUBSCRIPTIONS = st.integers(1, 12)
 KEYS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True)
 LIMITS = st.integers(1, 3)
+TOPICS_OF_EVENTS = ("events:*", "events:subscription.failing,hub.*")
 FATES = ["ok", "ahead", "late", "dead", "gone", "later"]
 SECONDS = st.sampled_from([0, 1, 5, 61])
 KINDS = st.sampled_from(
-    [each for each in RecordKind if each is not RecordKind.BASELINE]
+    [each for each in RecordKind if each not in (RecordKind.BASELINE, RecordKind.EVENT)]
 )
 
 
@@ -175,6 +178,7 @@ class Comparison(RuleBasedStateMachine):
                 period=3_600.0 if fresh else 60.0,
             ),
             condition=condition,
+            events=self._events(EventType.FEED_FAILING)[: len(kinds)],
             seen=keys[0].encode(),
             body=DocumentWrite(content_type="text/xml", body=keys[0].encode()),
             deletions=tuple(Deletion(key=key, id=key) for key in keys if is_deletion),
@@ -189,6 +193,12 @@ class Comparison(RuleBasedStateMachine):
             records=tuple(record(*keys, kind=kind, is_fresh=fresh) for kind in kinds),
         )
         self._do(lambda storage: storage.log.commit(commit))
+
+    def _events(self, *types: EventType) -> tuple[OperationalEvent, ...]:
+        return tuple(
+            OperationalEvent(type=each, at=self._now, condition=each.name)
+            for each in types
+        )
 
     @rule(feed=FEEDS)
     def commit_a_baseline(self, feed: int) -> None:
@@ -253,6 +263,29 @@ class Comparison(RuleBasedStateMachine):
             lease_end=lease and self._now + timedelta(seconds=lease),
         )
         self._do(lambda storage: storage.subscriptions.add(new, self._now))
+
+    @rule(topic=st.sampled_from(TOPICS_OF_EVENTS))
+    def subscribe_to_events(self, topic: str) -> None:
+        async def subscribe(storage: Storage) -> object:
+            feed = await storage.events.topic(topic, self._now)
+            new = NewSubscription(
+                account=OPERATOR,
+                topic=topic,
+                feed_id=feed.id,
+                callback="https://operator.example/",
+            )
+            return await storage.subscriptions.add(new, self._now)
+
+        self._do(subscribe)
+
+    @rule(limit=LIMITS)
+    def publish_events(self, limit: int) -> None:
+        self._do(lambda storage: storage.events.publish(self._now, limit))
+
+    @rule(types=st.sets(st.sampled_from([EventType.HUB_DISK, EventType.HUB_BACKLOG])))
+    def note_conditions(self, types: set[EventType]) -> None:
+        holding = self._events(*sorted(types))
+        self._do(lambda storage: storage.events.note_conditions(holding, self._now))
 
     @rule(limit=LIMITS)
     def forget_secrets(self, limit: int) -> None:

@@ -157,6 +157,7 @@ def subscription_document(**changes: Any) -> dict[str, Any]:
         "id": 4,
         "callback": "https://you.example/hook",
         "topic": "https://example.org/feed.xml",
+        "events": [],
         "state": "active",
         "format": "json",
         "updates": "fresh",

@@ -37,7 +37,7 @@ from hub.core.news.fetch_commit import (
     fetch_error,
     quiet_commit,
     succeeded,
-    with_condition,
+    with_turn,
 )
 from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
@@ -55,7 +55,7 @@ from storage.records import FetchCommit, Polling, Posting
 
 def decide(decision: Decision) -> FetchCommit:
     """The whole commit of one fetch."""
-    commit = with_condition(decision, _decided(decision))
+    commit = with_turn(decision, _decided(decision))
     commit = with_delays(decision.polling, commit)
     return replace(commit, poll=poll_of(decision, commit))
 

@@ -38,7 +38,7 @@ from hub.core.schedule.next_request import (
 )
 from hub.core.schedule.poll_period import is_settled
 from hub.core.schedule.posting_profile import velocity
-from hub.core.status.feed_health import condition_after
+from hub.core.status.feed_health import condition_after, events_of_fetch
 from hub.core.status.feed_status import failure_line, success_line
 from protocols.model import FeedFormat
 from protocols.protocol_errors import UnsupportedVersion
@@ -73,13 +73,18 @@ def is_known_body(polling: Polling, body_hash: str) -> bool:
     return body_hash == polling.body_hash and not polling.body_error
 
 
-def with_condition(decision: Decision, commit: FetchCommit) -> FetchCommit:
-    """The commit, with how the feed's polls go from now on if that has changed."""
+def with_turn(decision: Decision, commit: FetchCommit) -> FetchCommit:
+    """The commit, with how the feed's polls go from now on if that has changed, and
+    what the operator may want to be told of it."""
     target = decision.target
     push = target.push if commit.push is None else commit.push.push
     before = target.feed.condition
     condition = condition_after(before, commit.polling, decision.fetched, push)
-    return commit if condition is before else replace(commit, condition=condition)
+    events = events_of_fetch(target.feed, commit)
+    if condition is before and not events:
+        return commit
+    turned = None if condition is before else condition
+    return replace(commit, condition=turned, events=events)
 
 
 def after_sameness(decision: Decision) -> FetchCommit:

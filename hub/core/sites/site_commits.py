@@ -32,7 +32,7 @@ from hub.core.news.fetch_commit import (
     after_failure,
     quiet_commit,
     succeeded,
-    with_condition,
+    with_turn,
 )
 from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of
@@ -284,7 +284,7 @@ def end_commit(
     representative = _representative(decision.fetched, ended, at)
     visited = msgspec.structs.replace(decision, fetched=representative)
     commit = _end_of_visit(visited, ended, at, new, is_unfinished)
-    commit = with_condition(decision, commit)  # by how fast its front document came
+    commit = with_turn(decision, commit)  # by how fast its front document came
     return replace(commit, poll=poll_of(visited, commit, new))
 
 

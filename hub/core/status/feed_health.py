@@ -1,7 +1,9 @@
-"""A feed's state, and the reason: what lists of feeds show and filter by."""
+"""A feed's state, and the reason: what lists of feeds show and filter by, and what
+operational events say of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,7 +11,17 @@ import msgspec
 
 from hub.core.fetched import Fetched
 from hub.core.push.hub_trust import is_trusted
-from storage.records import FeedHealth, FeedState, Polling, Push, StoredFeed
+from protocols.operational_events import EventType
+from storage.records import (
+    CONFIRMED_FAILURES,
+    FeedHealth,
+    FeedState,
+    FetchCommit,
+    OperationalEvent,
+    Polling,
+    Push,
+    StoredFeed,
+)
 
 SLOW_AFTER: Final = timedelta(seconds=3)
 """Of an answer: as long as a visit keeps its slot (`hub.ingest.visit_slots`)."""
@@ -61,3 +73,58 @@ def _reason(feed: StoredFeed) -> str:
             return STOP_REASONS[feed.state]
         case _:
             return ""
+
+
+# --- events ---
+
+
+def events_of_fetch(
+    feed: StoredFeed, commit: FetchCommit
+) -> tuple[OperationalEvent, ...]:
+    """Of a feed as it was before. Most fetches bring none about.
+
+    One that fails is told of from its second failure in a row on, and as working again
+    only then. One that stops is told of by that alone.
+    """
+    return (*_health(feed, commit), *_move(feed, commit))
+
+
+def _health(feed: StoredFeed, commit: FetchCommit) -> Iterator[OperationalEvent]:
+    before, after = feed.polling, commit.polling
+    was_failing = before.failures >= CONFIRMED_FAILURES
+    if commit.state in STOP_REASONS:
+        yield _event(EventType.FEED_GONE, feed, commit, STOP_REASONS[commit.state])
+    elif after.failures >= CONFIRMED_FAILURES and not was_failing:
+        yield _event(EventType.FEED_FAILING, feed, commit, after.error)
+    elif was_failing and not after.failures:
+        yield _event(EventType.FEED_RECOVERED, feed, commit, "")
+
+
+def _event(
+    type: EventType, feed: StoredFeed, commit: FetchCommit, reason: str
+) -> OperationalEvent:
+    return OperationalEvent(
+        type=type,
+        at=commit.at,
+        subject=feed.id,
+        url=feed.url,
+        is_private=feed.private,
+        since=feed.polling.failing_since or commit.polling.failing_since,
+        reason=reason,
+        code=commit.polling.code,
+    )
+
+
+def _move(feed: StoredFeed, commit: FetchCommit) -> Iterator[OperationalEvent]:
+    before, watched = feed.polling, feed.polling.redirect
+    target = commit.polling.fetch_url
+    if watched is not None and watched.target == target != before.fetch_url:
+        yield OperationalEvent(
+            type=EventType.FEED_MOVED,
+            at=commit.at,
+            subject=feed.id,
+            url=feed.url,
+            is_private=feed.private,
+            target=target,
+            since=watched.first_seen,
+        )

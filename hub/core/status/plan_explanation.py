@@ -39,6 +39,7 @@ _NOT_POLLED = {
     FeedState.DEAD: "it answered nothing but 404 for days",
     FeedState.REMOVED: "it was removed",
     FeedState.TRACK: "it is a track query, which is never fetched",
+    FeedState.EVENTS: "it stands for events, which are never fetched",
 }
 
 

@@ -50,6 +50,7 @@ from hub.web.websub.ping_routes import PingRoutes
 from hub.web.websub.push_routes import PushRoutes
 from protocols.model import FeedFormat
 from protocols.openfeeder.write.content_queries import ErrorCode
+from protocols.operational_events import DATA_OF_TYPE, MEANINGS, EventType
 from protocols.websub.signatures import SIGNINGS
 from storage.records import TokenScope
 
@@ -165,9 +166,33 @@ def openapi_document() -> Members:
         "servers": [{"url": "/"}],
         "tags": [{"name": it.tag} for it in (*API_ROUTES[1:], *OPEN_ROUTES)],
         "paths": paths,
+        "webhooks": {str(each): _webhook(str(each)) for each in DATA_OF_TYPE},
         "components": {"schemas": _schemas(), "securitySchemes": SECURITY_SCHEMES},
     }
     return _with_public_names(document)
+
+
+def _webhook(type: str) -> Members:
+    """An operational event of that type, as a callback gets it."""
+    message: Members = {
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "enum": [type]},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "data": _reference(DATA_OF_TYPE[type]),
+        },
+        "required": ["type", "timestamp", "data"],
+    }
+    meaning = MEANINGS[EventType(type)] if type in MEANINGS else "a test delivery"
+    return {
+        "post": {
+            "operationId": f"on_{type.replace('.', '_')}",
+            "tags": [SubscriptionRoutes.tag],
+            "summary": f"{meaning[0].upper()}{meaning[1:]}",
+            "requestBody": {"required": True, "content": {JSON: {"schema": message}}},
+            "responses": {"2XX": {"description": "It is taken"}},
+        }
+    }
 
 
 def _operation(each: Operation, tag: str) -> Members:
@@ -323,6 +348,7 @@ def _schemas() -> Members:
         ProblemJson,
         StreamNotificationJson,
         StreamResetJson,
+        *DATA_OF_TYPE.values(),
     ]
     texts = {name: {"type": "string", "enum": list(TEXTS[name])} for name in TEXTS}
     shown = {name: _whole(schema) for name, schema in _components(shapes).items()}

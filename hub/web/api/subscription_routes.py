@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Self
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,6 +19,7 @@ from hub.services.account_subscriptions import (
     SubscriptionService,
 )
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.event_subscriptions import EventSubscriptionService
 from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
 from hub.web.api.attempt_json import AttemptJson, TrialDeliveryJson
@@ -48,6 +50,7 @@ from hub.web.request_input import (
     query_limit,
     read_body,
 )
+from protocols.operational_events import EVERY_TYPE, types_of_topic
 from storage.contract import Storage
 from storage.records import (
     DeliveryLag,
@@ -94,12 +97,26 @@ class SubscriptionToEdit(RequestBody):
     batch: bool | None = None
 
 
+class EventsToSubscribe(RequestBody):
+    """The body of ``POST /api/events/subscriptions``.
+
+    ``types`` may be ``*`` and such as ``feed.*``. Without a ``secret`` the hub makes
+    one.
+    """
+
+    callback: str
+    types: list[str] = msgspec.field(default_factory=lambda: [EVERY_TYPE])
+    secret: str = ""
+
+
 class SubscriptionJson(JsonObject):
-    """What a callback is told of, and how."""
+    """What a callback is told of, and how. ``events``: of a subscription to these, and
+    not to a topic."""
 
     id: int
     callback: str
     topic: str
+    events: list[str]
     feed: int
     state: SubscriptionState
     format: Format
@@ -119,6 +136,7 @@ class SubscriptionJson(JsonObject):
         return cls.of(
             subscription,
             feed=subscription.feed_id,
+            events=list(types_of_topic(subscription.topic)),
             has_secret=bool(subscription.secret),
             former_secret_until=subscription.former_until,
             **more,
@@ -129,6 +147,13 @@ class SubscribedJson(SubscriptionJson):
     """A subscription, how its topic's feed is, and when that is fetched next."""
 
     feed_status: PlannedFeedJson
+
+
+class SubscribedToEventsJson(SubscriptionJson):
+    """A subscription to events. ``secret``: the one that the hub has made for it, which
+    is shown this once; "": it made none."""
+
+    secret: str
 
 
 class SubscriptionHealthReportJson(JsonObject):
@@ -231,6 +256,7 @@ class SubscriptionRoutes(Routes):
     def __init__(
         self,
         subscriptions: SubscriptionService,
+        events: EventSubscriptionService,
         reports: FeedReportService,
         trials: CallbackTrialService,
         tokens: TokenService,
@@ -241,6 +267,7 @@ class SubscriptionRoutes(Routes):
         self._reports = reports
         self._clock = clock
         self._subscriptions = subscriptions
+        self._events = events
         self._trials = trials
         self._tokens = tokens
 
@@ -295,6 +322,30 @@ class SubscriptionRoutes(Routes):
         return json_response(
             SubscribedJson.of_subscription(result.subscription, feed_status=status),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
+        )
+
+    @ApiOperation(
+        method="POST",
+        path="/events/subscriptions",
+        id="subscribe_to_events",
+        scope=TokenScope.ADMIN,
+        summary="Tell a callback of operational events, as Standard Webhooks",
+        description="The messages are listed under webhooks. They are signed with the"
+        " secret of the subscription, and delivered as notifications are.",
+        answers={201: SubscribedToEventsJson, 200: SubscribedToEventsJson},
+        body=EventsToSubscribe(
+            callback="https://you.example/hook", types=["feed.*", "hub.disk"]
+        ),
+    )
+    async def add_to_events(self, request: Request) -> Response:
+        body = await read_body(request, EventsToSubscribe)
+        made = await self._events.add(body.callback, body.types, body.secret)
+        return json_response(
+            SubscribedToEventsJson.of_subscription(
+                made.subscription, secret=made.new_secret
+            ),
+            HTTPStatus.CREATED if made.is_new else HTTPStatus.OK,
+            is_secret=True,
         )
 
     @ApiOperation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import cast
@@ -15,7 +16,9 @@ from hub.services import hub_conditions
 from hub.services.disk_space import DiskReport, DiskSpace
 from hub.services.hub_conditions import (
     CHECK_SECONDS,
+    COUNT_SECONDS,
     LEAST_FREE_BYTES,
+    HubCondition,
     HubConditions,
 )
 from storage.contract import Storage
@@ -28,6 +31,8 @@ from storage.records import (
     SubscriptionHealth,
 )
 from tests.support.clock import ManualClock
+from tests.support.played_time import PlayedTime
+from tests.support.waiting import in_background
 
 NOTHING = Backlog(
     feeds=20,
@@ -151,6 +156,28 @@ async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
     assert await scene.found() == [(late, began, True)]
     scene.clock.advance(CHECK_SECONDS)
     assert await scene.found() == []
+
+
+async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:
+    time, storage, told = PlayedTime(), FakeStorage(), list[set[str]]()
+
+    async def tell(holding: Mapping[str, HubCondition]) -> None:
+        told.append({*holding})
+
+    conditions = HubConditions(
+        cast("Storage", storage),
+        time.clock,
+        cast("DiskSpace", FakeDisk(space=LEAST_FREE_BYTES - 1)),
+        tell=tell,
+        sleep=time.sleep,
+    )
+    long_ago = time.clock.now() - timedelta(hours=1)
+    storage.counted = replace(NOTHING, oldest_undelivered=long_ago)
+    async with in_background(conditions.run):
+        await time.pass_by(COUNT_SECONDS - 1)
+        assert told == []
+        await time.pass_by(2 * COUNT_SECONDS)
+        assert told == [{"disk", "deliveries"}] * 2
 
 
 async def test_it_is_known_since_when_something_holds_and_what_to_do(

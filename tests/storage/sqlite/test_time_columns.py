@@ -144,7 +144,8 @@ def test_records_at_the_end_of_the_log_are_of_now_and_older_ones_stay(
     times = [NOW - 5, NOW - 1, NOW + 7, NOW + 9]
     for position, time in enumerate(times, 1):
         connection.execute(
-            "INSERT INTO records VALUES (?, ?, 1, 'entries', 1, x'', x'', 0, NULL)",
+            "INSERT INTO records"
+            " VALUES (?, ?, 1, 'entries', 1, x'', x'', 0, NULL, NULL)",
             (position, time),
         )
 

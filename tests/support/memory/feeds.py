@@ -235,11 +235,7 @@ class MemoryFeeds:
             each
             for each in self._all()
             if each.id > after
-            and (
-                each.state not in (FeedState.REMOVED, FeedState.TRACK)
-                if state is None
-                else each.state is state
-            )
+            and (each.state.is_listed if state is None else each.state is state)
         ][:limit]
 
     async def due(
@@ -281,11 +277,7 @@ class MemoryFeeds:
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         asked = [self._state.feeds[each] for each in ids if each in self._state.feeds]
-        return [
-            self._target(each)
-            for each in asked
-            if each.stored.state not in (FeedState.REMOVED, FeedState.TRACK)
-        ]
+        return [self._target(each) for each in asked if each.stored.state.is_listed]
 
     def _target(self, feed: ModelFeed) -> FetchTarget:
         subscribers = self._state.active(feed.stored.id)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from protocols.operational_events import EventType
 from storage.records import (
     Attempt,
     ChunkOutcome,
@@ -22,7 +23,7 @@ from storage.records import (
     SubscriptionState,
 )
 
-from .state import ModelChunk, ModelRetry, State, milliseconds
+from .state import ModelChunk, ModelCondition, ModelRetry, State, milliseconds
 from .subscriptions import MemorySubscriptions
 
 ATTEMPTS_KEPT = 20
@@ -184,8 +185,26 @@ class Flushing:
         self._closed.add(lease)
         self._bury(given_up, None if found is None else found.stored)
         if not given_up.was_untried:
+            self._tell_given_up(given_up)
             self._change(subscription_id, exhausted=True)
             state.condition(subscription_id).failure = given_up.reason
+
+    def _tell_given_up(self, given_up: NewDeadLetter) -> None:
+        state, whose = self._state, given_up.subscription_id
+        if state.subscriptions[whose].exhausted or not state.are_events_wanted:
+            return
+        at = milliseconds(given_up.at)
+        condition = state.conditions.get(whose, ModelCondition())
+        state.told_since.setdefault(whose, condition.since or at)
+        state.queue_of_subscriptions(
+            [whose],
+            EventType.SUBSCRIPTION_GIVEN_UP,
+            at,
+            reason=given_up.reason,
+            code=None,
+            first=given_up.first,
+            last=given_up.last,
+        )
 
     def _bury(
         self, given_up: NewDeadLetter, known: RetryingSubscription | None

@@ -65,6 +65,8 @@ class MemoryLog:
             title=feed.stored.title if fetch.title is None else fetch.title,
             format=feed.stored.format if fetch.format is None else fetch.format,
         )
+        if self._state.are_events_wanted:
+            self._state.event_queue += fetch.events
         feed.seen = feed.seen if fetch.seen is None else fetch.seen
         feed.slices = feed.slices if fetch.slices is None else fetch.slices
         feed.inventory = feed.inventory if fetch.inventory is None else fetch.inventory

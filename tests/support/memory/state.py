@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
+from protocols.operational_events import EventType
 from storage.errors import NotFound
 from storage.records import (
+    CONFIRMED_FAILURES,
     NOBODY,
     AccountId,
     Attempt,
@@ -19,6 +22,7 @@ from storage.records import (
     EntryId,
     FeedId,
     FeedState,
+    OperationalEvent,
     PlanId,
     Poll,
     Position,
@@ -33,7 +37,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.sqlite.fetch_commits import FEW_SUBSCRIBERS
+from storage.sqlite.log_appends import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
 
 
@@ -129,6 +133,9 @@ class State:
     """By the id of the attempt."""
     notified: dict[AccountId, int] = field(default_factory=dict)
     plans: dict[PlanId, BulkPlan] = field(default_factory=dict)
+    event_queue: list[OperationalEvent] = field(default_factory=list)
+    told_since: dict[SubscriptionId, datetime] = field(default_factory=dict)
+    hub_conditions: dict[str, OperationalEvent] = field(default_factory=dict)
     watching: list[Callable[..., None]] = field(default_factory=list)
     watching_pauses: list[Callable[[SubscriptionId, bool], None]] = field(
         default_factory=list
@@ -171,10 +178,12 @@ class State:
 
     def note_conditions(self, ids: Iterable[SubscriptionId], at: datetime) -> None:
         """Whether they fail, are behind or are well."""
-        for each in ids:
+        noted = sorted(set(ids))
+        for each in noted:
             subscription = self.active_or_none(each)
             if subscription is not None:
                 self._note_condition(subscription, milliseconds(at))
+        self._queue_turns(noted, milliseconds(at))
 
     def _note_condition(self, subscription: Subscription, at: datetime) -> None:
         known = self.condition(subscription.id)
@@ -191,6 +200,67 @@ class State:
             known.failure = late.last_error
         elif not subscription.exhausted:
             known.failure = ""
+
+    @property
+    def are_events_wanted(self) -> bool:
+        return any(
+            each.stored.state is FeedState.EVENTS and self.active(feed_id)
+            for feed_id, each in self.feeds.items()
+        )
+
+    def queue_of_subscriptions(
+        self, ids: Iterable[SubscriptionId], type: EventType, at: datetime, **more: Any
+    ) -> None:
+        """Of those that are active, and not to events."""
+        for each in sorted(set(ids)):
+            subscription = self.active_or_none(each)
+            if subscription is None or not self.are_events_wanted:
+                continue
+            feed = self.feeds[subscription.feed_id].stored
+            if feed.state is FeedState.EVENTS:
+                continue
+            condition = self.conditions.get(each, ModelCondition())
+            is_failing = condition.health is SubscriptionHealth.FAILING
+            retry = self.retries.get(each)
+            members = {
+                "since": condition.since if is_failing else None,
+                "reason": condition.failure,
+                "code": retry.stored.last_status if is_failing and retry else None,
+                **more,
+            }
+            self.event_queue.append(
+                OperationalEvent(
+                    type=type,
+                    at=at,
+                    subject=each,
+                    url=subscription.topic,
+                    is_private=feed.private,
+                    callback=subscription.callback,
+                    **members,
+                )
+            )
+
+    def _queue_turns(self, ids: Iterable[SubscriptionId], at: datetime) -> None:
+        for each in ids:
+            is_well = self.active_or_none(each) and not self._is_failing(each)
+            if each in self.told_since and is_well:
+                since, type = (
+                    self.told_since.pop(each),
+                    EventType.SUBSCRIPTION_RECOVERED,
+                )
+                self.queue_of_subscriptions([each], type, at, since=since, reason="")
+        for each in ids:
+            if each not in self.told_since and self._is_failing(each):
+                retry = self.retries.get(each)
+                has_failed = retry and retry.stored.attempts >= CONFIRMED_FAILURES
+                if has_failed and self.are_events_wanted:
+                    self.told_since[each] = self.conditions[each].since or at
+                    type = EventType.SUBSCRIPTION_FAILING
+                    self.queue_of_subscriptions([each], type, at)
+
+    def _is_failing(self, subscription_id: SubscriptionId) -> bool:
+        condition = self.conditions.get(subscription_id)
+        return condition is not None and condition.health is SubscriptionHealth.FAILING
 
     def fan_out(self, position: Position) -> None:
         """If somebody receives the record; of many subscribers none is asked yet."""

@@ -22,6 +22,7 @@ from storage.records import (
 from .bulk_plans import MemoryBulkPlans
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
+from .events import MemoryEvents
 from .feeds import MemoryFeeds
 from .list_watches import MemoryListWatches
 from .log import MemoryLog
@@ -39,6 +40,7 @@ class MemoryStorage:
         self.feeds = MemoryFeeds(self._state)
         self.log = MemoryLog(self._state)
         self.entries = MemoryEntries(self._state)
+        self.events = MemoryEvents(self._state)
         self.sites = MemorySites(self._state)
         self.search = MemorySearch(self._state)
         self.subscriptions = MemorySubscriptions(self._state)
@@ -64,10 +66,7 @@ class MemoryStorage:
         state = self._state
         stored = [each.stored for each in state.feeds.values()]
         return Backlog(
-            feeds=sum(
-                each.state not in (FeedState.REMOVED, FeedState.TRACK)
-                for each in stored
-            ),
+            feeds=sum(each.state.is_listed for each in stored),
             subscriptions=sum(len(state.active(each)) for each in state.feeds),
             fanouts=len(state.fanouts),
             chunks=len(state.chunks),

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from msgspec.structs import replace
 
+from protocols.operational_events import EventType
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
@@ -67,6 +68,7 @@ class MemorySubscriptions:
             return self._put(replace(known, **terms, **spelled, **former))
         subscription_id = known.id if known else new_id
         self._state.conditions.pop(SubscriptionId(subscription_id), None)
+        self._state.told_since.pop(SubscriptionId(subscription_id), None)
         made = self._put(
             Subscription(
                 id=SubscriptionId(subscription_id),
@@ -208,6 +210,9 @@ class MemorySubscriptions:
         state: SubscriptionState,
         now: datetime,
     ) -> int:
+        self._state.queue_of_subscriptions(
+            ids, EventType.SUBSCRIPTION_ENDED, milliseconds(now), reason=reason
+        )
         ended = 0
         for each in ids:
             subscription = self._state.subscriptions[each]

@@ -189,6 +189,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/feeds/1/resume", None),
     ("PATCH", "/api/feeds/1", {"category": "news", "private": True}),
     ("POST", "/api/subscriptions", {**SUBSCRIPTION}),
+    ("POST", "/api/events/subscriptions", {"callback": "https://you.example/hook"}),
     ("POST", "/api/subscriptions", {**SUBSCRIPTION, "secret": "s"}),
     ("GET", "/api/subscriptions", None),
     ("GET", "/api/subscriptions/1", None),

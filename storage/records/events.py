@@ -1,0 +1,38 @@
+"""Operational events, from the transaction that brings one about to its record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from protocols.operational_events import EventType
+from storage.records.identities import BEFORE_ALL, Position
+
+CONFIRMED_FAILURES = 2
+"""In a row: from then on a feed or a callback is told of as failing. A single one
+happens to many, and often."""
+
+
+class OperationalEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happened to a feed, a subscription or the hub.
+
+    URLs are whole: they are cut where it is shown. ``since``: when the trouble began;
+    None: just then.
+    """
+
+    type: EventType
+    at: datetime
+    subject: int = 0  # the feed's id, or the subscription's
+    url: str = ""  # of the feed, or a subscription's topic
+    is_private: bool = False  # whose URL is not to be shown
+    target: str = ""  # where a feed that moved is now
+    callback: str = ""  # a subscription's
+    since: datetime | None = None
+    reason: str = ""
+    code: int | None = None
+    first: Position = BEFORE_ALL  # of what was given up
+    last: Position = BEFORE_ALL
+    condition: str = ""  # of the hub: what it is known by
+    advice: str = ""
+    is_over: bool = False  # the condition

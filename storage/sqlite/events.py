@@ -1,0 +1,162 @@
+"""`storage.contract.EventStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from protocols.model import Status
+from protocols.operational_events import takes
+from storage.records import (
+    OperationalEvent,
+    Position,
+    RecordKind,
+    StoredFeed,
+)
+from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.delivery_chunks import CommitClaims
+from storage.sqlite.event_queue import are_wanted, encode_event, queue_events
+from storage.sqlite.log_appends import assign_positions, fan_out
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.rows import decode_event, hash_key, read_feed
+from storage.sqlite.tracking import insert_unpolled
+from storage.sqlite.watchers import LogEnd
+from storage.sqlite.writer import Writer
+
+MOST_WAITING: Final = 50
+"""Records of events that wait to be split; the next ones stay queued."""
+_STATUS: Final = msgspec.json.encode(Status())
+
+
+class _Published(NamedTuple):
+    """How many events were dealt with, and the records of those that were appended."""
+
+    events: int
+    positions: tuple[Position, ...] = ()
+
+
+class SqliteEvents:
+    def __init__(
+        self, writer: Writer, readers: Readers, head: LogEnd, claims: CommitClaims
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._head = head
+        self._claims = claims
+
+    async def topic(self, name: str, now: datetime) -> StoredFeed:
+        unit = partial(_ensure_topic, name, to_milliseconds(now))
+        return read_feed(await self._writer.submit(unit))
+
+    async def publish(self, now: datetime, limit: int) -> int:
+        if await self._readers.first("SELECT 1 FROM event_queue LIMIT 1") is None:
+            return 0
+        publishing = self._writer.submit(
+            partial(_publish, limit, to_milliseconds(now)),
+            then=lambda published: self._head.advance(published.positions),
+        )
+        self._claims.follow()
+        return (await publishing).events
+
+    async def note_conditions(
+        self, holding: Sequence[OperationalEvent], now: datetime
+    ) -> None:
+        by_name = {each.condition: each for each in holding}
+        rows = await self._readers.all("SELECT name FROM hub_conditions")
+        if by_name.keys() != {name for (name,) in rows}:
+            unit = partial(_note_conditions, by_name, now)
+            await self._writer.submit(unit)
+
+
+# --- units of work ---
+
+
+def _ensure_topic(name: str, now: int, connection: sqlite3.Connection) -> Row:
+    found = connection.execute(
+        "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?",
+        (hash_key(name), name),
+    ).fetchone()
+    feed_id = found[0] if found else insert_unpolled(name, "events", now, connection)
+    connection.execute(
+        "UPDATE feeds SET state = 'events', removed_at = NULL"
+        " WHERE id = ? AND state <> 'events'",
+        (feed_id,),
+    )
+    row: Row = connection.execute(
+        "SELECT * FROM stored_feeds WHERE id = ?", (feed_id,)
+    ).fetchone()
+    return row
+
+
+def _publish(limit: int, now: int, connection: sqlite3.Connection) -> _Published:
+    topics = connection.execute(
+        "SELECT id, url FROM feeds WHERE state = 'events' AND subscribers > 0"
+        " ORDER BY id"
+    ).fetchall()
+    ((waiting,),) = connection.execute(
+        "SELECT count(*) FROM fanouts"
+        " WHERE feed_id IN (SELECT value FROM json_each(?))",
+        (pack_ids([feed_id for feed_id, _ in topics]),),
+    ).fetchall()
+    queued = connection.execute(
+        "SELECT id, event FROM event_queue ORDER BY id LIMIT ?",
+        (max(0, min(limit, MOST_WAITING - waiting)),),
+    ).fetchall()
+    if not queued:
+        return _Published(0)
+    positions = [
+        _append(encoded, feed_id, now, connection)
+        for _, encoded in queued
+        for feed_id, topic in topics
+        if takes(topic, decode_event(encoded).type)
+    ]
+    connection.execute("DELETE FROM event_queue WHERE id <= ?", (queued[-1][0],))
+    return _Published(len(queued), tuple(positions))
+
+
+def _append(
+    encoded: str, feed_id: int, now: int, connection: sqlite3.Connection
+) -> Position:
+    position, _ = assign_positions(1, connection)
+    connection.execute(
+        "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
+        " is_superseded, event) VALUES (?, ?, ?, ?, FALSE, ?, x'', FALSE, ?)",
+        (
+            *(position, now, feed_id),
+            *(RecordKind.EVENT, _STATUS, encoded),
+        ),
+    )
+    fan_out(position, feed_id, connection)
+    return Position(position)
+
+
+def _note_conditions(
+    holding: Mapping[str, OperationalEvent],
+    now: datetime,
+    connection: sqlite3.Connection,
+) -> None:
+    rows = connection.execute("SELECT name, event FROM hub_conditions ORDER BY name")
+    known = {name: decode_event(event) for name, event in rows.fetchall()}
+    begun = [each for name, each in sorted(holding.items()) if name not in known]
+    over = [
+        replace(each, at=now, is_over=True)
+        for name, each in known.items()
+        if name not in holding
+    ]
+    is_wanted = are_wanted(connection)
+    if is_wanted:
+        queue_events(map(encode_event, (*over, *begun)), connection)
+        connection.executemany(
+            "INSERT INTO hub_conditions VALUES (?, ?)",
+            [(each.condition, encode_event(each)) for each in begun],
+        )
+    connection.executemany(
+        "DELETE FROM hub_conditions WHERE name = ?",
+        [(each.condition,) for each in over],
+    )

@@ -1,0 +1,43 @@
+"""Appending to the log: positions of new records, and whom they are for."""
+
+from __future__ import annotations
+
+import sqlite3
+
+FEW_SUBSCRIBERS = 20
+"""Of so many a commit asks each whether it wants a record; more are asked when the
+fan-out is split."""
+
+_FAN_OUT = """
+INSERT INTO fanouts (position, feed_id, after_id, is_next)
+SELECT r.position, f.id, 0, NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.id)
+FROM records r CROSS JOIN feeds f
+WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
+    AND (f.subscribers > :few OR EXISTS (SELECT 1 FROM subscriptions s
+        WHERE s.feed_id = f.id AND s.state = 'active' AND s.from_position < r.position
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = s.format || '/' || s.updates AND w.news = r.news)))
+"""
+
+
+def assign_positions(count: int, connection: sqlite3.Connection) -> tuple[int, int]:
+    """Assign so many new positions, one at least: the last of them, and the version of
+    the track queries.
+
+    They are dense, since a rollback returns them.
+    """
+    ((head, queries),) = connection.execute(
+        "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
+    ).fetchall()
+    return int(head), int(queries)
+
+
+def fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
+    """Write a fan-out if anybody receives the record.
+
+    Units of work come one after the other, so whoever subscribes from here on stands
+    above the record.
+    """
+    connection.execute(
+        _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}
+    )
