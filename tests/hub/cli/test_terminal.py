@@ -93,6 +93,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),
     "track test": (("evil", "--in", "{folder}/feed.xml"),),
+    "ui": ((), ("--json",)),
     "version": ((),),
 }
 """For each verb, what it is called with; ``{folder}`` has hostile documents."""
@@ -199,6 +200,7 @@ WITHOUT_IDS = {
         "opml export",
     ),
     *("scp build", "subs import", "track test", "version", "feeds report", "subs test"),
+    "ui",
 }
 """What these tell of has no id, or one by a longer name."""
 
