@@ -391,6 +391,12 @@ async def build_hub(
         tells_unlisted=settings.tells_unlisted,
     )
     database_jobs = DatabaseJobs(storage, clock, metrics, _backup_directory(settings))
+    search = SearchService(
+        storage,
+        public_url,
+        days=settings.search_days,
+        tells_unlisted=settings.tells_unlisted,
+    )
     disk = DiskSpace(
         storage,
         clock,
@@ -455,9 +461,7 @@ async def build_hub(
         ),
         tracks=tracks,
         retrieval=retrieval,
-        search=SearchService(
-            storage, public_url, tells_unlisted=settings.tells_unlisted
-        ),
+        search=search,
         upstream=PushCallbackService(
             storage,
             received_pushes,
@@ -479,7 +483,7 @@ async def build_hub(
         sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,
         operations=OperationsService(
-            storage, clock, conditions, disk, lambda: poller.under_way, metrics
+            storage, clock, conditions, disk, search, lambda: poller.under_way, metrics
         ),
         database_jobs=database_jobs,
         metrics=MetricsService(storage, metrics, clock, disk, lambda: poller.under_way),
@@ -524,7 +528,7 @@ async def build_hub(
         "push subscriber": subscriber.run,
         "publisher": publisher.run,
         "analytics": analytics.run,
-        "search index": SearchIndex(storage).run,
+        "search index": SearchIndex(storage, clock, days=settings.search_days).run,
         "clock": clock_watch.run,
         "database jobs": database_jobs.run,
         "plans": plans.run,
@@ -587,6 +591,7 @@ def _system_lookup(stack: AsyncExitStack) -> SystemLookup:
 def _openfeeder_options(settings: Settings) -> OpenFeederOptions:
     return OpenFeederOptions(
         is_on=settings.openfeeder == "on",
+        has_search=settings.search_days > 0,
         name=settings.openfeeder_name,
         language=settings.scp_language,
         contact=settings.contact,

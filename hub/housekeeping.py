@@ -16,7 +16,9 @@ from functools import partial
 import structlog
 
 from hub.core.disk_limits import ByteLimits, retention_within
+from hub.core.step_size import StepSize
 from hub.runtime.clock import Clock
+from hub.runtime.paced_steps import PacedSteps
 from hub.runtime.periodic_jobs import ScheduledJob, scheduled
 from storage.contract import Storage
 from storage.errors import StorageError
@@ -38,9 +40,12 @@ UNWANTED_QUERIES_KEPT = timedelta(days=1, hours=1)
 That somebody asked for one is noted once an hour only."""
 WAL_ALARM_BYTES = 256 * 1024 * 1024
 """Four times what is left of a write-ahead log that nobody's reading holds up."""
-FREED_PAGES = 100
-"""Given back in one transaction: some milliseconds."""
-MOST_FREED = 50 * FREED_PAGES
+FREEING = StepSize(count=16, most=256, seconds=0.02)
+"""Pages given back in one transaction. Of many free ones each takes long: SQLite looks
+through the list of all."""
+FREEING_SECONDS = 1.0
+"""Of one round."""
+MOST_FREED = 5_000
 """Given back in one round, 20 MB as a rule, that the disk is not kept busy with it."""
 ROUND = sys.maxsize
 """`Job.least` of what does a whole round at once."""
@@ -82,6 +87,7 @@ class Housekeeping:
         self._clock = clock
         self._retention = retention
         self._byte_limits = byte_limits
+        self._freeing = PacedSteps(clock, FREEING)
         self._listened = listened
         self._maintain = maintain
 
@@ -178,11 +184,12 @@ class Housekeeping:
 
     async def _give_back(self) -> int:
         """Of what was trimmed, little by little; nothing is logged of it."""
-        given = 0
-        while given < MOST_FREED:
-            freed = await self._storage.give_back(FREED_PAGES)
+        given, until = 0, self._clock.monotonic() + FREEING_SECONDS
+        while given < MOST_FREED and self._clock.monotonic() < until:
+            wanted = self._freeing.count
+            freed = await self._freeing.take_and_rest(self._storage.give_back)
             given += freed
-            if freed < FREED_PAGES:
+            if freed < wanted:
                 break
         return 0
 

@@ -8,6 +8,7 @@ row of docs/reference/settings.md are made from that, in the order of the fields
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -22,6 +23,7 @@ from hub.runtime.setting_readers import (
     DAY,
     Addresses,
     database,
+    days_or_all,
     directory,
     hosts,
     language,
@@ -438,6 +440,14 @@ class Settings:
         whole(16 * 1024**2, 2**50),
         "Bytes that the database may take before the oldest records are deleted even"
         " if they are still needed. Records of the last day are kept.",
+    )
+
+    search_days: float = setting(
+        math.inf,
+        days_or_all(3_650),
+        "Entries of so many days, by their dates, can be searched for; 0: none, and no"
+        " search index is kept.",
+        shown="all",
     )
 
     # Backups by the clock.

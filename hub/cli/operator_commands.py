@@ -62,6 +62,7 @@ def health(hub: Hub, as_json: bool) -> None:
                     "database",
                     f"{database['location']}, {byte_size(database['size_bytes'])}",
                 ),
+                ("search", _search(found["search"])),
                 *_disk_facts(found["disk"]),
             ]
         )
@@ -103,6 +104,16 @@ def _states(counts: dict[str, int], group: str) -> str:
     said = parts if len(parts) > 1 else [f"all {state}" for state in found]
     total = ": ".join(filter(None, (f"{sum(found.values()):,}", ", ".join(said))))
     return f"{total} (fanfare {group} list --failing)" if "failing" in found else total
+
+
+def _search(index: dict[str, Any]) -> str:
+    if index["state"] == "off":
+        return "off (FANFARE_SEARCH_DAYS=0)"
+    days = index["days"]
+    covers = "all entries" if days is None else f"entries of the last {days:g} days"
+    if index["state"] == "building":
+        return f"{covers}; the index is being built, {int(100 * index['share'])} % done"
+    return covers
 
 
 def _due(at: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
 from collections.abc import Callable
@@ -46,15 +47,34 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 def seconds(low: float, high: float) -> Callable[[str], float]:
     def read(value: str) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = -1.0
+        number = _number(value)
         if not low <= number <= high:
             raise ValueError(f"expected seconds, from {low:g} to {high:g}")
         return number
 
     return read
+
+
+def days_or_all(most: float) -> Callable[[str], float]:
+    """A number of days; infinite for ``all``."""
+
+    def read(value: str) -> float:
+        number = _number(value)
+        if value == "all":
+            return math.inf
+        if not 0 <= number <= most:
+            raise ValueError(f"expected days, from 0 to {most:g}, or all")
+        return number
+
+    return read
+
+
+def _number(text: str) -> float:
+    """NaN for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

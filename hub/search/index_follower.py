@@ -1,20 +1,27 @@
 """The index of words, kept up to date by a reader of the log.
 
 A commit writes nothing of it. Its lag is bounded by its speed: it takes everything that
-came meanwhile together, so that much news costs little more than some.
+came meanwhile together, so that much news costs little more than some. Everything else
+is done in steps with rests in between: reading the entries that it is to cover,
+forgetting those that are too old, merging, and removing an index no longer kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Protocol
+from math import inf, isinf
+from typing import Final, Protocol
 
 import structlog
 
 from hub.core.news.search_terms import document_of, searched_subject
+from hub.core.step_size import StepSize
+from hub.runtime.clock import Clock
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
+from hub.runtime.paced_steps import PacedSteps
 from protocols.model import Entry, Feed
 from storage.contract import EntryStore, LogStore, SearchStore
 from storage.packing import unpack, unpack_head
@@ -29,11 +36,16 @@ from storage.records import (
     StoredFeed,
 )
 
-PAGE = 200
-"""Entries that are read and written together."""
-RECORDS = 200
-GATHER_SECONDS = 0.25
+PAGE: Final = 200
+"""Entries that are read and written together, at most."""
+RECORDS: Final = 200
+GATHER_SECONDS: Final = 0.25
 """How long news waits for more, to be written with it; longer while much comes."""
+WRITING: Final = StepSize(count=50, most=PAGE, seconds=0.05)
+MERGING: Final = StepSize(count=16, most=1_000, seconds=0.02)
+"""In pages of the index."""
+REMOVING: Final = StepSize(count=100, most=5_000, seconds=0.02)
+"""In rows."""
 
 log = structlog.get_logger()
 
@@ -55,11 +67,20 @@ class SearchIndex:
     def __init__(
         self,
         storage: Indexed,
+        clock: Clock,
         *,
+        days: float = inf,
         gather_seconds: float = GATHER_SECONDS,
     ) -> None:
+        """``days``: entries of so many are indexed, by their dates; 0: none is."""
         self._storage = storage
+        self._clock = clock
+        self._days = days
         self._gather_seconds = gather_seconds
+        self._writing = PacedSteps(clock, WRITING)
+        self._merging = PacedSteps(clock, MERGING)
+        self._removing = PacedSteps(clock, REMOVING)
+        self._may_have_former = True
 
     async def run(self) -> None:
         follower = LogFollower(
@@ -72,9 +93,33 @@ class SearchIndex:
 
     async def catch_up(self) -> Position:
         """Index all there is now; up to where the log was read."""
-        while waiting := await self._storage.search.waiting(PAGE):
+        await self._cover_days()
+        while True:
+            position = await self._read_news()
+            if not await self._do_upkeep():
+                return position
+
+    async def _cover_days(self) -> None:
+        """Have the index begin, end, or cover more or fewer days, as it is to."""
+        state = await self._storage.search.state()
+        if state.days == self._days:
+            return
+        while not self._days and await self._remove_former():
+            pass
+        await self._storage.search.keep(self._days)
+        self._may_have_former = True
+        if not self._days:
+            log.info("search is off: its index is removed", days=0)
+        elif self._days > state.days:
+            count = state.last - state.first + 1 if state.last else 0
+            log.info("the search index is being built", entries=count)
+
+    async def _read_news(self) -> Position:
+        if not self._days:
+            return (await self._storage.log.end()).position
+        while waiting := await self._storage.search.waiting(self._writing.count):
             await self._index(waiting)
-        position = await self._storage.search.position()
+        position = (await self._storage.search.state()).position
         while records := await self._read(position):
             position = records[-1].position
             await self._index_records(records)
@@ -86,13 +131,87 @@ class SearchIndex:
     async def _index_records(self, records: Sequence[Record]) -> None:
         """In pages; where reading goes on is written with the last of them."""
         named = [ref.entry_id for each in records for ref in each.entries]
-        *pages, last = _pages(list(dict.fromkeys(named)))
+        *pages, last = _pages(list(dict.fromkeys(named)), self._writing.count)
         for page in pages:
             await self._index(page)
-        await self._index(last, records[-1].position)
+        await self._index(last, position=records[-1].position)
+
+    # --- what can wait ---
+
+    async def _do_upkeep(self) -> bool:
+        """A step of it; whether there was anything to do."""
+        if await self._remove_former():
+            return True
+        if not self._days:
+            return False
+        return bool(
+            await self._merging.take_and_rest(self._storage.search.merge)
+            or await self._forget_old()
+            or await self._read_unread()
+        )
+
+    async def _remove_former(self) -> int:
+        if not self._may_have_former:
+            return 0
+        removed = await self._removing.take_and_rest(self._storage.search.remove_former)
+        self._may_have_former = removed > 0
+        return removed
+
+    async def _forget_old(self) -> int:
+        if isinf(self._days):
+            return 0
+
+        async def forget(limit: int) -> int:
+            old = await self._storage.search.dated_before(self._since, limit)
+            if old:
+                await self._storage.search.index(old, [])
+            return len(old)
+
+        return await self._writing.take_and_rest(forget)
+
+    async def _read_unread(self) -> int:
+        if not (await self._storage.search.state()).unread:
+            return 0
+
+        async def read(limit: int) -> int:
+            ids, unread = await self._storage.search.unread(self._since, limit)
+            await self._write(ids, unread=unread)
+            if not unread:
+                log.info("the search index is complete")
+            return max(len(ids), 1)
+
+        return await self._writing.take_and_rest(read)
+
+    @property
+    def _since(self) -> datetime:
+        if isinf(self._days):
+            return datetime.min.replace(tzinfo=UTC)
+        return self._clock.now() - timedelta(days=self._days)
+
+    # --- documents ---
 
     async def _index(
         self, ids: Sequence[EntryId], position: Position | None = None
+    ) -> None:
+        """And merge, for about as long as that took."""
+
+        async def write(_: int) -> int:
+            await self._write(ids, position=position)
+            return len(ids)
+
+        began = self._clock.monotonic()
+        await self._writing.take(write)
+        until = 2 * self._clock.monotonic() - began
+        while await self._merging.take(self._storage.search.merge):
+            if self._clock.monotonic() >= until:
+                break
+
+    async def _write(
+        self,
+        ids: Sequence[EntryId],
+        *,
+        position: Position | None = None,
+        unread: EntryId | None = None,
     ) -> None:
         stored = await self._storage.log.entries(ids)
         feeds = list(dict.fromkeys(each.feed_id for each in stored))
@@ -100,13 +219,15 @@ class SearchIndex:
             each.feed.id: each for each in await self._storage.entries.sources(feeds)
         }
         documents = await run_in_thread(partial(_documents, stored, sources))
-        await self._storage.search.index(ids, documents, position)
+        await self._storage.search.index(
+            ids, documents, position, since=self._since, unread=unread
+        )
 
 
-def _pages(ids: list[EntryId]) -> Iterator[list[EntryId]]:
+def _pages(ids: list[EntryId], size: int) -> Iterator[list[EntryId]]:
     """At least one, which may be empty."""
-    for start in range(0, max(len(ids), 1), PAGE):
-        yield ids[start : start + PAGE]
+    for start in range(0, max(len(ids), 1), size):
+        yield ids[start : start + size]
 
 
 def _documents(

@@ -8,15 +8,18 @@ account searches.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from hub.core.news.search_terms import searched_subject, term_of
 from hub.limits.fair_queue import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
-from hub.services.service_errors import TooManyWaiting
+from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
@@ -38,7 +41,27 @@ TURN_SECONDS: Final = 0.02
 MOST_WAITING: Final = 4
 """Searches of one account that wait; a further one is refused."""
 
+_BUILDING: Final = "; the index is being built, so older ones may be missing"
+
 Sources = dict[FeedId, EntrySource]
+
+
+class IndexState(StrEnum):
+    """Whether entries can be found by their words: none, those read so far, all."""
+
+    OFF = "off"
+    BUILDING = "building"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """``days``: entries of so many can be found, by their dates. ``share`` of them that
+    was read."""
+
+    state: IndexState
+    days: float
+    share: float
 
 
 class SearchService:
@@ -47,14 +70,17 @@ class SearchService:
         storage: Storage,
         public_url: str,
         *,
+        days: float = math.inf,
         tells_unlisted: bool = True,
         monotonic: Callable[[], float] = time.monotonic,
         seconds: float = SECONDS,
     ) -> None:
-        """``tells_unlisted``: subscribers, of entries that are not to be found.
+        """``days``: entries of so many are in the index; 0: there is none.
+        ``tells_unlisted``: subscribers, of entries that are not to be found.
         ``seconds`` are those of one search."""
         self._storage = storage
         self._public_url = public_url
+        self._days = days
         self._tells_unlisted = tells_unlisted
         self._monotonic = monotonic
         self._seconds = seconds
@@ -65,18 +91,22 @@ class SearchService:
     ) -> CollectedEntries:
         """The newest entries that match and that the account may see.
 
-        Raises `InvalidValue`: a `QueryError` that says where and what was expected; and
-        `TooManyWaiting` while the account has as many searches under way as it may.
+        Raises `SearchOff`; `InvalidValue`: a `QueryError` that says where and what was
+        expected; and `TooManyWaiting` while the account has as many searches under way
+        as it may.
         """
+        if not self._days:
+            raise SearchOff
         read = parse_query(query)
         found: list[StoredEntry] = []
         sources: Sources = {}
-        remark = ""
+        index = await self.report()
+        remark = "" if index.state is IndexState.COMPLETE else _BUILDING
         try:
             async with asyncio.timeout(self._seconds):
                 await self._look(principal, read, count, found, sources)
         except TimeoutError:
-            remark = f"; stopped after {self._seconds:g} s"
+            remark += f"; stopped after {self._seconds:g} s"
         except WaitingLineFull:
             raise TooManyWaiting(
                 f"{MOST_WAITING} searches of this account are waiting already"
@@ -92,6 +122,18 @@ class SearchService:
             title=f"Search: {read}",
             line=f"{len(found)} entries found{remark}",
             topics={},
+        )
+
+    async def report(self) -> IndexReport:
+        """Raises `StorageError`."""
+        if not self._days:
+            return IndexReport(state=IndexState.OFF, days=0.0, share=0.0)
+        state = await self._storage.search.state()
+        share = state.share_read if state.days >= self._days else 0.0
+        return IndexReport(
+            state=IndexState.COMPLETE if share == 1 else IndexState.BUILDING,
+            days=self._days,
+            share=share,
         )
 
     async def _look(

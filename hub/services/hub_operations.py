@@ -16,6 +16,7 @@ from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.disk_space import DiskReport, DiskSpace
+from hub.services.entry_search import IndexReport, SearchService
 from hub.services.hub_conditions import HubCondition, HubConditions
 from protocols.prometheus import MetricFamily, MetricKind, MetricSample
 from storage.contract import Storage
@@ -53,6 +54,7 @@ class Health:
     database: DatabaseStatus
     freshness: HubFreshness
     disk: DiskReport
+    search: IndexReport
 
 
 class OperationsService:
@@ -62,6 +64,7 @@ class OperationsService:
         clock: Clock,
         conditions: HubConditions,
         disk: DiskSpace,
+        search: SearchService,
         under_way: Callable[[], Collection[FeedId]] = tuple,
         metrics: Metrics | None = None,
     ) -> None:
@@ -70,6 +73,7 @@ class OperationsService:
         self._clock = clock
         self._conditions = conditions
         self._disk = disk
+        self._search = search
         self._under_way = under_way
         self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
@@ -86,6 +90,7 @@ class OperationsService:
             database=await self._storage.status(),
             freshness=await self._freshness(),
             disk=await self._disk.report(),
+            search=await self._search.report(),
         )
 
     async def _freshness(self) -> HubFreshness:

@@ -22,6 +22,7 @@ from protocols.openfeeder.write.content_queries import (
     PageSearchQuery,
     Request,
     SyncQuery,
+    invalid_parameter,
 )
 from protocols.openfeeder.write.page_chunks import EntryPage
 from protocols.openfeeder.write.relevance import (
@@ -89,15 +90,19 @@ def _candidate(page: EntryPage) -> Candidate:
     return Candidate(title=page.facts.title, text=text)
 
 
-CAPABILITIES = ("search", "diff-sync")
-"""The second is not in the specification's list, but what its own clients ask for."""
+SEARCH = "search"
+DIFF_SYNC = "diff-sync"
+"""Capabilities. This one is not in the specification's list, but what its own clients
+ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFeederOptions:
-    """``is_on`` False: nothing is served. ``name`` "": made of the host."""
+    """``is_on`` False: nothing is served. ``has_search``: pages are found by their
+    words. ``name`` "": made of the host."""
 
     is_on: bool = True
+    has_search: bool = True
     name: str = ""
     language: str = "en"
     contact: str = ""
@@ -160,8 +165,10 @@ class OpenFeederService:
             description=f"The public feeds of the hub at {host}",
             contact=options.contact,
         )
+        search = (SEARCH,) if options.has_search else ()
         auth = ("auth",) if options.gatekeeper.key else ()
-        return _served(render_discovery(site, self.endpoint, (*CAPABILITIES, *auth)))
+        capabilities = (*search, DIFF_SYNC, *auth)
+        return _served(render_discovery(site, self.endpoint, capabilities))
 
     async def answer(self, request: Request) -> Served:
         """Raises `OpenFeederError` for a page that there is not, and `StorageError`."""
@@ -214,6 +221,8 @@ class OpenFeederService:
         )
 
     async def _found(self, request: PageSearchQuery) -> Served:
+        if not self.options.has_search:
+            raise invalid_parameter("q", "a url beside it: this site has no search")
         gatekeeper = self.options.gatekeeper
         found = await self._search.find(request.query)
         answers = [

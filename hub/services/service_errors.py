@@ -9,6 +9,7 @@ ServiceError
 ├── NotReadable        nothing that this account may read
 ├── NotAllowed         the topic's publisher refuses the subscription
 ├── NotSigned          content of a publisher without a valid signature
+├── SearchOff          there is no search index
 ├── SeveralFeeds       a page names several feeds without a clear choice
 └── TooManyWaiting     a bounded queue is full; try again later
 """
@@ -100,6 +101,13 @@ class NotSigned(ServiceError):
             "hub.signature: expected the HMAC of hub.content with the secret that the"
             " operator has set for this topic"
         )
+
+
+class SearchOff(ServiceError):
+    """There is no index of words."""
+
+    def __init__(self) -> None:
+        super().__init__("this hub has no search (FANFARE_SEARCH_DAYS=0)")
 
 
 class SeveralFeeds(ServiceError):

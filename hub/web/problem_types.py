@@ -22,6 +22,7 @@ class ProblemType(StrEnum):
     INSUFFICIENT_SCOPE = "insufficient-scope"
     HUB_CLOSED = "hub-closed"
     NOT_SIGNED = "not-signed"
+    SEARCH_OFF = "search-off"
     NOT_FOUND = "not-found"
     METHOD_NOT_ALLOWED = "method-not-allowed"
     NOT_ACCEPTABLE = "not-acceptable"
@@ -82,6 +83,8 @@ EXPLANATIONS: Final = {
     " operator for a token.",
     ProblemType.NOT_SIGNED: "Content from a publisher must be signed with the secret"
     " that the operator has set for its feed.",
+    ProblemType.SEARCH_OFF: "The hub keeps no search index (FANFARE_SEARCH_DAYS=0)."
+    " Retrieve the entries of a topic, or subscribe to a track query.",
     ProblemType.NOT_FOUND: "It does not exist, or the token may not see it.",
     ProblemType.METHOD_NOT_ALLOWED: "The path does not support this method. The Allow"
     " header names those it supports.",

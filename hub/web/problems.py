@@ -21,6 +21,7 @@ from hub.services.service_errors import (
     NotAllowed,
     NotConfirmed,
     NotSigned,
+    SearchOff,
     TooManyWaiting,
 )
 from hub.web.json_output import JsonObject
@@ -92,10 +93,11 @@ _TYPES: dict[type[Exception], ProblemType] = {
     NotAllowed: ProblemType.NOT_ALLOWED,
     NotConfirmed: ProblemType.NOT_CONFIRMED,
     NotSigned: ProblemType.NOT_SIGNED,
+    SearchOff: ProblemType.SEARCH_OFF,
     TooManyWaiting: ProblemType.TOO_MANY_WAITING,
 }
 _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
-    ((HubClosed, NotSigned), HTTPStatus.FORBIDDEN),
+    ((HubClosed, NotSigned, SearchOff), HTTPStatus.FORBIDDEN),
     (
         (InvalidValue, AddressRefused, NotAllowed, NotConfirmed),
         HTTPStatus.UNPROCESSABLE_ENTITY,

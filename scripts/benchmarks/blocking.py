@@ -191,7 +191,7 @@ async def _hub(home: Path, publish: Publish) -> AsyncIterator[_Hub]:
         poller = Poller(
             storage, fetcher, parser, limiter, clock, rules, tracker=tracker
         )
-        index = SearchIndex(storage)
+        index = SearchIndex(storage, SystemClock())
         limits = DeliveryLimits(requests=16)
         hub_url = "https://hub.example/hub"
         dispatcher = Dispatcher(storage, network, clock, hub_url, limits)

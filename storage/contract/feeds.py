@@ -183,7 +183,8 @@ class FeedStore(Protocol):
         ...
 
     async def purge_removed(self, before: datetime, limit: int) -> int:
-        """Delete feeds removed before that time, with all that is theirs."""
+        """Delete feeds removed before that time, ``limit`` at most, with all that is
+        theirs, in short transactions; how many."""
         ...
 
 

@@ -23,6 +23,7 @@ from storage.records import (
     Record,
     Retention,
     SearchDocument,
+    SearchState,
     SourceFeed,
     StoredBody,
     StoredEntry,
@@ -142,8 +143,35 @@ class EntryStore(Protocol):
 class SearchStore(Protocol):
     """An index of words, kept by a reader of the log; there may be one only."""
 
-    async def position(self) -> Position:
-        """Up to where the log was read for the index."""
+    async def state(self) -> SearchState: ...
+
+    async def keep(self, days: float) -> None:
+        """Cover entries of so many days, and no other; 0: keep no index.
+
+        Where that is more than before, all entries are unread from then on; where there
+        was no index, the log is read from its end. For 0 all there is becomes a former
+        index, of which there must be none.
+        """
+        ...
+
+    async def remove_former(self, limit: int) -> int:
+        """Remove so many rows of a former index at most; how many, 0: none is left."""
+        ...
+
+    async def merge(self, limit: int) -> int:
+        """Do so much, about, of what keeps the index small and quick; 0: all is."""
+        ...
+
+    async def unread(
+        self, since: datetime, limit: int
+    ) -> tuple[list[EntryId], EntryId]:
+        """Of the next unread entries, ``limit`` at most and the newest first, those
+        that are dated ``since`` then and not in the index; and below which entry all
+        are unread still, 0 if none is."""
+        ...
+
+    async def dated_before(self, moment: datetime, limit: int) -> list[EntryId]:
+        """Entries in the index, the oldest first."""
         ...
 
     async def waiting(self, limit: int) -> list[EntryId]:
@@ -155,11 +183,14 @@ class SearchStore(Protocol):
         ids: Sequence[EntryId],
         documents: Sequence[SearchDocument],
         position: Position | None = None,
+        *,
+        since: datetime | None = None,
+        unread: EntryId | None = None,
     ) -> None:
         """Put these documents in the place of whatever was known of ``ids``.
 
-        Those of ``ids`` without a document are forgotten, and none waits any longer.
-        ``position`` None: as it was.
+        Those of ``ids`` without a document are forgotten, and none waits any longer. So
+        are those dated before ``since``. ``position``, ``unread`` None: as they were.
         """
         ...
 

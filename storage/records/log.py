@@ -231,6 +231,25 @@ class SearchDocument(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[str, ...]
 
 
+class SearchState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index of words covers: entries of so many ``days``, by their dates; 0:
+    it is not kept. ``position``: up to where the log was read for it. Entries below
+    ``unread`` are yet to be looked at; ``first`` and ``last`` are those there are."""
+
+    days: float
+    position: Position
+    unread: EntryId
+    first: EntryId
+    last: EntryId
+
+    @property
+    def share_read(self) -> float:
+        """Of the entries, about."""
+        if not self.unread:
+            return 1.0
+        return max(0.0, 1 - (self.unread - self.first) / (self.last + 1 - self.first))
+
+
 class Phrase(msgspec.Struct, frozen=True):
     """Words in a row."""
 

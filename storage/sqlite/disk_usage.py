@@ -73,7 +73,7 @@ def index_bytes(structure: bytes) -> int:
     """Of the index of words, by the record in which FTS5 keeps its segments: behind a
     counter of four bytes, numbers as in SQLite's records, each segment's first and last
     page among them."""
-    numbers = _numbers(structure[4:])
+    numbers = numbers_of(structure[4:])
     try:
         levels, _segments, _writes = next(numbers), next(numbers), next(numbers)
         pages = 0
@@ -87,7 +87,8 @@ def index_bytes(structure: bytes) -> int:
     return pages * PAGE_BYTES
 
 
-def _numbers(packed: bytes) -> Iterator[int]:
+def numbers_of(packed: bytes) -> Iterator[int]:
+    """As FTS5 packs them: seven bits to a byte, the highest first."""
     number = 0
     for byte in packed:
         number = number << 7 | byte & 0x7F

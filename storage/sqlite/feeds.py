@@ -51,7 +51,7 @@ from storage.sqlite.feed_access import (
     resource_keys,
 )
 from storage.sqlite.polls import POLLS, unpack_polls
-from storage.sqlite.purging import purge_removed_feeds
+from storage.sqlite.purging import ROWS_PURGED, purge_removed_feed
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import (
     PUSH,
@@ -419,8 +419,17 @@ class SqliteFeeds:
         return row[0] if row else ""
 
     async def purge_removed(self, before: datetime, limit: int) -> int:
-        unit = partial(purge_removed_feeds, to_milliseconds(before), limit)
-        return await self._writer.submit(unit)
+        earliest = to_milliseconds(before)
+        rows = await self._readers.all(
+            "SELECT id FROM feeds WHERE state = 'removed' AND removed_at < ?"
+            " ORDER BY removed_at LIMIT ?",
+            (earliest, limit),
+        )
+        for (feed_id,) in rows:
+            unit = partial(purge_removed_feed, earliest, feed_id, ROWS_PURGED)
+            while not await self._writer.submit(unit):
+                pass
+        return len(rows)
 
 
 # --- units of work ---

@@ -6,6 +6,21 @@ import sqlite3
 
 from storage.sqlite.columns import pack_ids
 
+ROWS_PURGED = 500
+"""In one transaction."""
+
+_ROWS_OF_FEED = (
+    "DELETE FROM entries WHERE id IN"
+    " (SELECT id FROM entries WHERE feed_id = ? LIMIT ?)",
+    "DELETE FROM records WHERE position IN"
+    " (SELECT position FROM records WHERE feed_id = ? LIMIT ?)",
+    "DELETE FROM site_pages WHERE (feed_id, key_hash) IN"
+    " (SELECT feed_id, key_hash FROM site_pages WHERE feed_id = ? LIMIT ?)",
+    "DELETE FROM attempts WHERE rowid IN (SELECT a.rowid FROM subscriptions s"
+    " CROSS JOIN attempts a ON a.subscription_id = s.id WHERE s.feed_id = ? LIMIT ?)",
+)
+"""Those that may be very many; all else goes with the feed at once."""
+
 _PURGES_OF_FEED = (
     "DELETE FROM dead WHERE subscription_id IN"
     " (SELECT id FROM subscriptions WHERE feed_id = ?)",
@@ -53,16 +68,23 @@ _PURGES_OF_SUBSCRIPTIONS = (
 """A subscription's retry went when it ended."""
 
 
-def purge_removed_feeds(before: int, limit: int, connection: sqlite3.Connection) -> int:
-    feeds = connection.execute(
-        "SELECT id FROM feeds WHERE state = 'removed' AND removed_at < ?"
-        " ORDER BY removed_at LIMIT ?",
-        (before, limit),
+def purge_removed_feed(
+    before: int, feed_id: int, limit: int, connection: sqlite3.Connection
+) -> bool:
+    """Delete so many rows of a feed at most; whether it is gone, or back meanwhile."""
+    found = connection.execute(
+        "SELECT id FROM feeds WHERE id = ? AND state = 'removed' AND removed_at < ?",
+        (feed_id, before),
     ).fetchall()
-    for feed in feeds:
+    if not found:
+        return True
+    deleted = 0
+    for rows in _ROWS_OF_FEED:
+        deleted += connection.execute(rows, (feed_id, limit - deleted)).rowcount
+    if deleted < limit:
         for purge in _PURGES_OF_FEED:
-            connection.execute(purge, feed)
-    return len(feeds)
+            connection.execute(purge, (feed_id,))
+    return deleted < limit
 
 
 def purge_ended_subscriptions(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from typing import Final
 
 from storage.packing import pack_bytes, unpack_bytes
 from storage.records import (
@@ -19,9 +22,11 @@ from storage.records import (
     PlaceTerm,
     Position,
     SearchDocument,
+    SearchState,
     Term,
 )
-from storage.sqlite.columns import pack_ids
+from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.disk_usage import numbers_of
 from storage.sqlite.feed_access import may_read
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import ENTRY, read_entry
@@ -45,7 +50,12 @@ are read after their lengths."""
 READ = f"SELECT {ENTRY} FROM entries e WHERE e.id IN (SELECT value FROM json_each(?))"
 PAGE_BYTES = 2 * 1024 * 1024
 """Of packed entries that one page reads, but for its first."""
-ID_BITS = 21
+SLOT_BITS = 4
+"""Ids in a second. The smaller ids are, the smaller is the index, which has one for
+each word of each document."""
+MILLISECONDS = 1_000
+LEAST_FORGOTTEN = 1_000
+"""Documents, and half as many as there are, for which all is merged."""
 _FORGET = (
     "DELETE FROM searched WHERE entry_id IN (SELECT value FROM json_each(?))",
     "DELETE FROM search_queue WHERE entry_id IN (SELECT value FROM json_each(?))",
@@ -56,7 +66,7 @@ _BETWEEN = b"\0"
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """``text`` is words and places, packed."""
+    """``text`` is each of the words, and the places, packed."""
 
     entry_id: int
     text: bytes
@@ -79,9 +89,48 @@ class SqliteSearch:
         self._readers = readers
         self._indexing = asyncio.Lock()
 
-    async def position(self) -> Position:
-        row = await self._readers.first("SELECT position FROM search_state")
-        return Position(row[0] if row else 0)
+    async def state(self) -> SearchState:
+        row = await self._readers.first(
+            "SELECT days, position, unread, (SELECT min(id) FROM entries),"
+            " (SELECT max(id) FROM entries) FROM search_state"
+        )
+        days, position, unread, first, last = row or (0.0, 0, 0, 0, 0)
+        return SearchState(
+            days=days,
+            position=Position(position),
+            unread=EntryId(unread),
+            first=EntryId(first or 0),
+            last=EntryId(last or 0),
+        )
+
+    async def keep(self, days: float) -> None:
+        await self._writer.submit(partial(_keep, days))
+
+    async def remove_former(self, limit: int) -> int:
+        return await self._writer.submit(partial(_remove_former, limit))
+
+    async def merge(self, limit: int) -> int:
+        return await self._writer.submit(partial(_merge, limit))
+
+    async def unread(
+        self, since: datetime, limit: int
+    ) -> tuple[list[EntryId], EntryId]:
+        rows = await self._readers.all(
+            "SELECT id, deleted = 0 AND sorted_at >= ? AND NOT EXISTS"
+            "  (SELECT 1 FROM searched WHERE entry_id = id)"
+            " FROM entries WHERE id < (SELECT unread FROM search_state)"
+            " ORDER BY id DESC LIMIT ?",
+            (to_milliseconds(since), limit),
+        )
+        wanted = [EntryId(entry_id) for entry_id, is_wanted in rows if is_wanted]
+        return wanted, EntryId(rows[-1][0] if len(rows) == limit else 0)
+
+    async def dated_before(self, moment: datetime, limit: int) -> list[EntryId]:
+        rows = await self._readers.all(
+            "SELECT entry_id FROM searched WHERE docid < ? ORDER BY docid LIMIT ?",
+            (_first_id(to_milliseconds(moment)), limit),
+        )
+        return [EntryId(entry_id) for (entry_id,) in rows]
 
     async def waiting(self, limit: int) -> list[EntryId]:
         rows = await self._readers.all(
@@ -94,7 +143,11 @@ class SqliteSearch:
         ids: Sequence[EntryId],
         documents: Sequence[SearchDocument],
         position: Position | None = None,
+        *,
+        since: datetime | None = None,
+        unread: EntryId | None = None,
     ) -> None:
+        earliest = None if since is None else to_milliseconds(since)
         async with self._indexing:  # what is known is read before it is replaced
             rows = await self._readers.all(
                 "SELECT docid, text FROM searched"
@@ -103,7 +156,9 @@ class SqliteSearch:
             )
             known, encoded = await asyncio.to_thread(_encode, rows, documents)
             await self._writer.submit(
-                partial(_index, known, encoded, pack_ids(ids), position)
+                partial(
+                    _index, known, encoded, pack_ids(ids), position, earliest, unread
+                )
             )
 
     async def find(
@@ -191,11 +246,105 @@ def _encode(
 
 def _encode_document(document: SearchDocument) -> _Document:
     places = " ".join(document.places)
-    text = document.words.encode() + _BETWEEN + places.encode()
+    words = " ".join(sorted(set(document.words.split(" "))))
+    text = words.encode() + _BETWEEN + places.encode()
     return _Document(document.entry_id, pack_bytes(text), document.words, places)
 
 
-# --- the unit of work ---
+# --- units of work ---
+
+
+def _keep(days: float, connection: sqlite3.Connection) -> None:
+    ((before,),) = connection.execute("SELECT days FROM search_state").fetchall()
+    if before and not days:
+        _set_aside(connection)
+        connection.execute("UPDATE search_state SET forgotten = 0")
+    connection.execute("UPDATE search_state SET days = ?", (days,))
+    if not before:
+        connection.execute("UPDATE search_state SET position = (SELECT head FROM meta)")
+    if days > before or not days:
+        connection.execute(
+            "UPDATE search_state SET unread = iif(days,"
+            " (SELECT coalesce(max(id), 0) + 1 FROM entries), 0)"
+        )
+
+
+_OWN_RECORDS: Final = 10
+"""The highest id of the records that FTS5 reads whenever it opens an index."""
+
+_SET_ASIDE: Final = (
+    "DROP TRIGGER entry_gone",  # renaming a table would rename it there
+    "ALTER TABLE search RENAME TO former_search",
+    "ALTER TABLE searched RENAME TO former_searched",
+    "CREATE TABLE searched (entry_id INTEGER PRIMARY KEY,"
+    " docid INTEGER NOT NULL UNIQUE, text BLOB NOT NULL) STRICT",
+    "CREATE VIRTUAL TABLE search USING fts5 (words, places, content = '',"
+    " columnsize = 0, tokenize = \"ascii tokenchars '_'\")",
+    "INSERT INTO search (search, rank) VALUES ('automerge', 0)",
+    "INSERT INTO search (search, rank) VALUES ('crisismerge', 1000)",
+    "CREATE TRIGGER entry_gone AFTER DELETE ON entries"
+    " WHEN EXISTS (SELECT 1 FROM searched WHERE entry_id = OLD.id)"
+    " BEGIN INSERT OR IGNORE INTO search_queue VALUES (OLD.id); END",
+    "DELETE FROM search_queue",
+)
+"""New tables are as the schema has them."""
+
+_ROWS: Final = (
+    f"DELETE FROM former_search_data WHERE id IN (SELECT id FROM former_search_data"
+    f" WHERE id > {_OWN_RECORDS} LIMIT ?)",
+    "DELETE FROM former_search_idx WHERE (segid, term) IN"
+    " (SELECT segid, term FROM former_search_idx LIMIT ?)",
+    "DELETE FROM former_searched WHERE entry_id IN"
+    " (SELECT entry_id FROM former_searched LIMIT ?)",
+)
+
+
+def _set_aside(connection: sqlite3.Connection) -> None:
+    """Dropping a large index takes seconds, in which nothing else is written. So an
+    empty one takes its name at once; there must be no former one."""
+    for statement in _SET_ASIDE:
+        connection.execute(statement)
+
+
+def _remove_former(limit: int, connection: sqlite3.Connection) -> int:
+    """Nobody searches it any more, so its tables are emptied beneath it. With the last
+    rows it goes itself."""
+    ((is_there,),) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'former_search')"
+    ).fetchall()
+    if not is_there:
+        return 0
+    removed = 0
+    for statement in _ROWS:
+        removed += connection.execute(statement, (limit - removed,)).rowcount
+    if removed < limit:
+        connection.execute("DROP TABLE former_search")
+        connection.execute("DROP TABLE former_searched")
+    return max(removed, 1)
+
+
+def _merge(limit: int, connection: sqlite3.Connection) -> int:
+    """Merge segments of which there are several alike; or all, where much of what is in
+    them was forgotten: only so it leaves them.
+
+    FTS5: with a negative number a merge of all begins, which others go on with. "If
+    [...] the difference between the two values is less than 2, then the 'merge' command
+    was a no-op."
+    """
+    ((forgotten, totals),) = connection.execute(
+        "SELECT forgotten, (SELECT block FROM search_data WHERE id = 1)"
+        " FROM search_state"
+    ).fetchall()
+    is_of_all = forgotten > max(LEAST_FORGOTTEN, next(numbers_of(totals), 0) // 2)
+    before = connection.total_changes
+    connection.execute(
+        "INSERT INTO search (search, rank) VALUES ('merge', ?)",
+        (-limit if is_of_all else limit,),
+    )
+    done = connection.total_changes - before
+    if is_of_all:
+        connection.execute("UPDATE search_state SET forgotten = 0")
+    return done if done >= 2 else 0
 
 
 def _index(
@@ -203,10 +352,12 @@ def _index(
     documents: Sequence[_Document],
     ids: str,
     position: int | None,
+    earliest: int | None,
+    unread: int | None,
     connection: sqlite3.Connection,
 ) -> None:
     _forget(known, ids, connection)
-    placed = sorted(_place(documents, connection))
+    placed = sorted(_place(documents, earliest, connection))
     connection.executemany(  # in ascending order: so pages are full, not half so
         "INSERT INTO searched VALUES (?, ?, ?)",
         sorted((each.entry_id, docid, each.text) for docid, _, each in placed),
@@ -217,35 +368,74 @@ def _index(
     )
     if position is not None:
         connection.execute("UPDATE search_state SET position = ?", (position,))
+    if unread is not None:
+        connection.execute("UPDATE search_state SET unread = ?", (unread,))
 
 
 def _forget(known: Sequence[_Known], ids: str, connection: sqlite3.Connection) -> None:
+    """FTS5 asks which words a document had, not where or how often."""
     connection.executemany(
         "INSERT INTO search (search, rowid, words, places) VALUES ('delete', ?, ?, ?)",
         [(each.docid, each.words, each.places) for each in known],
     )
+    if known:
+        connection.execute(
+            "UPDATE search_state SET forgotten = forgotten + ?", (len(known),)
+        )
     for forget in _FORGET:
         connection.execute(forget, (ids,))
 
 
 def _place(
-    documents: Sequence[_Document], connection: sqlite3.Connection
+    documents: Sequence[_Document],
+    earliest: int | None,
+    connection: sqlite3.Connection,
 ) -> list[tuple[int, int, _Document]]:
-    """With ids by date; those of entries that are gone meanwhile are left out."""
+    """With ids by date; those of entries that are gone meanwhile are left out.
+
+    Of the same second the lower entry has the higher id, as far as one is free; where
+    none is, those of the seconds before serve.
+    """
     by_id = {each.entry_id: each for each in documents}
     rows = connection.execute(
-        "SELECT id, sorted_at FROM entries WHERE deleted = 0"
-        " AND id IN (SELECT value FROM json_each(?))",
-        (pack_ids(by_id),),
+        "SELECT sorted_at, id FROM entries WHERE deleted = 0 AND sorted_at >= ?"
+        " AND id IN (SELECT value FROM json_each(?))"
+        " ORDER BY sorted_at / 1000 DESC, id",
+        (_EARLIEST if earliest is None else earliest, pack_ids(by_id)),
     ).fetchall()
-    placed: dict[int, tuple[int, int, _Document]] = {}
-    for entry_id, sorted_at in rows:
-        docid = max(sorted_at, 0) + 1 << ID_BITS
-        docid -= 1 + entry_id % (1 << ID_BITS)
-        while docid in placed or _is_taken(docid, connection):
-            docid += 1
-        placed[docid] = docid, entry_id, by_id[entry_id]
-    return list(placed.values())
+    placed: list[tuple[int, int, _Document]] = []
+    below = sys.maxsize
+    for sorted_at, entry_id in rows:
+        highest = _first_id(sorted_at + MILLISECONDS) - 1
+        below = _free_id(min(highest, below - 1), connection)
+        placed.append((below, entry_id, by_id[entry_id]))
+    return placed
+
+
+_EARLIEST: Final = -(2**63)
+_FIRST_SECOND: Final = 2**20
+"""Of 1970: of what is dated earlier all ids are in one place, with room below."""
+
+
+def _first_id(milliseconds: int) -> int:
+    """Of the second of that time."""
+    return max(milliseconds // MILLISECONDS, _FIRST_SECOND) << SLOT_BITS
+
+
+def _free_id(highest: int, connection: sqlite3.Connection) -> int:
+    """An id that is free, not above ``highest``, whose neighbour above is taken."""
+    free, step = highest, 1
+    while _is_taken(free, connection):
+        free -= step
+        step *= 2
+    taken = free + step // 2
+    while taken - free > 1:
+        middle = (taken + free) // 2
+        if _is_taken(middle, connection):
+            taken = middle
+        else:
+            free = middle
+    return free
 
 
 def _is_taken(docid: int, connection: sqlite3.Connection) -> bool:

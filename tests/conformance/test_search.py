@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from math import inf
 
 import pytest
@@ -12,6 +13,7 @@ from storage.records import (
     Both,
     Either,
     EntryId,
+    FeedId,
     FeedState,
     Phrase,
     PlaceTerm,
@@ -23,6 +25,8 @@ from storage.records import (
 )
 from tests.support.documents import an_entry
 from tests.support.storage_scene import START, Scene, at, fetch, record, written
+
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 async def publish(scene: Scene, feed: StoredFeed, **texts: str) -> list[EntryId]:
@@ -215,10 +219,146 @@ async def test_entries_that_are_trimmed_wait_until_they_are_forgotten(
 
 async def test_how_far_the_log_was_read_is_kept(scene: Scene) -> None:
     search = scene.storage.search
-    assert await search.position() == 0
+    assert (await search.state()).position == 0
 
     await search.index([], [], Position(7))
     await search.index([EntryId(99)], [document(EntryId(99), "of no entry")])
 
-    assert await search.position() == 7
+    assert (await search.state()).position == 7
     assert await found(scene, Phrase(("entry",))) == []
+
+
+# --- which entries are covered ---
+
+
+async def covering(scene: Scene, days: float = inf) -> list[EntryId]:
+    """Five entries, a second apart, of which none is in the index, and their ids."""
+    feed = await scene.add_feed()
+    keys = ("a", "b", "c", "d", "e")
+    entries = tuple(an_entry(key, published=at(n)) for n, key in enumerate(keys))
+    await scene.storage.log.commit(
+        fetch(feed, when=at(1_000), entries=entries, records=(record(*keys),))
+    )
+    await scene.storage.search.keep(days)
+    places = [await scene.storage.entries.place([feed.id], [key]) for key in keys]
+    return [place.id for place in places if place]
+
+
+async def index_unread(scene: Scene, limit: int) -> None:
+    """To the end, so many at a time."""
+    search = scene.storage.search
+    unread: EntryId | None = None
+    while unread != 0:
+        ids, unread = await search.unread(LONG_AGO, limit)
+        await search.index(ids, [document(each, "word") for each in ids], unread=unread)
+
+
+async def test_an_index_that_begins_has_all_entries_to_read_and_the_log_from_its_end_on(
+    scene: Scene,
+) -> None:
+    assert (await scene.storage.search.state()).days == 0
+    *_, fourth, last = ids = await covering(scene)
+    state = await scene.storage.search.state()
+    assert (state.days, state.position, state.unread) == (inf, 1, last + 1)
+    assert (state.first, state.last, state.share_read) == (ids[0], last, 0.0)
+
+    assert await scene.storage.search.unread(LONG_AGO, 2) == ([last, fourth], fourth)
+    await scene.storage.search.index([last, fourth], [], unread=fourth)
+
+    assert (await scene.storage.search.state()).share_read == pytest.approx(0.4)
+    assert (await scene.storage.search.unread(LONG_AGO, 9))[1] == 0
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 9])
+async def test_unread_entries_are_read_the_newest_first_in_pages(
+    scene: Scene, limit: int
+) -> None:
+    await covering(scene)
+    await index_unread(scene, limit)
+    assert await found(scene, Phrase(("word",))) == ["e", "d", "c", "b", "a"]
+    state = await scene.storage.search.state()
+    assert (state.unread, state.share_read) == (0, 1.0)
+
+
+async def test_what_is_known_deleted_or_too_old_is_not_to_be_read(scene: Scene) -> None:
+    ids = await covering(scene)
+    await scene.storage.search.index([ids[4]], [document(ids[4], "word")])
+    (feed,) = await scene.storage.feeds.page(after=FeedId(0), limit=9)
+    gone = fetch(feed, when=at(2_000), **written("d", is_deletion=True))
+    await scene.storage.log.commit(gone)
+    assert await scene.storage.search.unread(at(1), 9) == ([ids[2], ids[1]], 0)
+
+
+async def test_documents_of_entries_that_are_too_old_are_left_out(scene: Scene) -> None:
+    ids = await covering(scene)
+    documents = [document(each, "word") for each in ids]
+    await scene.storage.search.index(ids, documents, since=at(3))
+    assert await found(scene, Phrase(("word",))) == ["e", "d"]
+
+
+async def test_the_oldest_in_the_index_are_told_first(scene: Scene) -> None:
+    ids = await covering(scene)
+    await index_unread(scene, 9)
+    assert await scene.storage.search.dated_before(at(3), 2) == ids[:2]
+    await scene.storage.search.index(ids[:2], [])
+    assert await scene.storage.search.dated_before(at(3), 9) == [ids[2]]
+    assert await scene.storage.search.dated_before(at(0), 9) == []
+
+
+async def test_more_days_make_all_entries_unread_and_fewer_none(scene: Scene) -> None:
+    ids = await covering(scene, 7)
+    await index_unread(scene, 9)
+    await scene.storage.search.index([], [], Position(9))
+
+    await scene.storage.search.keep(3)
+    state = await scene.storage.search.state()
+    assert (state.days, state.unread, state.position) == (3, 0, 9)
+
+    await scene.storage.search.keep(30)
+    state = await scene.storage.search.state()
+    assert (state.days, state.unread, state.position) == (30, ids[-1] + 1, 9)
+    assert await scene.storage.search.unread(LONG_AGO, 9) == ([], 0)
+
+
+async def test_an_index_that_is_no_longer_kept_is_empty_and_goes_in_steps(
+    scene: Scene,
+) -> None:
+    await covering(scene)
+    await index_unread(scene, 9)
+    while await scene.storage.search.remove_former(9):
+        pass
+
+    await scene.storage.search.keep(0)
+
+    assert await found(scene, Phrase(("word",))) == []
+    assert (await scene.storage.search.state()).unread == 0
+    steps = 0
+    while await scene.storage.search.remove_former(1):
+        steps += 1
+    assert steps >= 5
+    await scene.storage.search.keep(inf)
+    await index_unread(scene, 2)
+    assert await found(scene, Phrase(("word",))) == ["e", "d", "c", "b", "a"]
+
+
+async def test_entries_that_go_wait_for_nothing_where_no_index_has_them(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, *(f"k{number}" for number in range(60)))
+    retention = Retention(soft_age=inf, soft_count=0, hard_age=inf, hard_count=0)
+    await scene.deliver()
+    assert await scene.storage.log.trim(retention, START, 99)
+    assert await scene.storage.search.waiting(9) == []
+
+
+async def test_merging_ends(scene: Scene) -> None:
+    ids = await covering(scene)
+    for _ in range(20):
+        for each in ids:
+            await scene.storage.search.index([each], [document(each, "word other")])
+    steps = 0
+    while await scene.storage.search.merge(100):
+        steps += 1
+    assert steps < 50
+    assert len(await found(scene, Phrase(("other",)))) == 5

@@ -18,6 +18,7 @@ import httpx2
 import orjson
 import pytest
 
+from hub.runtime.clock import SystemClock
 from hub.search.index_follower import SearchIndex
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.token_authentication import CreateToken
@@ -103,7 +104,7 @@ async def visitor(tmp_path: Path) -> AsyncIterator[Visitor]:
         await feeds.edit(later, EditFeed(credentials=LOGIN))
         for topic in list(live.feeds):
             await live.publish(topic, SECRET_WORD)
-        await SearchIndex(live.hub.storage).catch_up()
+        await SearchIndex(live.hub.storage, SystemClock()).catch_up()
         base = f"http://127.0.0.1:{live.port}"
         async with httpx2.AsyncClient(base_url=base, timeout=20) as http:
             yield Visitor(live, account, made.secret, http)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,7 +13,7 @@ from structlog.testing import capture_logs
 
 from hub.core.disk_limits import ByteLimits
 from hub.housekeeping import (
-    FREED_PAGES,
+    FREEING,
     MOST_FREED,
     PAGE,
     TRIMMED_RECORDS,
@@ -43,7 +45,9 @@ class Calls:
     def __init__(self) -> None:
         self.asked: dict[str, tuple[object, ...]] = {}
         self.wal_bytes = 0
-        self.freed: list[int] = []
+        self.free = 0  # pages
+        self.steps: list[int] = []
+        self.slow: Callable[[], object] = int  # called for each page
         part = SimpleNamespace(
             trim=self._called("trim"),
             trim_attempts=self._called("trim_attempts"),
@@ -62,7 +66,12 @@ class Calls:
 
     async def give_back(self, limit: int) -> int:
         self.asked["give_back"] = (limit,)
-        return self.freed.pop(0) if self.freed else 0
+        self.steps.append(limit)
+        freed = min(limit, self.free)
+        self.free -= freed
+        for _ in range(freed):
+            self.slow()
+        return freed
 
     async def usage(self) -> dict[str, int]:
         return {"entries": 1_250}
@@ -109,7 +118,7 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     now = clock.now()
     retention = replace(RETENTION, soft_end=12, hard_end=10, spared_age=86_400)
     assert storage.asked["trim"] == (retention, now, TRIMMED_RECORDS)
-    assert storage.asked["give_back"] == (FREED_PAGES,)
+    assert storage.asked["give_back"] == (FREEING.count,)
     assert storage.asked["expire"] == (now, PAGE)
     assert storage.asked["forget_secrets"] == (now, PAGE)
     assert storage.asked["trim of requests"] == (now, PAGE)
@@ -146,19 +155,30 @@ async def test_a_write_ahead_log_that_somebody_holds_up_is_warned_of(
     assert [line["event"] for line in lines] == warnings
 
 
-@pytest.mark.parametrize(
-    ("there_are", "given"), [(250, 250), (10 * MOST_FREED, MOST_FREED)]
-)
+@pytest.mark.parametrize("there_are", [0, 10, 250, 10 * MOST_FREED])
 async def test_free_pages_are_given_back_in_small_steps_and_not_all_at_once(
-    there_are: int, given: int
+    there_are: int,
 ) -> None:
     storage = Calls()
-    steps = [FREED_PAGES] * (there_are // FREED_PAGES) + [there_are % FREED_PAGES]
-    storage.freed = [*steps]
-    keeper = housekeeping(storage, ManualClock())
+    storage.free = there_are
+    await give_back(storage, ManualClock())
+    assert max(storage.steps) <= FREEING.most
+    given = there_are - storage.free
+    assert min(there_are, MOST_FREED) <= given <= MOST_FREED + FREEING.most
+
+
+async def test_a_round_ends_in_time_where_each_page_takes_long() -> None:
+    storage, clock = Calls(), ManualClock()
+    storage.free, storage.slow = MOST_FREED, partial(clock.advance, 0.03)
+    await give_back(storage, clock)
+    assert 10 < len(storage.steps) < 40
+    assert storage.steps[-1] == 1
+
+
+async def give_back(storage: Calls, clock: ManualClock) -> None:
+    keeper = housekeeping(storage, clock)
     [job] = (each for each in keeper.jobs if each.name == "pages_given_back")
     await keeper.do(job)
-    assert sum(steps) - sum(storage.freed) == given
 
 
 async def test_maintenance_is_a_job_where_there_is_any() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from ipaddress import ip_network
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,13 @@ def test_the_environment_sets_and_an_option_wins() -> None:
     assert (settings.port, settings.host) == (82, "0.0.0.0")
 
 
+@pytest.mark.parametrize(
+    ("text", "days"), [("all", inf), ("", inf), ("0", 0), ("0.5", 0.5), ("7", 7)]
+)
+def test_a_search_covers_some_days_all_or_none(text: str, days: float) -> None:
+    assert load_settings({"FANFARE_SEARCH_DAYS": text}).search_days == days
+
+
 def test_an_empty_variable_is_the_same_as_none() -> None:
     assert load_settings({"FANFARE_PORT": ""}).port == 8080
 
@@ -93,6 +101,8 @@ def test_an_empty_variable_is_the_same_as_none() -> None:
         ("FANFARE_PORT", "-1", "a whole number from 0 to 65535, not '-1'"),
         ("FANFARE_MIN_PERIOD", "soon", "seconds, from 1 to 604800, not 'soon'"),
         ("FANFARE_MIN_PERIOD", "nan", "seconds, from 1 to 604800, not 'nan'"),
+        ("FANFARE_SEARCH_DAYS", "-1", "days, from 0 to 3650, or all, not '-1'"),
+        ("FANFARE_SEARCH_DAYS", "some", "days, from 0 to 3650, or all, not 'some'"),
         ("FANFARE_LOG_LEVEL", "loud", "one of debug, info, warning, error, not 'loud'"),
         ("FANFARE_DATABASE", "mysql://here", "sqlite:PATH, not 'mysql://here'"),
         ("FANFARE_DATABASE", "sqlite:", "sqlite:PATH, not 'sqlite:'"),

@@ -122,7 +122,7 @@ class Library:
         await self._commit(name, *entries, matching=matching)
 
     async def index(self) -> None:
-        await SearchIndex(self.hub.storage).catch_up()
+        await SearchIndex(self.hub.storage, self.hub.clock).catch_up()
 
     async def make_private(self, name: str) -> None:
         login = FeedChange(credentials=Credentials(username="u"))

@@ -97,5 +97,6 @@ def _joined(kind: type[Both | Either], terms: list[Term]) -> Term | None:
 
 
 def _place(key: str) -> PlaceTerm:
-    """A name without blanks, however the key is written."""
-    return PlaceTerm("x" + blake2b(key.encode(), digest_size=8).hexdigest())
+    """A name without blanks, however the key is written. It is short, for the index has
+    all of them: that two keys share one costs a look at an entry."""
+    return PlaceTerm("x" + blake2b(key.encode(), digest_size=5).hexdigest())

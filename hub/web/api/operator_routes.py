@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Self
@@ -11,6 +12,7 @@ from starlette.responses import Response
 
 from hub.services import OperationsService
 from hub.services.disk_space import DiskReport
+from hub.services.entry_search import IndexReport, IndexState
 from hub.services.hub_operations import Health, HubFreshness
 from hub.services.served_collections import CollectionService
 from hub.web.json_output import (
@@ -158,6 +160,20 @@ class DiskJson(JsonObject):
         )
 
 
+class SearchJson(JsonObject):
+    """Whether entries can be found by their words, of so many ``days`` by their dates;
+    null: all. While the index is being built, ``share`` of them is in it."""
+
+    state: IndexState
+    days: float | None
+    share: float
+
+    @classmethod
+    def of_report(cls, report: IndexReport) -> Self:
+        days = None if math.isinf(report.days) else report.days
+        return cls.of(report, days=days, share=round(report.share, 3))
+
+
 class HealthJson(ReadinessJson):
     """Whether the hub can work; ``uptime`` in seconds. Feeds and active subscriptions
     are counted by their state."""
@@ -170,6 +186,7 @@ class HealthJson(ReadinessJson):
     database: DatabaseJson
     freshness: FreshnessJson
     disk: DiskJson
+    search: SearchJson
 
     @classmethod
     def of_health(cls, health: Health) -> Self:
@@ -186,6 +203,7 @@ class HealthJson(ReadinessJson):
             database=DatabaseJson.of(database, schema=database.version),
             freshness=FreshnessJson.of_hub(health.freshness),
             disk=DiskJson.of_disk(health.disk),
+            search=SearchJson.of_report(health.search),
         )
 
 

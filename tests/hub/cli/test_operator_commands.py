@@ -52,6 +52,7 @@ def health(**changes: object) -> dict[str, Any]:
             "disk_size": 252_000_000_000,
             "outlook": "At this rate (1.2 GB a day) the log …",
         },
+        "search": {"state": "complete", "days": None, "share": 1.0},
     }
     return {**document, **changes}
 
@@ -90,6 +91,25 @@ def test_what_waits_is_told_with_the_command_that_lists_it(
     assert "1 record, and 2 chunks of up to 500 deliveries, the oldest found" in shown
     assert "retrying       3 subscriptions (fanfare deliveries list)\n" in shown
     assert "given up       1 dead letter (fanfare deliveries list)\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        ({"state": "complete", "days": None, "share": 1.0}, "all entries\n"),
+        ({"state": "complete", "days": 7.0, "share": 1.0}, "entries of the last 7 d"),
+        (
+            {"state": "building", "days": None, "share": 0.999},
+            "all entries; the index is being built, 99 % done\n",
+        ),
+        ({"state": "off", "days": 0.0, "share": 0.0}, "off (FANFARE_SEARCH_DAYS=0)\n"),
+    ],
+)
+def test_health_says_what_can_be_searched(
+    fanfare: Fanfare, api: FakeApi, search: dict[str, Any], words: str
+) -> None:
+    api.answers["GET /api/health"] = (200, health(search=search))
+    assert f"search         {words}" in fanfare("health").stdout
 
 
 def condition(what: str, *, trouble: bool, advice: str = "") -> dict[str, Any]:

@@ -5,16 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from itertools import count
+from math import inf
 from pathlib import Path
 
 import pytest
 
-from hub.services.entry_search import MOST_BYTES, MOST_WAITING, SearchService
-from hub.services.service_errors import TooManyWaiting
+from hub.services.entry_search import (
+    MOST_BYTES,
+    MOST_WAITING,
+    IndexState,
+    SearchService,
+)
+from hub.services.service_errors import SearchOff, TooManyWaiting
 from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
-from storage.records import FeedId, FeedStatistics, FeedStatisticsWrite, TokenScope
+from storage.records import (
+    EntryId,
+    FeedId,
+    FeedStatistics,
+    FeedStatisticsWrite,
+    TokenScope,
+)
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
 
@@ -121,3 +133,45 @@ async def test_large_entries_are_read_a_few_at_a_time_and_end_a_search(
     found = await found_by(hub.services.search, me)
 
     assert found == ["large 2", "large 1"]  # which are MOST_BYTES together
+
+
+# --- what the index covers ---
+
+
+async def test_a_search_says_that_its_index_is_being_built(hub: Hub) -> None:
+    me = await principal_of(hub, "me")
+    for search in (hub.services.search, SearchService(hub.storage, "", days=30)):
+        assert (await search.find(me, "word", 2)).line == "2 entries found"
+    await hub.storage.search.keep(0)
+    await hub.storage.search.keep(30)
+    assert (await hub.services.search.find(me, "word", 2)).line == (
+        "0 entries found; the index is being built, so older ones may be missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kept", "days", "state", "share"),
+    [
+        (inf, inf, IndexState.COMPLETE, 1.0),
+        (inf, 7, IndexState.COMPLETE, 1.0),
+        (7, inf, IndexState.BUILDING, 0.0),
+        (7, 7, IndexState.BUILDING, 0.5),
+        (inf, 0, IndexState.OFF, 0.0),
+    ],
+)
+async def test_the_report_says_how_much_of_what_it_is_to_cover_was_read(
+    hub: Hub, kept: float, days: float, state: IndexState, share: float
+) -> None:
+    if kept == 7:
+        await hub.storage.search.keep(0)
+        await hub.storage.search.keep(7)
+        await hub.storage.search.index([], [], unread=EntryId(16))
+    report = await SearchService(hub.storage, "", days=days).report()
+    assert (report.state, report.days, report.share) == (state, days, share)
+
+
+async def test_without_an_index_nothing_is_searched(hub: Hub) -> None:
+    with pytest.raises(SearchOff, match="FANFARE_SEARCH_DAYS=0"):
+        await SearchService(hub.storage, "", days=0).find(
+            await principal_of(hub, "me"), "word", 2
+        )

@@ -72,7 +72,7 @@ async def plant(hub: Hub) -> set[str]:
     await feeds.withdraw(public, f"{SECRET}-withdrawn")
     await feeds.publish(public, secret_entry("hidden", unlisted=True, links=known))
     await hub.services.collections.build(snapshots=False)
-    await SearchIndex(hub.storage).catch_up()
+    await SearchIndex(hub.storage, hub.clock).catch_up()
     return {f"/scp/{each.name}" for each in built}
 
 

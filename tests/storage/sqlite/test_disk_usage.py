@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.runtime.clock import SystemClock
 from hub.search.index_follower import SearchIndex
 from storage.sqlite import SqliteStorage, find_damage, open_database
 from storage.sqlite.disk_usage import LEAST_FREE_PAGES, index_bytes
@@ -63,7 +64,7 @@ async def test_how_much_is_for_what_is_estimated_from_a_few_rows(
     feed = await scene.add_feed()
     for number in range(40):
         await scene.publish(feed, *(f"{number}/{each}" * 50 for each in range(25)))
-    await SearchIndex(storage).catch_up()
+    await SearchIndex(storage, SystemClock()).catch_up()
 
     usage = await storage.usage()
 

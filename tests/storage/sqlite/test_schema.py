@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from storage.contract import Storage
-from storage.records import FeedId, FeedState, NewFeed, Polling, StoredFeed, pace_of
+from storage.records import (
+    FeedId,
+    FeedState,
+    NewFeed,
+    Phrase,
+    Polling,
+    StoredFeed,
+    pace_of,
+)
 from storage.sqlite import open_database
 from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.connection_threads import prepare_for_writing
 from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.schema import (
     Migration,
@@ -86,7 +96,7 @@ def test_records_from_before_they_could_be_superseded_bring_their_documents() ->
         assert found == [(0, "updated/1/0")]
 
 
-async def test_entries_from_before_there_was_a_search_wait_to_be_indexed(
+async def test_entries_from_before_there_was_a_search_are_yet_to_be_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "hub.db"
@@ -100,13 +110,50 @@ async def test_entries_from_before_there_was_a_search_wait_to_be_indexed(
 
     storage = await open_database(path)
     try:
-        assert await storage.search.waiting(9) == [5]
-        assert await storage.search.position() == 7
+        await storage.search.keep(inf)
+        assert await storage.search.unread(LONG_AGO, 9) == ([5], 0)
+        assert (await storage.search.state()).position == 7
     finally:
         await storage.close()
 
 
+async def test_an_index_with_longer_ids_is_set_aside_and_its_entries_are_read_anew(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        prepare_for_writing(connection)
+        connection.create_function("resource_hash", 1, hash_resource)
+        for migration in migrations()[:BEFORE_DAYS]:
+            run(connection, migration)
+        connection.executescript(
+            "INSERT INTO entries VALUES (5, 1, x'00', 'key', 1, 0, 0, 7, x'', 0);"
+            "INSERT INTO searched VALUES (5, 2000000, x'00');"
+            "INSERT INTO search (rowid, words, places) VALUES (2000000, 'a', 'any');"
+        )
+
+    storage = await open_database(path)
+    try:
+        found = await storage.search.find(Phrase(("a",)), viewer=None, limit=9)
+        assert found.entries == ()
+        assert (await storage.search.state()).days == 0
+        while await storage.search.remove_former(1):
+            pass
+        await storage.search.keep(inf)
+        assert await storage.search.unread(LONG_AGO, 9) == ([5], 0)
+        assert await storage.find_damage() == ()
+    finally:
+        await storage.close()
+    with closing(sqlite3.connect(path)) as connection:
+        former = connection.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE 'former%'"
+        ).fetchall()
+        assert former == []
+
+
 BEFORE_RESOURCES = 5
+BEFORE_DAYS = 48
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 OF_HOSTS = 9
 BEFORE_SLICES = 6
 

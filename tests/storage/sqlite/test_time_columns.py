@@ -25,8 +25,8 @@ FAR = 400 * DAY
 NO_TIMES = frozenset(
     """
     account_id added after_id any_fresh as_is_subscribers attempts batch block bucket
-    by_topic_subscribers change changes checked_at content count day deleted docid
-    done entry_id exhausted failed
+    by_topic_subscribers change changes checked_at content count day days deleted docid
+    done entry_id exhausted failed forgotten
     failures feed_id feeds first first_id free_bytes from_position head id
     inherits_language is_active is_copy is_doubted is_link kept
     is_moved is_next is_paused is_stale is_superseded is_turned last last_id
@@ -37,7 +37,7 @@ NO_TIMES = frozenset(
     skip_after skip_to
     source_id stamp status subscribers subscription_id tail token_id topic_id total
     tried_to turn
-    unlisted used_bytes value walk watch_id withdrawals
+    unlisted unread used_bytes value walk watch_id withdrawals
     """.split()  # noqa: SIM905 - a list of eighty lines says no more
 )
 """Of all tables: ids, positions, counts and flags. ``day`` and ``walk`` are numbers of

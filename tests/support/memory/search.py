@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from storage.records import (
     AccountId,
@@ -14,6 +15,7 @@ from storage.records import (
     PlaceTerm,
     Position,
     SearchDocument,
+    SearchState,
     StoredEntry,
     Term,
 )
@@ -24,11 +26,65 @@ from .state import State
 class MemorySearch:
     def __init__(self, state: State) -> None:
         self._state = state
+        self._days = 0.0
         self._position = Position(0)
+        self._unread = EntryId(0)
         self._documents: dict[EntryId, SearchDocument] = {}
+        self._former = 0
 
-    async def position(self) -> Position:
-        return self._position
+    async def state(self) -> SearchState:
+        return SearchState(
+            days=self._days,
+            position=self._position,
+            unread=self._unread,
+            first=EntryId(min(self._state.entries, default=0)),
+            last=self._last,
+        )
+
+    @property
+    def _last(self) -> EntryId:
+        return EntryId(max(self._state.entries, default=0))
+
+    async def keep(self, days: float) -> None:
+        before, self._days = self._days, days
+        if not before:
+            self._position = Position(self._state.head)
+        if not days:
+            self._former, self._unread = len(self._documents), EntryId(0)
+            self._documents.clear()
+        elif days > before:
+            self._unread = EntryId(self._last + 1)
+
+    async def remove_former(self, limit: int) -> int:
+        removed = min(limit, self._former)
+        self._former -= removed
+        return removed
+
+    async def merge(self, limit: int) -> int:
+        return 0
+
+    async def unread(
+        self, since: datetime, limit: int
+    ) -> tuple[list[EntryId], EntryId]:
+        below = sorted(each for each in self._state.entries if each < self._unread)
+        page = below[-limit:][::-1]
+        wanted = [
+            each
+            for each in page
+            if each not in self._documents and self._is_dated(each, since)
+        ]
+        return wanted, page[-1] if len(page) == limit else EntryId(0)
+
+    def _is_dated(self, entry_id: EntryId, since: datetime | None) -> bool:
+        entry = self._state.entries.get(entry_id)
+        if entry is None or entry.stored.deleted:
+            return False
+        return since is None or entry.sorted_at >= since
+
+    async def dated_before(self, moment: datetime, limit: int) -> list[EntryId]:
+        found = [each for each in self._documents if not self._is_dated(each, moment)]
+        found.sort(key=lambda each: self._state.entries[each].sorted_at)
+        return found[:limit]
 
     async def waiting(self, limit: int) -> list[EntryId]:
         gone = [each for each in self._documents if each not in self._state.entries]
@@ -39,15 +95,19 @@ class MemorySearch:
         ids: Sequence[EntryId],
         documents: Sequence[SearchDocument],
         position: Position | None = None,
+        *,
+        since: datetime | None = None,
+        unread: EntryId | None = None,
     ) -> None:
         for each in ids:
             self._documents.pop(each, None)
         self._documents |= {
             each.entry_id: each
             for each in documents
-            if each.entry_id in self._state.entries
+            if self._is_dated(each.entry_id, since)
         }
         self._position = self._position if position is None else position
+        self._unread = self._unread if unread is None else unread
 
     async def find(
         self,

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from datetime import timedelta
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from storage.records import DiskSample
-from tests.support.services import Hub
+from tests.support.admin import ADMIN
+from tests.support.application_client import client_of
+from tests.support.services import Hub, open_hub
 from tests.support.waiting import eventually, in_background
 
 
@@ -105,3 +109,20 @@ async def test_health_says_when_the_disk_is_full(
     assert re.search(r"^fanfare_disk_full_seconds 1\d{5}", metrics, re.MULTILINE)
     assert re.search(r"^fanfare_disk_growth_bytes ", metrics, re.MULTILINE)
     assert re.search(r"^fanfare_disk_limit_seconds ", metrics, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("days", "search"),
+    [
+        (math.inf, {"state": "building", "days": None, "share": 0.0}),
+        (7.0, {"state": "building", "days": 7.0, "share": 0.0}),
+        (0.0, {"state": "off", "days": 0.0, "share": 0.0}),
+    ],
+)
+async def test_health_says_what_can_be_searched(
+    tmp_path: Path, days: float, search: dict[str, object]
+) -> None:
+    async with open_hub(tmp_path, search_days=days) as hub:
+        async with client_of(hub.application) as http:
+            health = (await http.get("/api/health", headers=ADMIN)).json()
+        assert health["search"] == search

@@ -56,7 +56,7 @@ class Scene:
         self.hub.clock.advance(later)
         storage = self.hub.storage
         await PageKeeper(storage.pages, self.hub.clock, "http://hub.example").catch_up()
-        await SearchIndex(storage).catch_up()
+        await SearchIndex(storage, self.hub.clock).catch_up()
 
     async def ask(self, **query: object) -> httpx2.Response:
         return await self.http.get(URL, params={k: str(v) for k, v in query.items()})
@@ -425,6 +425,17 @@ async def test_equal_state_gives_equal_bytes_and_304(scene: Scene) -> None:
         headers = {"If-None-Match": (await scene.ask(**query)).headers["etag"]}
         answer = await scene.http.get(URL, params=query, headers=headers)  # type: ignore[arg-type]
         assert answer.status_code == 304
+
+
+async def test_without_an_index_pages_are_not_found_by_words_and_nobody_is_told_so(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path, search_days=0.0) as scene:
+        assert (await scene.client.discover())["capabilities"] == ["diff-sync"]
+        answer = await scene.ask(q="word")
+        assert answer.status_code == 400
+        assert faults("error", answer.json()) == []
+        assert "this site has no search" in answer.json()["error"]["message"]
 
 
 # --- the gatekeeper ---

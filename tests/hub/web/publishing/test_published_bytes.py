@@ -47,7 +47,7 @@ async def publish(directory: Path) -> None:
         await feeds.publish(one, an_entry("4", title="Edited title"), when=later)
         await feeds.withdraw(one, "5", when=later)
         await hub.services.collections.build(snapshots=False)
-        await SearchIndex(hub.storage).catch_up()
+        await SearchIndex(hub.storage, hub.clock).catch_up()
 
 
 def read(directory: Path, seed: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx2
@@ -22,7 +23,7 @@ from tests.support.admin import TOKEN
 from tests.support.application_client import client_of
 from tests.support.golden import read_xml
 from tests.support.library import CALLBACK, START, Library, id_of, topic_of
-from tests.support.services import HUB_URL, PUBLIC_URL, Hub
+from tests.support.services import HUB_URL, PUBLIC_URL, Hub, open_hub
 from tests.support.waiting import eventually, in_background
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -682,3 +683,14 @@ async def test_each_mode_takes_the_right_to_retrieve(
 
     assert answer.status_code == 403
     assert "retrieve" in answer.text
+
+
+async def test_a_hub_without_an_index_says_so(tmp_path: Path) -> None:
+    async with open_hub(tmp_path, search_days=0.0) as hub:
+        library = await Library.open(hub)
+        async with client_of(hub.application) as http:
+            answer = await http.get(
+                "/?hub.mode=search&query=word", auth=("me", library.token)
+            )
+    assert answer.status_code == 403
+    assert "this hub has no search (FANFARE_SEARCH_DAYS=0)" in answer.text
