@@ -1,6 +1,6 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
-Much of a test is waiting, for a disk, a hub or a moment, so four lanes keep two cores
+Much of a test is waiting, for a disk, a hub or a moment, so five lanes keep two cores
 busy. Only the floors need tests to be traced, which makes them half as fast; what is
 not traced goes to a lane of its own. What a lane prints is in ``build/NAME.txt``.
 """
@@ -21,13 +21,13 @@ from time import monotonic
 from typing import Final
 
 WAITING: Final = ("tests/e2e", "tests/conformance/websub", "tests/etiquette")
-UNTRACED: Final = (
+TROUBLE: Final = (
     "tests/simulation",
     "tests/soak",
     "tests/hardening",
     "tests/hub/simulation",
 )
-TRACED: Final = ("tests/protocols", "tests/storage")
+FORMATS: Final = ("tests/protocols", "tests/storage")
 DOORS: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
 
 SLOWEST: Final = 15
@@ -37,19 +37,12 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Lane:
     """One call of pytest."""
 
+    name: str
     arguments: tuple[str, ...]
     is_traced: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """Runs that follow each other."""
-
-    name: str
-    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +61,11 @@ def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 LANES: Final = (
-    Lane(
-        "hub",
-        (Run(("tests", *ignoring((*WAITING, *TRACED, *UNTRACED, *DOORS))), True),),
-    ),
-    Lane("waiting", (Run(WAITING),)),
-    Lane("others", (Run(TRACED, True), Run(UNTRACED))),
-    Lane("doors", (Run((*DOORS, *ignoring(WAITING[1:2])), True),)),
+    Lane("hub", ("tests", *ignoring((*WAITING, *FORMATS, *TROUBLE, *DOORS))), True),
+    Lane("doors", (*DOORS, *ignoring(WAITING)), True),
+    Lane("formats", FORMATS, True),
+    Lane("waiting", WAITING),
+    Lane("trouble", TROUBLE),
 )
 
 
@@ -82,9 +73,6 @@ def main() -> int:
     """Status 0 if every lane passes and both floors are met, 130 if it was stopped."""
     Path("build").mkdir(exist_ok=True)
     adopt_orphans()
-    # Else each of some hundred hubs would compile it, if told to keep no bytecode.
-    if call("-m", "compileall", "-q", "hub", "protocols", "storage"):
-        return 1
     call("-m", "coverage", "erase")
     try:
         failed = asyncio.run(run_lanes(LANES, Path("build"), every=10.0))
@@ -135,18 +123,17 @@ async def run_lanes(
 
 
 async def run_lane(lane: Lane, directory: Path, statuses: dict[str, int]) -> None:
-    status = 0
     with path_of(lane, directory).open("wb") as output:
-        for run in lane.runs:
-            status |= await run_tests(lane, run, output.fileno())
-    statuses[lane.name] = status
+        statuses[lane.name] = await run_tests(lane, output.fileno())
 
 
-async def run_tests(lane: Lane, run: Run, output: int) -> int:
+async def run_tests(lane: Lane, output: int) -> int:
     """In a session of its own, so that Ctrl-C reaches it only through `run_lanes`."""
-    arguments = ["-v", "--durations=30", "-p", "no:cacheprovider", *run.arguments]
+    arguments = ["-v", "--durations=30", "-p", "no:cacheprovider", *lane.arguments]
     environment = dict(os.environ)
-    if run.is_traced:
+    # Else each run compiles all tests anew, and each of some hundred hubs the hub.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if lane.is_traced:
         arguments[:0] = ["-p", "tests.support.tracing"]
         environment["COVERAGE_FILE"] = f".coverage.{lane.name}"
     process = await asyncio.create_subprocess_exec(

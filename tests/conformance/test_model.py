@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -69,6 +70,8 @@ SECONDS = st.sampled_from([0, 1, 5, 61])
 KINDS = st.sampled_from(
     [each for each in RecordKind if each not in (RecordKind.BASELINE, RecordKind.EVENT)]
 )
+
+pytestmark = pytest.mark.bulk
 
 
 class Comparison(RuleBasedStateMachine):

@@ -12,7 +12,7 @@ from lxml import etree
 from hub.runtime.clock import SystemClock
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import entry_id
-from tests.support.stage import Stage, open_stage
+from tests.support.stage import open_stage
 from tests.support.standard_webhooks import Received, verifies
 from tests.support.waiting import eventually
 
@@ -166,28 +166,6 @@ async def test_updates_go_to_those_who_ask_for_them(tmp_path: Path) -> None:
         assert (len(none.receipts), len(everything.receipts)) == (0, 2)
 
 
-async def test_410_ends_the_subscription(tmp_path: Path) -> None:
-    async with open_stage(tmp_path) as stage:
-        feed_id, feed = await stage.add_feed()
-        gone = await stage.subscribe("gone", feed)
-        witness = await stage.subscribe("witness", feed)
-        gone.answers = iter([ServerAnswer(status=410)])
-
-        await stage.publish(feed_id, feed)
-        await eventually(lambda: len(witness.receipts) == len(gone.receipts) == 1)
-
-        async def one_is_left() -> bool:
-            return await _subscriptions_left(stage) == 1
-
-        await eventually(one_is_left)
-        await stage.publish(feed_id, feed)
-        await eventually(lambda: len(witness.receipts) == 2)
-
-        await stage.hub.terminate()
-        assert len(gone.receipts) == 1
-        assert gone.questions == []
-
-
 async def test_subscribers_of_a_removed_feed_are_denied(tmp_path: Path) -> None:
     async with open_stage(tmp_path) as stage:
         feed_id, feed = await stage.add_feed()
@@ -199,36 +177,6 @@ async def test_subscribers_of_a_removed_feed_are_denied(tmp_path: Path) -> None:
         query = subscriber.questions[0].query
         assert query["hub.mode"] == "denied"
         assert query["hub.topic"] == subscriber.topic
-
-
-async def test_a_refused_notification_comes_again_with_its_id(tmp_path: Path) -> None:
-    async with open_stage(tmp_path) as stage:
-        feed_id, feed = await stage.add_feed()
-        subscriber = await stage.subscribe("reader", feed)
-        subscriber.answers = iter([ServerAnswer(status=503)])
-
-        await stage.publish(feed_id, feed)
-        await eventually(lambda: len(subscriber.receipts) == 2, seconds=60)
-
-        first, second = subscriber.receipts
-        assert 3.5 < second.started - first.answered < 8  # 5 s, and 20 % of jitter
-        assert first.delivery_id == second.delivery_id
-        assert first.request.body == second.request.body
-        assert "x-superfeedr-retried" not in first.request.headers
-        assert second.request.headers["x-superfeedr-retried"] == "1"
-
-
-async def test_entries_wait_in_order_behind_a_refused_one(tmp_path: Path) -> None:
-    async with open_stage(tmp_path) as stage:
-        feed_id, feed = await stage.add_feed()
-        subscriber = await stage.subscribe("reader", feed)
-        subscriber.answers = iter([ServerAnswer(status=500)])
-
-        for _ in range(3):
-            await stage.publish(feed_id, feed)
-        await eventually(lambda: len(subscriber.accepted) == 3, seconds=60)
-
-        assert subscriber.numbers == [2, 3, 4]
 
 
 async def test_a_restart_keeps_validators_and_sends_nothing_again(
@@ -251,8 +199,3 @@ async def test_a_restart_keeps_validators_and_sends_nothing_again(
         asked = feed.requests[asked_before:]
         assert all("if-none-match" in request.headers for request in asked)
         assert subscriber.numbers == [2, 3]
-
-
-async def _subscriptions_left(stage: Stage) -> int:
-    page = await stage.api.request("GET", "/api/subscriptions")
-    return len(page["subscriptions"])

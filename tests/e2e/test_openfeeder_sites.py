@@ -189,8 +189,10 @@ async def test_a_hub_that_is_killed_while_it_reads_goes_on_and_repeats_nothing(
             added = await api.request("POST", "/api/feeds?wait=0", **body)
             feed_id = added["id"]
             for requests in (30, 60, 90):
+                reading = asyncio.create_task(api.fetch(feed_id))
                 await eventually(lambda most=requests: len(site.asked) > most)
                 await hub.kill()
+                await asyncio.gather(reading, return_exceptions=True)
                 await hub.start()
                 await hub.wait_ready()
 

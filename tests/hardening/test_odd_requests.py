@@ -76,8 +76,11 @@ async def test_no_body_is_a_fault_of_the_hub(client: httpx2.AsyncClient) -> None
     document = await described(client)
     asked = 0
     for path, operations in document["paths"].items():
-        names = list(members(document, operations.get("post", {})))
+        operation = operations.get("post", {})
+        names = list(members(document, operation))
         target = re.sub(r"{\w+}", "1", path)
+        if any(each["name"] == "wait" for each in operation.get("parameters", ())):
+            target += "?wait=0"
         for body in (*bodies(names), *(ODD_BODIES if names else ())):
             answer = await client.post(target, content=body, headers=HEADERS)
             assert answer.status_code < 500, (path, body[:200], answer.text)

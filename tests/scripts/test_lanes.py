@@ -44,11 +44,11 @@ def test_that_leaves_a_process_of_another_session_behind():
 STOPPED = """\
 import asyncio, sys
 from pathlib import Path
-from scripts.lanes import Lane, Run, adopt_orphans, kill_descendants, run_lanes
+from scripts.lanes import Lane, adopt_orphans, kill_descendants, run_lanes
 
 adopt_orphans()
 try:
-    asyncio.run(run_lanes([Lane("one", (Run(({test!r},)),))], Path({here!r}), 0.05))
+    asyncio.run(run_lanes([Lane("one", ({test!r},))], Path({here!r}), 0.05))
 finally:
     kill_descendants()
 """

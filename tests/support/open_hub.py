@@ -27,7 +27,7 @@ from tests.support.fake_fetcher import FakeFetcher, InlineParser
 from tests.support.fake_network import FakeNetwork, agree
 from tests.support.fetch_targets import an_answer
 from tests.support.new_database import open_new
-from tests.support.polled import a_limiter
+from tests.support.polled import a_limiter, take_no_time
 from tests.support.services import FakePoller
 
 HUB_URL = "https://hub.example/hub"
@@ -121,7 +121,7 @@ async def open_hub_scene(
             "Fanfare",
             LocalTopics(HUB_URL.removesuffix("/hub")),
         )
-        limiter = a_limiter(clock)
+        limiter = a_limiter(clock, take_no_time)
         questions = CallbackChallenges(
             callbacks, clock, "Fanfare", limiter, challenge=lambda: CHALLENGE
         )

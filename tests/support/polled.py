@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -150,9 +151,16 @@ class PolledStorage:
         self.reads[what] += 1
 
 
-def a_limiter(clock: Clock) -> HostLimiter:
+def a_limiter(
+    clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> HostLimiter:
     """Hosts of ``.exempt`` are asked without waiting."""
-    return HostLimiter(clock, lambda host: host.endswith(".exempt"))
+    return HostLimiter(clock, lambda host: host.endswith(".exempt"), sleep=sleep)
+
+
+async def take_no_time(seconds: float) -> None:
+    """A sleep by a clock that only a test moves on."""
+    await asyncio.sleep(0)
 
 
 def feeds_of_hosts(count: int, suffix: str = "example") -> list[StoredFeed]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -221,6 +222,7 @@ async def compare(steps: list, replies: list[bool]) -> None:
         assert positions == sorted(set(positions))
 
 
+@pytest.mark.bulk
 @given(steps=STEPS, replies=st.lists(st.booleans(), max_size=12))
 @settings(
     max_examples=60,
