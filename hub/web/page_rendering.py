@@ -151,7 +151,8 @@ def _wants_page(request: Request) -> bool:
     So do some programs by default; what they post to is none of the operator's pages.
     """
     path = request.url.path
-    is_opened = request.method in ("GET", "HEAD") and not path.startswith(API)
+    method = request.scope.get("method")  # a websocket has none
+    is_opened = method in ("GET", "HEAD") and not path.startswith(API)
     is_for_people = is_opened or path.startswith(_OPERATOR_PAGES)
     return is_for_people and HTML in request.headers.get("accept", "")
 
