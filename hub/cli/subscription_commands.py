@@ -75,7 +75,12 @@ _FORMAT_HELP = (
 )
 @click.argument("callback")
 @click.argument("topic")
-@secret_option("secret", "The secret that signs every delivery.")
+@secret_option(
+    "secret",
+    "The secret that signs every delivery. Without it, a subscription that exists keeps"
+    " its own.",
+    default=None,
+)
 @click.option(
     "--format",
     "format_",
@@ -92,7 +97,7 @@ def add(
     hub: Hub,
     callback: str,
     topic: str,
-    secret: str,
+    secret: str | None,
     format_: str,
     updates: bool,
     batch: bool,
@@ -105,7 +110,7 @@ def add(
     body: Document = {
         "callback": callback,
         "topic": topic,
-        "secret": secret,
+        **({} if secret is None else {"secret": secret}),
         "format": format_,
         "updates": "all" if updates else "fresh",
         "batch": batch,

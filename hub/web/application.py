@@ -91,7 +91,7 @@ def _has_path(route: Route, request: Request) -> bool:
     return route.matches(request.scope)[0] is not Match.NONE
 
 
-UNCOUNTED = ("/api/", "/admin", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
+UNCOUNTED = ("/api/", "/admin/", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
 """Paths that `LimitRequests` leaves alone: ``/api`` and ``/admin`` count by themselves,
 by token too."""
 COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)

@@ -129,12 +129,12 @@ def _hashed(name: str) -> str:
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """The one exception handler of the application."""
+    """The one exception handler of the application, of websockets, too."""
     return answer_problem(request, logged_problem(request, error))
 
 
 def answer_problem(request: Request, problem: Problem) -> Response:
-    if not _wants_page(request):
+    if request.scope["type"] != "http" or not _wants_page(request):
         return problem_response(problem)
     return render_page(
         "error.html",

@@ -78,6 +78,8 @@ class LoginPages(Routes):
         try:
             secret = await self._begin(form)
         except Problem as problem:
+            if problem.status != HTTPStatus.FORBIDDEN:
+                raise
             return _page(target, error=problem.detail)
         answer = redirect(target if _OWN_PAGE.fullmatch(target) else START)
         self._access.remember(request, answer, secret)

@@ -53,6 +53,7 @@ from hub.web.request_input import (
 from protocols.operational_events import EVERY_TYPE, types_of_topic
 from storage.contract import Storage
 from storage.records import (
+    AccountId,
     DeliveryLag,
     Format,
     SelectedSubscription,
@@ -71,13 +72,13 @@ from storage.records import (
 class SubscriptionToAdd(RequestBody):
     """The body of ``POST /api/subscriptions``.
 
-    ``account``: "" for one's own.
+    ``account``: "" for one's own. Without a ``secret``, one that is there stays.
     """
 
     callback: str
     topic: str
     account: str = ""
-    secret: str = ""
+    secret: str | None = None
     algorithm: str = "sha256"
     format: Format = Format.JSON
     updates: Updates = Updates.FRESH
@@ -304,12 +305,16 @@ class SubscriptionRoutes(Routes):
     )
     async def add(self, request: Request) -> Response:
         body = await read_body(request, SubscriptionToAdd)
+        account = await account_named(request, self._tokens, body.account)
+        secret = body.secret
+        if secret is None:
+            secret = await self._present_secret(account, body.topic, body.callback)
         result = await self._subscriptions.add(
             SubscriptionRequest(
                 callback=body.callback,
                 topic=body.topic,
-                account=await account_named(request, self._tokens, body.account),
-                secret=body.secret,
+                account=account,
+                secret=secret,
                 algorithm=body.algorithm,
                 format=body.format,
                 updates=body.updates,
@@ -323,6 +328,13 @@ class SubscriptionRoutes(Routes):
             SubscribedJson.of_subscription(result.subscription, feed_status=status),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
+
+    async def _present_secret(
+        self, account: AccountId, topic: str, callback: str
+    ) -> str:
+        found = await self._storage.subscriptions.find(account, topic, callback)
+        is_active = found is not None and found.state is SubscriptionState.ACTIVE
+        return found.secret if found is not None and is_active else ""
 
     @ApiOperation(
         method="POST",

@@ -61,6 +61,20 @@ async def test_asking_again_changes_the_subscription(
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"), [({}, "old"), ({"secret": ""}, ""), ({"secret": "new"}, "new")]
+)
+async def test_asking_again_without_a_secret_keeps_the_one_that_is_there(
+    client: httpx2.AsyncClient, hub: Hub, given: dict[str, str], kept: str
+) -> None:
+    made = await client.post("/api/subscriptions", json={**ASKED, "secret": "old"})
+    asked = {name: value for name, value in ASKED.items() if name != "secret"}
+    await client.post("/api/subscriptions", json={**asked, **given})
+    found = await hub.storage.subscriptions.get(SubscriptionId(made.json()["id"]))
+    assert found is not None
+    assert found.secret == kept
+
+
+@pytest.mark.parametrize(
     ("change", "field"),
     [
         ({"callback": "nowhere"}, "callback"),
