@@ -8,6 +8,7 @@ longer has it, and only loses the category that the list gave it.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -63,6 +64,8 @@ class ListFollower:
         self._storage = storage
         self._watches = storage.list_watches
         self._feeds = feeds
+        self._turn = asyncio.Lock()
+        """Held by whatever changes feeds: one may move from a list to another."""
 
     async def follow(
         self, watch: ListWatch, walk: OutlineWalk, progress: ReadingProgress
@@ -87,17 +90,24 @@ class ListFollower:
         pending = {each.url for each in known if each.fate is WatchedFate.PENDING}
         fates = Counter[WatchedFate]()
         for start in range(0, len(changes.added), ADDED_AT_ONCE):
-            if progress.is_stopped:
-                return watch
             part = changes.added[start : start + ADDED_AT_ONCE]
-            fates.update(await self._add(watch, part, pending))
+            async with self._turn:
+                if progress.is_stopped:
+                    return watch
+                fates.update(await self._add(watch, part, pending))
             progress.done += len(part)
         for feed, category in changes.moved:
-            await self._move(watch.id, feed, category)
+            async with self._turn:
+                if progress.is_stopped:
+                    return watch
+                await self._move(watch.id, feed, category)
             progress.done += 1
         removed = 0
         for feed in changes.left:
-            removed += await self._let_go(watch.id, feed)
+            async with self._turn:
+                if progress.is_stopped:
+                    return watch
+                removed += await self._let_go(watch.id, feed)
             progress.done += 1
         followed = structs.replace(
             watch,

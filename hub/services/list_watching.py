@@ -104,8 +104,8 @@ class ListWatchService:
         """Its feeds stay. Raises `NotFound`."""
         found = await self.get(watch_id)
         await self._watches.remove(watch_id)
-        if found.reading is not None:
-            found.reading.is_stopped = True
+        if (reading := self._reading.get(watch_id)) is not None:
+            reading.is_stopped = True
         return found.watch
 
     async def page(self, *, after: ListWatchId, limit: int) -> list[WatchedList]:

@@ -16,8 +16,10 @@ from structlog.testing import capture_logs
 from hub.core.schedule.poll_period import JITTER
 from hub.http import Request
 from hub.services.feed_requests import AddFeed, EditFeed
+from hub.services.list_following import ListFollower, ReadingProgress
 from hub.services.list_watching import MOST_WATCHES, ListWatchService
 from hub.services.service_errors import AddressRefused, Conflict
+from protocols.opml import OutlineWalk, read_outlines
 from protocols.protocol_errors import InvalidValue
 from storage.errors import NotFound
 from storage.records import (
@@ -351,6 +353,40 @@ async def test_a_list_that_is_unwatched_while_it_is_read_adds_no_more(
     assert list(await watched.feeds()) == ["b"]
     with pytest.raises(NotFound):
         await watched.service.unwatch(watch_id)
+
+
+async def test_a_reading_that_is_stopped_changes_and_removes_nothing(
+    watched: Watched,
+) -> None:
+    watched.put(opml("a", "b", "c", folder="News"))
+    watch = await watched.watch()
+    follower = ListFollower(watched.hub.storage, watched.hub.services.feeds)
+    for names, folder in ((("a", "b", "c"), "Sport"), (("a", "b"), "News")):
+        walk = OutlineWalk()
+        walk.begin_with(read_outlines(opml(*names, folder=folder), LIST))
+        stopped = ReadingProgress(is_stopped=True)
+
+        assert await follower.follow(watch, walk, stopped) == watch
+        assert (stopped.done, stopped.total > 0) == (0, True)
+    assert await watched.feeds() == {"a": "News", "b": "News", "c": "News"}
+
+
+async def test_feeds_that_move_to_another_list_stay(watched: Watched) -> None:
+    """Though both are read at the same time."""
+    moving = [f"m{number}" for number in range(20)]
+    staying = [f"s{number}" for number in range(30)]
+    watched.put(opml(*staying, *moving, folder="First"))
+    watched.put(opml("other"), OTHER)
+    first, _ = await watched.watch(), await watched.watch(OTHER)
+    watched.put(opml(*staying, folder="First"))
+    watched.put(opml("other", *moving, folder="Second"), OTHER)
+
+    watched.hub.clock.advance(2 * HOUR)
+    await asyncio.gather(watched.watch(), watched.watch(OTHER))
+
+    feeds = await watched.feeds()
+    assert {feeds.get(each) for each in moving} == {"Second"}
+    assert (await watched.read(first.id)).feeds == len(staying)
 
 
 async def test_feeds_stay_when_their_list_is_unwatched(watched: Watched) -> None:
