@@ -244,7 +244,8 @@ class DeliveryTargets:
         targets = [
             PlanTarget(_dead_item(each), partial(act, plan, each))
             for each in dead
-            if each.first <= plan.head
+            # What a retry of this plan gives up is another one: the plan would not end.
+            if each.first <= plan.head and each.at <= plan.created_at
         ]
         is_last = len(dead) < limit
         next = (

@@ -134,7 +134,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 def answer_problem(request: Request, problem: Problem) -> Response:
-    if request.scope["type"] != "http" or not _wants_page(request):
+    if not _wants_page(request):
         return problem_response(problem)
     return render_page(
         "error.html",

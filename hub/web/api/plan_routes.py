@@ -23,7 +23,9 @@ from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from protocols.protocol_errors import InvalidValue
 from storage.contract import BulkPlanStore
+from storage.errors import NotFound
 from storage.records import (
+    AccountId,
     AttemptFilter,
     BulkPlan,
     FeedFilter,
@@ -249,8 +251,12 @@ class PlanRoutes(Routes):
         plans = await self._store.page(
             after=PlanId(after), limit=limit, account=own_account(request)
         )
-        now = self._clock.now()
-        shown = [BulkPlanJson.of_plan(each, each.state_at(now)) for each in plans]
+        now, account = self._clock.now(), own_account(request)
+        shown = [
+            BulkPlanJson.of_plan(each, each.state_at(now))
+            for each in plans
+            if _is_shown(each, account)
+        ]
         next = next_after([each.id for each in plans], limit)
         return json_response(BulkPlansJson(plans=shown, next=next))
 
@@ -295,12 +301,24 @@ class PlanRoutes(Routes):
         return self._answer(await self._plans.cancel(await self._plan(request)))
 
     async def _plan(self, request: Request) -> BulkPlan:
-        plan_id = PlanId(path_id(request, "plan"))
-        return await self._plans.get(plan_id, own_account(request))
+        plan_id, account = PlanId(path_id(request, "plan")), own_account(request)
+        plan = await self._plans.get(plan_id, account)
+        if not _is_shown(plan, account):
+            raise NotFound("plan", plan_id)
+        return plan
 
     def _answer(self, plan: BulkPlan, status: HTTPStatus = HTTPStatus.OK) -> Response:
         state = plan.state_at(self._clock.now())
         return json_response(BulkPlanJson.of_plan(plan, state), status)
+
+
+def _is_shown(plan: BulkPlan, account: AccountId | None) -> bool:
+    """An administrator's plan is about those of all accounts: it is none of a token's
+    that may see those of its own ``account`` alone. None: an administrator asks."""
+    if account is None:
+        return True
+    wanted = plan.wanted
+    return isinstance(wanted, SubscriptionFilter) and wanted.account == account
 
 
 def _scope(kind: PlanKind, action: PlanAction) -> TokenScope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -391,7 +391,9 @@ async def test_a_subscription_that_recovered_since_is_left_out(
     assert (done.total, done.progress.done, done.progress.failed) == (1, 0, 0)
 
 
-async def give_up(scene: Scene, late: Subscription, position: int) -> None:
+async def give_up(
+    scene: Scene, late: Subscription, position: int, at: datetime = START
+) -> None:
     await scene.claim_retrying(START + timedelta(minutes=1))
     lost = NewDeadLetter(
         subscription_id=late.id,
@@ -399,7 +401,7 @@ async def give_up(scene: Scene, late: Subscription, position: int) -> None:
         first=Position(position),
         last=Position(position),
         reason="answered 500 (after 11 tries)",
-        at=START,
+        at=at,
     )
     await scene.flush(given_up=(lost,))
     await scene.storage.deliveries.void_leases()
@@ -455,6 +457,7 @@ async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(
     hub: Hub, scene: Scene
 ) -> None:
     await scene.subscribe_retrying(await scene.add_feed("a"), "a")
+    again = await scene.subscribe_retrying(await scene.add_feed("d"), "d")
     plan = await make(hub, PlanAction.DISCARD, AttemptFilter())
     feed, lost = await scene.add_feed("b"), await scene.add_feed("c")
     late = await scene.subscribe(feed, "b")
@@ -463,9 +466,12 @@ async def test_what_a_callback_did_not_get_after_a_plan_was_made_is_left_alone(
     await scene.fail(chunk, late, when=hub.clock.now() + timedelta(seconds=1))
     await give_up(scene, await scene.subscribe_retrying(lost, "c"), 3)
 
+    hub.clock.advance(1)  # records of before are given up after the plan was made
+    await give_up(scene, again, 1, hub.clock.now())
+
     await carry_out(hub, plan)
 
-    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 2
+    assert await hub.storage.deliveries.count_undelivered(AttemptFilter(), 9) == 3
     kept = await hub.storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
     assert [each.subscription.id for each in kept] == [late.id]
 

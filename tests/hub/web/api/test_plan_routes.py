@@ -234,6 +234,17 @@ async def test_an_account_plans_for_its_own_subscriptions_and_sees_its_own_plans
     assert (await client.get(url, headers=other)).status_code == 404
     assert (await client.post(f"{url}/cancel", headers=other)).status_code == 404
 
+    admin = await token_of(client, "alice", "admin")
+    everywhere = (await client.post(PLANS, json=body, headers=admin)).json()
+    assert everywhere["count"] == 2
+    of_admin = f"{PLANS}/{everywhere['id']}"
+    assert (await client.get(of_admin, headers=both)).status_code == 404
+    for verb in ("confirm", "cancel"):
+        answer = await client.post(f"{of_admin}/{verb}", headers=both)
+        assert answer.status_code == 404
+    listed = (await client.get(PLANS, headers=both)).json()
+    assert [each["id"] for each in listed["plans"]] == [made["id"]]
+
     async def is_over() -> bool:
         return not await hub.storage.plans.running()
 
