@@ -170,3 +170,16 @@ async def test_for_a_page_that_never_can_be_read_nothing_is_held_up() -> None:
 )
 def test_a_damaged_state_begins_anew(packed: bytes) -> None:
     assert read_state(packed) == OpenFeederState()
+
+
+async def test_a_site_that_says_the_same_again_has_the_same_index_read() -> None:
+    reading = await a_reading(Ways(has_since=False))
+    reading.shows_front = True
+    reading.site.asked.clear()
+
+    await reading.visit()
+
+    assert [each.split("&")[0] for each in reading.site.asked] == [
+        "since=2026-05-01T12:10:08.000Z",
+        "page=1",
+    ]
