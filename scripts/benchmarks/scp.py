@@ -48,6 +48,8 @@ from storage.sqlite import open_database
 PAGES = 100_000
 QUICK_PAGES = 10_000
 CHANGED = 1_000
+NOW = START + timedelta(days=700)
+"""When all is fetched: after every entry's date."""
 LEAST_MEGABYTES = 8.0
 MOST_MEMORY = 80.0
 MOST_DELTA_RATIO = 1.5
@@ -128,8 +130,8 @@ async def _commit(storage: Storage, feed: StoredFeed, entries: list[Entry]) -> N
     await storage.log.commit(
         FetchCommit(
             feed_id=feed.id,
-            at=START,
-            next_fetch=START,
+            at=NOW,
+            next_fetch=NOW,
             polling=Polling(code=200),
             entries=tuple(entries),
             records=(

@@ -19,9 +19,11 @@ from storage.sqlite.rows import hash_key
 from storage.sqlite.shown_pages import SHIFTS
 
 FEEDS: Final = 100
-START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 APART: Final = 60_000
-"""Milliseconds between two entries."""
+"""Milliseconds between two entries; the millionth is of 2025."""
+NO_CLAIM: Final = 3
+"""The owner of pages that no feed comes near (`hub.publishing.page_visibility`)."""
 _ROWS = 50_000
 
 
@@ -93,27 +95,29 @@ def _put_pages(connection: sqlite3.Connection, count: int) -> None:
             *(each + 1, hash_key(page_url(each)), page_url(each), each + 1),
             *((start + each * APART) // 1_000, each + 1),
             *(start + each * APART,) * 3,
+            *((start + each * APART) // 1_000, "en", NO_CLAIM),
         )
         for each in range(count)
     )
     _insert(
         connection,
         "INSERT INTO pages (id, url_hash, url, entry_id, revision, modified, change,"
-        " changed_at, dated, shown_at) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+        " changed_at, dated, shown_at, published, language, owner)"
+        " VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)",
         pages,
     )
 
     shown = (
         (
             *(each + 1, each + 1, "", start + each * APART, 1),
-            (start + each * APART) // 1_000,
+            *((start + each * APART) // 1_000, "en", True, NO_CLAIM),
         )
         for each in range(count)
     )
     _insert(
         connection,
-        "INSERT INTO page_entries (entry_id, page_id, section, dated, revision, stated)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO page_entries (entry_id, page_id, section, dated, revision, stated,"
+        " language, inherits_language, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         shown,
     )
 

@@ -133,6 +133,27 @@ _FIRST = (
 )
 _FIRST_OF_ALL = _FIRST.format(section="")
 _FIRST_OF_SECTION = _FIRST.format(section=" AND section = ? AND owner <= ?")
+# What stays as it is leaves its indexes alone: each has a page of the file to write.
+_CHANGE = "UPDATE pages SET {columns} WHERE id = :id"
+_OF_TEXT = (
+    *("revision", "language", "owner", "modified", "shown_at", "published"),
+    *("change", "changed_at"),
+)
+_CHANGE_TEXT = _CHANGE.format(
+    columns=", ".join(f"{each} = :{each}" for each in _OF_TEXT)
+)
+_CHANGE_ENTRY = _CHANGE.format(
+    columns=", ".join(f"{each} = :{each}" for each in ("entry_id", "dated", *_OF_TEXT))
+)
+_STAY = (
+    "UPDATE page_entries SET dated = ?1, revision = ?2, stated = ?3, rank = ?4,"
+    " owner = ?5, language = ?6, inherits_language = ?7 WHERE entry_id = ?8"
+)
+_COME = (
+    "INSERT OR REPLACE INTO page_entries (dated, revision, stated, rank, owner,"
+    " language, inherits_language, entry_id, page_id, section)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _WITHDRAW_FROM = (
     "UPDATE page_sections SET withdrawals = withdrawals + 1 WHERE name = :section"
     " AND EXISTS (SELECT 1 FROM page_entries"
@@ -181,7 +202,7 @@ class _Judging:
             "SELECT page_id, section FROM page_entries WHERE entry_id = ?",
             (each.entry_id,),
         ).fetchone()
-        after = self._put(each)
+        after = self._put(each, before)
         self._feeds[each.entry_id] = each.feed_id
         execute(
             "DELETE FROM page_news WHERE entry_id = :id AND"
@@ -201,42 +222,46 @@ class _Judging:
             self._show(page_id, touched)
         self._counts.write(self._connection)
 
-    def _put(self, each: JudgedEntry) -> _Place | None:
+    def _put(self, each: JudgedEntry, before: _Place | None) -> _Place | None:
         """Note which page the entry belongs to, if any."""
         execute = self._connection.execute
         if not each.url:
             execute("DELETE FROM page_entries WHERE entry_id = ?", (each.entry_id,))
             return None
-        url_hash = hash_key(each.url)
-        execute(
-            "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
-            " changed_at) SELECT ?, ?, 0, 0, 0,"
-            " -1 - (SELECT coalesce(max(id), 0) FROM pages), ?"
-            " WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url_hash = ?)",
-            (url_hash, each.url, self._now, url_hash),
-        )
-        ((page_id,),) = execute(
-            "SELECT id FROM pages WHERE url_hash = ?", (url_hash,)
-        ).fetchall()
+        after = self._page_id(each.url), each.section
         stated = to_milliseconds_or_none(each.modified)
-        execute(
-            "INSERT OR REPLACE INTO page_entries"
-            " (entry_id, page_id, section, dated, revision, stated, rank, owner,"
-            "  language, inherits_language) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(each.entry_id, page_id, each.section),
-                self._now if each.dated is None else to_milliseconds(each.dated),
-                *(each.revision, (self._now if stated is None else stated) // 1_000),
-                *(each.rank, each.owner, each.language, each.inherits_language),
-            ),
+        values = (
+            self._now if each.dated is None else to_milliseconds(each.dated),
+            *(each.revision, (self._now if stated is None else stated) // 1_000),
+            *(each.rank, each.owner, each.language, each.inherits_language),
         )
+        if before == after:
+            execute(_STAY, (*values, each.entry_id))
+        else:
+            execute(_COME, (*values, each.entry_id, *after))
         if each.section not in self._sections:
             self._sections.add(each.section)
             execute(
                 "INSERT OR IGNORE INTO page_sections (name, withdrawals) VALUES (?, 0)",
                 (each.section,),
             )
-        return page_id, each.section
+        return after
+
+    def _page_id(self, url: str) -> int:
+        """Of the page with this URL, which is made if there is none."""
+        url_hash = hash_key(url)
+        self._connection.execute(
+            "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
+            " changed_at) SELECT ?, ?, 0, 0, 0,"
+            " -1 - (SELECT coalesce(max(id), 0) FROM pages), ?"
+            " WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url_hash = ?)",
+            (url_hash, url, self._now, url_hash),
+        )
+        page_id: int
+        ((page_id,),) = self._connection.execute(
+            "SELECT id FROM pages WHERE url_hash = ?", (url_hash,)
+        ).fetchall()
+        return page_id
 
     def _show(self, page_id: int, touched: _Touched) -> None:
         """Have the page show the entry that is due, together and in its sections."""
@@ -272,11 +297,10 @@ class _Judging:
             page = _Page(*first[:4], modified, first.dated, since, published)
         if is_other or (has_moved and first is not None):
             self._change += 1
+            is_same = (page.entry_id, page.dated) == (before.entry_id, before.dated)
+            change = {"change": self._change, "changed_at": self._now, "id": page_id}
             self._connection.execute(
-                "UPDATE pages SET entry_id = ?, revision = ?, language = ?, owner = ?,"
-                " modified = ?, dated = ?, shown_at = ?, published = ?, change = ?,"
-                " changed_at = ? WHERE id = ?",
-                (*page, self._change, self._now, page_id),
+                _CHANGE_TEXT if is_same else _CHANGE_ENTRY, page._asdict() | change
             )
             if shown:
                 self._counts.add(before.dated, -1)
