@@ -56,7 +56,7 @@ def changes_of(
         moved=tuple(
             (feed, now[key].category)
             for key, feed in before.items()
-            if key in now and now[key].category != feed.category
+            if key in now and not _is_new(feed) and now[key].category != feed.category
         ),
         left=() if doubt else left,
         doubt=doubt,

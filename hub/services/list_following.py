@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -87,7 +87,7 @@ class ListFollower:
             URL_BYTES * len(listed),
         )
         progress.total = len(changes.added) + len(changes.moved) + len(changes.left)
-        pending = {each.url for each in known if each.fate is WatchedFate.PENDING}
+        pending = {each.url: each for each in known if each.fate is WatchedFate.PENDING}
         fates = Counter[WatchedFate]()
         for start in range(0, len(changes.added), ADDED_AT_ONCE):
             part = changes.added[start : start + ADDED_AT_ONCE]
@@ -136,36 +136,60 @@ class ListFollower:
         return known
 
     async def _add(
-        self, watch: ListWatch, part: Sequence[ListedFeed], pending: Collection[str]
+        self,
+        watch: ListWatch,
+        part: Sequence[ListedFeed],
+        pending: Mapping[str, WatchedFeed],
     ) -> list[WatchedFate]:
-        """What became of each. It is stored before whether they were there: an
-        interruption must not pass off as somebody's what this has added."""
-        before = []
-        for each in part:
-            found = await self._feeds.find(each.url)
-            is_known = found is not None and each.url not in pending
-            fate = WatchedFate.KNOWN if is_known else WatchedFate.PENDING
-            before.append(WatchedFeed(url=each.url, category=each.category, fate=fate))
+        """What became of each. ``pending``: by URL, of a reading that was interrupted.
+
+        Whether they were there is stored before: an interruption must neither pass off
+        as somebody's what this has added, nor lose what was there.
+        """
+        before = [
+            pending.get(each.url) or await self._noted(each.url, each.category)
+            for each in part
+        ]
         await self._watches.put_feeds(watch.id, before)
         imported = await self._feeds.add_all(
             [_request(each, watch) for each in part], keeps_known=True
         )
-        after = list(map(_after_import, before, imported))
-        for feed, outcome in zip(after, imported, strict=True):
-            found = outcome.feed
-            if found is not None and feed.fate is WatchedFate.KNOWN:
-                await self._categorize(found, "", feed.category)
+        after = []
+        for each, feed, outcome in zip(part, before, imported, strict=True):
+            is_resumed = each.url in pending
+            noted = _after_import(feed, outcome, is_resumed=is_resumed)
+            after.append(await self._moved(noted, outcome.feed, each.category))
         await self._watches.put_feeds(watch.id, after)
         return [each.fate for each in after]
+
+    async def _noted(self, url: str, category: str) -> WatchedFeed:
+        """A feed before it is added; the list has given none to one that was there."""
+        found = await self._feeds.find(url)
+        if found is None:
+            return WatchedFeed(url=url, category=category, fate=WatchedFate.PENDING)
+        return WatchedFeed(
+            url=url, category="", fate=WatchedFate.KNOWN, feed_id=found.id
+        )
 
     async def _move(
         self, watch_id: ListWatchId, feed: WatchedFeed, category: str
     ) -> None:
-        found = await self._find(feed)
-        if found is not None:
-            await self._categorize(found, feed.category, category)
-        moved = structs.replace(feed, category=category)
+        moved = await self._moved(feed, await self._find(feed), category)
         await self._watches.put_feeds(watch_id, [moved])
+
+    async def _moved(
+        self, feed: WatchedFeed, found: StoredFeed | None, category: str
+    ) -> WatchedFeed:
+        """Of the list in another category, which the feed gets unless somebody has
+        given it one. From then on it is as if the list had not added it."""
+        fate = feed.fate
+        if found is not None and found.category != feed.category:
+            fate = fate if await self._is_from_a_list(found) else WatchedFate.KNOWN
+        elif found is not None and _gives_category(feed) and category != feed.category:
+            await self._categorize(found, category)
+            if fate is WatchedFate.KNOWN:
+                fate = WatchedFate.CATEGORIZED
+        return structs.replace(feed, category=category, fate=fate)
 
     async def _let_go(self, watch_id: ListWatchId, feed: WatchedFeed) -> bool:
         """Whether the feed was removed: the list has added it, and nobody else has
@@ -181,7 +205,7 @@ class ListFollower:
                 await self._feeds.remove(found.id)
                 is_removed = True
             else:
-                await self._categorize(found, feed.category, "")
+                await self._moved(feed, found, "")
         await self._watches.drop_feeds(watch_id, [feed.url])
         return is_removed
 
@@ -193,10 +217,10 @@ class ListFollower:
         other: WatchedFeed,
     ) -> None:
         """To another list that has the feed, or to another place in the same one."""
-        await self._categorize(found, feed.category, other.category)
-        if feed.fate in _OURS:
-            added = structs.replace(other, fate=WatchedFate.ADDED)
-            await self._watches.put_feeds(other_id, [added])
+        moved = await self._moved(feed, found, other.category)
+        if other.fate is WatchedFate.KNOWN or moved.fate in _OURS:
+            taken = structs.replace(other, fate=moved.fate)
+            await self._watches.put_feeds(other_id, [taken])
 
     async def _is_unwanted(self, found: StoredFeed, feed: WatchedFeed) -> bool:
         is_untouched = feed.fate in _OURS and found.category == feed.category
@@ -211,11 +235,22 @@ class ListFollower:
         is_gone = found is None or found.state is FeedState.REMOVED
         return None if is_gone else found
 
-    async def _categorize(self, found: StoredFeed, before: str, after: str) -> None:
-        """Unless somebody has given it another category, or changes it just now."""
-        if found.category == before != after:
-            with suppress(ServiceError, InvalidValue, NotFound):
-                await self._feeds.edit(found.id, EditFeed(category=after))
+    async def _is_from_a_list(self, found: StoredFeed) -> bool:
+        """Whether another list gave the feed its category."""
+        return any(
+            each.category == found.category and each.fate is not WatchedFate.KNOWN
+            for _, each in await self._watches.holders(found.id)
+        )
+
+    async def _categorize(self, found: StoredFeed, category: str) -> None:
+        """Unless somebody changes it just now."""
+        with suppress(ServiceError, InvalidValue, NotFound):
+            await self._feeds.edit(found.id, EditFeed(category=category))
+
+
+def _gives_category(feed: WatchedFeed) -> bool:
+    """Whether the category of a feed that has the same as in the list is the list's."""
+    return feed.fate is not WatchedFate.KNOWN or not feed.category
 
 
 def _request(feed: ListedFeed, watch: ListWatch) -> AddFeed:
@@ -229,13 +264,21 @@ def _request(feed: ListedFeed, watch: ListWatch) -> AddFeed:
     )
 
 
-def _after_import(before: WatchedFeed, imported: ImportedFeed) -> WatchedFeed:
+def _after_import(
+    before: WatchedFeed, imported: ImportedFeed, *, is_resumed: bool
+) -> WatchedFeed:
     found, fate = imported.feed, before.fate
     if imported.outcome is ImportOutcome.REFUSED or found is None:
         return structs.replace(before, fate=WatchedFate.REFUSED)
-    if fate is WatchedFate.PENDING:
-        fate = WatchedFate.ADDED
-    return structs.replace(before, fate=fate, feed_id=found.id)
+    if fate is not WatchedFate.PENDING:
+        return before
+    is_added = not is_resumed or imported.outcome is ImportOutcome.ADDED
+    return structs.replace(
+        before,
+        category=found.category if is_added else before.category,
+        fate=WatchedFate.ADDED,
+        feed_id=found.id,
+    )
 
 
 def _gaps(walk: OutlineWalk, doubt: str) -> str:

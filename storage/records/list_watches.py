@@ -54,12 +54,14 @@ class WatchedFate(StrEnum):
 
     PENDING = "pending"  # it is about to be added, as nobody had added it before
     ADDED = "added"
-    KNOWN = "known"  # it was there already
+    KNOWN = "known"  # it was there already, or somebody has taken it on
+    CATEGORIZED = "categorized"  # the same, and it has its category from the list
     REFUSED = "refused"
 
 
 class WatchedFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed of a watched list; ``category`` is the one that the list wants for it.
+    """A feed of a watched list; ``category`` is the one that the list wants for it;
+    of one that is about to be categorized, "".
 
     ``feed_id`` None: it is not on the hub.
     """

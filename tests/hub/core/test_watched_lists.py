@@ -50,12 +50,15 @@ def test_feeds_appear_leave_and_go_to_other_folders() -> None:
         (WatchedFate.REFUSED, True),
         (WatchedFate.ADDED, False),
         (WatchedFate.KNOWN, False),
+        (WatchedFate.CATEGORIZED, False),
     ],
 )
 def test_what_was_not_added_is_tried_again(fate: WatchedFate, is_added: bool) -> None:
-    changes = compare([known("a", fate=fate)], [listed("a")])
+    """In the folder where it is now, which is no move."""
+    changes = compare([known("a", fate=fate)], [listed("a", "sport")])
 
     assert bool(changes.added) == is_added
+    assert bool(changes.moved) != is_added
 
 
 def test_nothing_leaves_a_list_with_gaps() -> None:

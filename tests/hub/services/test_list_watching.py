@@ -15,7 +15,8 @@ from structlog.testing import capture_logs
 
 from hub.core.schedule.poll_period import JITTER
 from hub.http import Request
-from hub.services.feed_requests import AddFeed, EditFeed
+from hub.services.feed_registration import FeedService
+from hub.services.feed_requests import AddFeed, EditFeed, ImportedFeed
 from hub.services.list_following import ListFollower, ReadingProgress
 from hub.services.list_watching import MOST_WATCHES, ListWatchService
 from hub.services.service_errors import AddressRefused, Conflict
@@ -264,6 +265,122 @@ async def test_what_somebody_wants_only_loses_the_category(watched: Watched) -> 
         "edited": "Kept",
     }
     assert (await watched.feed("own")).id == own.id
+
+
+@pytest.mark.parametrize("then", ["moves", "leaves"])
+async def test_a_category_set_by_hand_stays_though_the_list_wanted_it(
+    watched: Watched, then: str
+) -> None:
+    await watched.add("own", category="News")
+    names = ("own", "edited", "a", "b", "c", "d")
+    watched.put(opml(*names, folder="News"))
+    first = await watched.watch()
+    edited = await watched.feed("edited")
+    await watched.hub.services.feeds.edit(edited.id, EditFeed(category="Sport"))
+    watched.put(opml(*names, folder="Sport"))
+    second = await watched.next_reading(first)
+    assert (await watched.feeds())["edited"] == "Sport"
+
+    if then == "moves":
+        watched.put(opml(*names, folder="Music"))
+    else:
+        watched.put(opml(*names[2:], folder="Sport"))
+    third = await watched.next_reading(second)
+
+    feeds = await watched.feeds()
+    assert (feeds["own"], feeds["edited"]) == ("News", "Sport")
+    assert feeds["a"] == ("Music" if then == "moves" else "Sport")
+    assert third.removed == 0
+
+
+async def test_a_category_that_the_list_gave_moves_and_leaves_with_it(
+    watched: Watched,
+) -> None:
+    await watched.add("own")
+    names = ("own", "a", "b", "c")
+    watched.put(opml(*names))
+    watch = await watched.watch()
+    for folder in ("News", "Sport"):
+        watched.put(opml(*names, folder=folder))
+        watch = await watched.next_reading(watch)
+        assert (await watched.feeds())["own"] == folder
+
+    watched.put(opml(*names[1:], folder="Sport"))
+    await watched.next_reading(watch)
+
+    assert (await watched.feeds())["own"] == ""
+
+
+async def test_a_known_feed_is_handed_over_without_a_category_of_its_own(
+    watched: Watched,
+) -> None:
+    """The list that has it then gave it its category, and takes it away again."""
+    await watched.add("known")
+    watched.put(opml("known", "b", "c", folder="First"))
+    watched.put(opml("known", "d", "e", folder="Second"), OTHER)
+    first, second = await watched.watch(), await watched.watch(OTHER)
+    watched.put(opml("b", "c", folder="First"))
+    await watched.next_reading(first)
+    assert (await watched.feeds())["known"] == "Second"
+
+    watched.put(opml("d", "e", folder="Second"), OTHER)
+    after = await watched.next_reading(second)
+
+    assert (after.removed, after.kept) == (0, 1)
+    assert (await watched.feeds())["known"] == ""
+
+
+async def test_a_category_from_another_list_is_nobodys_own(watched: Watched) -> None:
+    watched.put(opml("both", "b", "c", "d"))
+    watched.put(opml("both", "e", "f", "g", folder="Second"), OTHER)
+    first, second = await watched.watch(), await watched.watch(OTHER)
+    assert (await watched.feeds())["both"] == "Second"
+    watched.put(opml("both", "b", "c", "d", folder="First"))
+    first = await watched.next_reading(first)
+    assert (await watched.feeds())["both"] == "Second"
+
+    watched.put(opml("e", "f", "g", folder="Second"), OTHER)
+    await watched.next_reading(second)
+    assert (await watched.feeds())["both"] == "First"
+    watched.put(opml("b", "c", "d", folder="First"))
+    assert (await watched.next_reading(first)).removed == 1
+
+
+class CutOff(Exception):
+    """The hub ends here."""
+
+
+class CutOffFeeds(FeedService):
+    """Ends before it adds anything."""
+
+    def __init__(self, feeds: FeedService) -> None:
+        self._feeds = feeds
+
+    async def find(self, url: str) -> StoredFeed | None:
+        return await self._feeds.find(url)
+
+    async def add_all(self, *requests: object, **more: object) -> list[ImportedFeed]:
+        raise CutOff
+
+
+async def test_a_known_feed_is_not_lost_by_an_interruption(watched: Watched) -> None:
+    known = await watched.add("known")
+    store, feeds = watched.hub.storage.list_watches, watched.hub.services.feeds
+    watch, _ = await store.add(NewListWatch(url=LIST), watched.hub.clock.now())
+    walk = OutlineWalk()
+    walk.begin_with(read_outlines(opml("known", "a", folder="News"), LIST))
+    cut_off = ListFollower(watched.hub.storage, CutOffFeeds(feeds))
+    with pytest.raises(CutOff):
+        await cut_off.follow(watch, walk, ReadingProgress())
+    assert [held for held, _ in await store.holders(known.id)] == [watch.id]
+
+    watched.put(opml("known", "a", folder="News"))
+    watch = await watched.watch()
+    assert await watched.feeds() == {"known": "News", "a": "News"}
+
+    watched.put(opml("a", folder="News"))
+    await watched.next_reading(watch)
+    assert (await watched.feeds())["known"] == ""
 
 
 async def test_a_feed_of_two_lists_is_handed_over(watched: Watched) -> None:
