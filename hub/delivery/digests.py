@@ -8,6 +8,7 @@ sent again an hour later.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -26,7 +27,13 @@ from protocols.model import Entry, Notification
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.packing import unpack, unpack_head
-from storage.records import FeedState, StoredFeed, Subscription
+from storage.records import (
+    FeedState,
+    Position,
+    StoredFeed,
+    Subscription,
+    SubscriptionId,
+)
 
 
 async def read_feed_document(
@@ -70,6 +77,30 @@ AT_ONCE: Final = 16
 log = structlog.get_logger()
 
 
+class _Halts:
+    """Which subscriptions are paused or end while their digests are made."""
+
+    def __init__(self) -> None:
+        self._halted: set[SubscriptionId] = set()
+        self._due: frozenset[SubscriptionId] | None = None
+
+    def limit_to(self, due: Sequence[Subscription]) -> None:
+        """The others need not be remembered any more."""
+        self._due = frozenset(each.id for each in due)
+        self._halted &= self._due
+
+    def note_endings(self, ids: Sequence[SubscriptionId], _head: Position) -> None:
+        self._halted.update(ids if self._due is None else self._due.intersection(ids))
+
+    def note_pause(self, subscription_id: SubscriptionId, is_paused: bool) -> None:
+        """One that is resumed meanwhile gets its digest in the next round."""
+        if is_paused:
+            self.note_endings([subscription_id], Position(0))
+
+    def has(self, subscription: Subscription) -> bool:
+        return subscription.id in self._halted
+
+
 class Digests:
     def __init__(
         self,
@@ -101,16 +132,24 @@ class Digests:
 
     async def send_due(self) -> int:
         """One round, of `AT_ONCE` at most; how many were settled."""
-        due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
-        async with asyncio.TaskGroup() as tasks:
-            sending = [tasks.create_task(self._send(each)) for each in due]
+        subscriptions, halts = self._storage.subscriptions, _Halts()
+        with (
+            subscriptions.watch_endings(halts.note_endings),
+            subscriptions.watch_pauses(halts.note_pause),
+        ):
+            due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
+            halts.limit_to(due)
+            async with asyncio.TaskGroup() as tasks:
+                sending = [tasks.create_task(self._send(each, halts)) for each in due]
         return sum(each.result() for each in sending)
 
-    async def _send(self, subscription: Subscription) -> bool:
+    async def _send(self, subscription: Subscription, halts: _Halts) -> bool:
         """False if the database failed: it stays due."""
         now = self._clock.now()
         try:
-            is_sent = await self._try_to_post(subscription, now)
+            is_sent = await self._try_to_post(subscription, halts, now)
+            if halts.has(subscription) and not is_sent:
+                return True  # one that is paused stays due for when it is resumed
             later = now + (DAY if is_sent else AFTER_FAILURE)
             await self._storage.digests.set(subscription.id, later)
         except StorageError as error:
@@ -120,17 +159,21 @@ class Digests:
             return False
         return True
 
-    async def _try_to_post(self, subscription: Subscription, now: datetime) -> bool:
+    async def _try_to_post(
+        self, subscription: Subscription, halts: _Halts, now: datetime
+    ) -> bool:
         """Raises `StorageError`."""
         try:
-            return await self._post(subscription, now)
+            return await self._post(subscription, halts, now)
         except StorageError:
             raise
         except Exception:  # what feeds send must not end the hub
             log.exception("digest_failed", subscription=subscription.id)
             return False
 
-    async def _post(self, subscription: Subscription, now: datetime) -> bool:
+    async def _post(
+        self, subscription: Subscription, halts: _Halts, now: datetime
+    ) -> bool:
         feed = await self._storage.feeds.get(subscription.feed_id)
         if feed is None:
             return True
@@ -153,6 +196,8 @@ class Digests:
             hub_url=self._hub_url,
         )
         request = await request_of(delivery)
+        if halts.has(subscription):
+            return False
         try:
             status = (await self._network.send(request)).status
         except NetworkError as error:

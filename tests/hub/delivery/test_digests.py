@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -173,6 +173,29 @@ async def test_who_is_paused_gets_one_when_it_is_resumed(scene: Scene) -> None:
     assert await scene.digests.send_due() == 0
 
 
+@pytest.mark.parametrize("has_ended", [False, True])
+async def test_who_is_paused_or_ends_while_one_is_made_gets_none(
+    scene: Scene, has_ended: bool
+) -> None:
+    subscriptions, now = scene.storage.subscriptions, scene.clock.now()
+
+    async def halt() -> None:
+        if has_ended:
+            await subscriptions.end(scene.subscription.id, "enough", now, tell=False)
+        else:
+            await subscriptions.pause(scene.subscription.id, now)
+
+    store = HaltsMeanwhile(scene.storage.digests, halt)
+    scene.storage.digests = store  # type: ignore[assignment]
+
+    await scene.digests.send_due()
+
+    assert scene.callback.requests == []
+    await subscriptions.resume(scene.subscription.id, now)
+    await scene.digests.send_due()
+    assert len(scene.callback.requests) == (0 if has_ended else 1)
+
+
 async def test_a_database_in_trouble_is_asked_again(scene: Scene) -> None:
     class Troubled:
         asked = 0
@@ -237,6 +260,24 @@ async def another_subscription(scene: Scene) -> Subscription:
     added = await scene.storage.subscriptions.add(new, scene.clock.now())
     await scene.storage.digests.set(added.id, scene.clock.now())
     return added
+
+
+class HaltsMeanwhile:
+    """Somebody is paused, or ends, as soon as it has been read who is due."""
+
+    def __init__(
+        self, store: DigestStore, halt: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        self.set = store.set
+        self._halt = halt
+        self._store = store
+
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
+        due = await self._store.due(now, limit)
+        halt, self._halt = self._halt, None
+        if halt is not None:
+            await halt()
+        return due
 
 
 class FailsFor:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
 from typing import cast
 
 import orjson
+import pytest
 
 from hub.core.delivery.catch_up_outcomes import CatchUpProgress
 from hub.core.delivery.delivery_outcome import CallbackResponse
@@ -90,6 +92,29 @@ def test_the_oldest_pauses_are_forgotten() -> None:
     kept = [each for each in (1, 2, 3) if halted.is_paused(of(each, since=0))]
 
     assert kept == [1, 3]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_remembered_is_bounded_and_small(order: int) -> None:
+    """Bytes for each, also after three times as many, in whatever order."""
+    capacity = 10_000
+    halted = HaltedSubscriptions(capacity=capacity)
+    ids = [SubscriptionId(10**6 + 7 * number) for number in range(3 * capacity)][
+        ::order
+    ]
+    tracemalloc.start()
+    try:
+        for each in ids:
+            halted.note_pause(each, True)
+        size, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert size / capacity < 20
+    held = [
+        halted.is_paused(of(each, since=0)) for each in (ids[0], ids[-capacity // 2])
+    ]
+    assert held == [False, True]
 
 
 class InterruptedClaims:
