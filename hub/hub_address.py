@@ -7,8 +7,8 @@ before it sends a token there.
 
 Without the file, a hub at FANFARE_PORT is asked to prove that it has the admin token.
 The command first shows that it has it, so that the hub gives nobody else a proof from
-which to guess the token; both proofs are for one port, so that nobody can relay them to
-a hub behind another one.
+which to guess the token. Both proofs are for one connection, by the addresses and ports
+of its two ends: who relays them to a hub, here or on another machine, has another one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,10 @@ _PURPOSE = "fanfare identity"
 _CLAIM, _PROOF = "fanfare command", "fanfare hub"
 """Of what is signed with the admin token, by whom."""
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaces them
+
+
+Endpoint = tuple[str, int]
+"""Of a connection: address and port."""
 
 
 class HubAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,14 +114,34 @@ def is_proof(address: HubAddress, challenge: str, proof: object) -> bool:
     return is_same(proof, prove_identity(address.key, challenge))
 
 
-def claim_token(token: str, port: int, challenge: str) -> str:
-    """What only a command that has the admin token can ask who listens there."""
-    return _sign(token, _CLAIM, str(port), challenge)
+def name_connection(client: Endpoint, server: Endpoint) -> str:
+    """The same at both ends of a connection, unless somebody relays it."""
+    return " ".join(f"{_plain(host)} {port}" for host, port in (client, server))
 
 
-def prove_token(token: str, port: int, challenge: str) -> str:
-    """What only a hub that has the admin token, and listens there, can answer to it."""
-    return _sign(token, _PROOF, str(port), challenge)
+def is_on_one_machine(client: Endpoint, server: Endpoint) -> bool:
+    """Whether a connection was made from the machine that it leads to."""
+    host = _plain(client[0])
+    return host == _plain(server[0]) or host == "::1" or host.startswith("127.")
+
+
+def _plain(host: str) -> str:
+    """An IPv4 address is the same by IPv6."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def claim_token(token: str, connection: str, challenge: str) -> str:
+    """What only a command that has the admin token can ask on that connection."""
+    return _sign(token, _CLAIM, connection, challenge)
+
+
+def prove_token(token: str, connection: str, challenge: str) -> str:
+    """What only a hub that has the admin token can answer to it, on that connection."""
+    return _sign(token, _PROOF, connection, challenge)
 
 
 def is_same(given: object, expected: str) -> bool:

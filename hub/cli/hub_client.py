@@ -8,7 +8,8 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlencode, urlsplit
 
@@ -25,6 +26,7 @@ from hub.hub_address import (
     is_proof,
     is_same,
     listening_url,
+    name_connection,
     prove_token,
     read_address,
 )
@@ -127,21 +129,28 @@ class Hub:
         seconds: float = ANSWER_SECONDS,
     ) -> tuple[int, bytes]:
         """Status and body of any answer. Raises `HubUnreachable`."""
-        try:
-            return self._ask(method, path, body, seconds)
-        except (OSError, http.client.HTTPException) as error:
-            raise HubUnreachable(
-                f"no hub answers at {self.url} ({error or type(error).__name__});"
-                " start one with `fanfare serve`, or name it with --url"
-            ) from error
+        with self._connected(seconds) as connection:
+            return self._ask(connection, method, path, body)
 
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, object] | None,
-        seconds: float,
-    ) -> tuple[int, bytes]:
+    def has_proved_token(self) -> bool:
+        """Whether who answers has the token, too; it is not sent for that.
+
+        Raises `HubUnreachable`.
+        """
+        challenge = secrets.token_hex(24)
+        with self._connected(ANSWER_SECONDS) as connection:
+            ends = connection.sock.getsockname(), connection.sock.getpeername()
+            name = name_connection(*(end[:2] for end in ends))
+            claim = claim_token(self.token, name, challenge)
+            query = urlencode({"challenge": challenge, "claim": claim})
+            answer = replace(self, token="")._ask(
+                connection, "GET", f"{IDENTITY_PATH}?{query}"
+            )
+        return is_same(_proof(*answer), prove_token(self.token, name, challenge))
+
+    @contextmanager
+    def _connected(self, seconds: float) -> Iterator[http.client.HTTPConnection]:
+        """Raises `HubUnreachable`, also of what fails in the block."""
         parts = urlsplit(self.url)
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -149,15 +158,33 @@ class Hub:
         try:
             connection.connect()
             connection.sock.settimeout(seconds)
-            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-            if body is not None:
-                headers["Content-Type"] = "application/json"
-            payload = None if body is None else json.dumps(body).encode()
-            connection.request(method, parts.path + path, payload, headers)
-            response = connection.getresponse()
-            return response.status, response.read(LARGEST_ANSWER)
+            yield connection
+        except (OSError, http.client.HTTPException) as error:
+            raise HubUnreachable(
+                f"no hub answers at {self.url} ({error or type(error).__name__});"
+                " start one with `fanfare serve`, or name it with --url"
+            ) from error
         finally:
             connection.close()
+
+    def _ask(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+    ) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        payload = None if body is None else json.dumps(body).encode()
+        connection.request(method, urlsplit(self.url).path + path, payload, headers)
+        response = connection.getresponse()
+        return response.status, response.read(LARGEST_ANSWER)
+
+
+def _proof(status: int, answer: bytes) -> object:
+    return (_object(answer) or {}).get("proof") if status == 200 else None
 
 
 def _object(answer: bytes) -> Document | None:
@@ -243,27 +270,20 @@ def _proven_url(named: str | None, settings: Settings) -> str:
     url = address.url
     challenge = secrets.token_hex(24)
     path = f"{IDENTITY_PATH}?challenge={challenge}"
-    status, answer = Hub(url=url, token="").reach("GET", path)
-    proof = (_object(answer) or {}).get("proof") if status == 200 else None
-    if not is_proof(address, challenge, proof):
+    answer = Hub(url=url, token="").reach("GET", path)
+    if not is_proof(address, challenge, _proof(*answer)):
         raise _is_another(url, settings)
     return url
 
 
 def _listening_url(settings: Settings) -> str:
     """Where a hub listens that has just proved to have FANFARE_ADMIN_TOKEN."""
-    token, port = settings.admin_token, settings.port
-    url = listening_url(settings.host, port)
-    challenge = secrets.token_hex(24)
-    query = {"challenge": challenge, "claim": claim_token(token, port, challenge)}
+    url = listening_url(settings.host, settings.port)
     try:
-        status, answer = Hub(url=url, token="").reach(
-            "GET", f"{IDENTITY_PATH}?{urlencode(query)}"
-        )
+        is_proved = Hub(url=url, token=settings.admin_token).has_proved_token()
     except HubUnreachable as error:
         raise _nothing_runs(None, settings) from error
-    proof = (_object(answer) or {}).get("proof") if status == 200 else None
-    if not is_same(proof, prove_token(token, port, challenge)):
+    if not is_proved:
         raise HubUnreachable(
             f"the server at {url} did not prove that it has {PREFIX}ADMIN_TOKEN, and"
             " was not sent it; if it is your hub, name it with --url"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -14,7 +15,9 @@ from hub.hub_address import (
     LONGEST_CHALLENGE,
     SHORTEST_CHALLENGE,
     claim_token,
+    is_on_one_machine,
     is_same,
+    name_connection,
     prove_identity,
     prove_token,
 )
@@ -27,6 +30,9 @@ from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from protocols.prometheus import CONTENT_TYPE, render
 from protocols.protocol_errors import InvalidValue
+
+_FORWARDING: Final = re.compile(r"x-forwarded|x-real-ip$|forwarded$|via$")
+"""What proxies add to a request, by the names of its headers."""
 
 
 class AliveJson(JsonObject):
@@ -189,11 +195,28 @@ class MonitoringRoutes(Routes):
     def _prove_token(self, request: Request, claim: str, challenge: str) -> str:
         """To who has the token, too: anybody else could guess it by the proof."""
         self._limits.check_address(request)
-        port = request.scope["server"][1]
-        if not is_same(claim, claim_token(self._token, port, challenge)):
+        connection = _own_connection(request)
+        if not is_same(claim, claim_token(self._token, connection, challenge)):
             raise Problem(
                 HTTPStatus.FORBIDDEN,
-                "claim: not made with the admin token, for this port",
+                "claim: not made with the admin token, on this connection",
                 field="claim",
             )
-        return prove_token(self._token, port, challenge)
+        return prove_token(self._token, connection, challenge)
+
+
+def _own_connection(request: Request) -> str:
+    """That of a command on this machine, which nobody forwards.
+
+    Raises `Problem`.
+    """
+    client, server = request.scope["client"], request.scope["server"]
+    is_forwarded = any(_FORWARDING.match(name) for name in request.headers)
+    is_known = client is not None and server is not None
+    if is_forwarded or not is_known or not is_on_one_machine(client, server):
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            "claim: only from a command on the hub's own machine",
+            field="claim",
+        )
+    return name_connection(client, server)

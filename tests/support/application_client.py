@@ -9,10 +9,11 @@ from starlette.types import ASGIApp
 def client_of(
     application: ASGIApp,
     address: str = "127.0.0.1",
+    port: int = 123,
     base_url: str = "http://hub.example",
 ) -> httpx2.AsyncClient:
     """What the application raises it answers with 500, as behind a server."""
     transport = httpx2.ASGITransport(
-        application, raise_app_exceptions=False, client=(address, 123)
+        application, raise_app_exceptions=False, client=(address, port)
     )
     return httpx2.AsyncClient(transport=transport, base_url=base_url)

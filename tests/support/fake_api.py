@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 from hub.hub_address import (
     IDENTITY_PATH,
     claim_token,
+    name_connection,
     prove_identity,
     prove_token,
 )
@@ -35,6 +36,7 @@ class FakeApi:
     url: str = ""
     key: str = ""
     token: str = ""
+    connection: str = ""  # of the last request
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -55,25 +57,25 @@ class FakeApi:
     def _prove(self, challenge: str, claim: str = "") -> str:
         if not claim:
             return prove_identity(self.key, challenge)
-        port = int(self.url.rpartition(":")[2])
-        is_known = claim == claim_token(self.token, port, challenge)
-        return prove_token(self.token, port, challenge) if is_known else ""
+        is_known = claim == claim_token(self.token, self.connection, challenge)
+        return prove_token(self.token, self.connection, challenge) if is_known else ""
 
 
 @contextmanager
-def serving(api: FakeApi, port: int = 0) -> Iterator[FakeApi]:
+def serving(api: FakeApi, port: int = 0, host: str = "127.0.0.1") -> Iterator[FakeApi]:
     """Serve on a loopback port until the end of the block, in a thread of its own: a
     command has an event loop of its own, or none."""
 
     async def answer(request: ServerRequest) -> ServerAnswer:
         api.tokens.append(request.headers.get("authorization", ""))
+        api.connection = name_connection(request.client, request.server)
         status, body = await asyncio.to_thread(
             api.answer, request.method, request.target, request.body
         )
         return ServerAnswer(status=status, body=body)
 
     async def serve() -> None:
-        async with WebServer(answer, port=port) as server:
+        async with WebServer(answer, host=host, port=port) as server:
             started.set_result(server.url)
             await asyncio.to_thread(ended.wait)
 

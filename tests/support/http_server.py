@@ -36,6 +36,8 @@ class ServerRequest:
     body: bytes
     head: bytes = b""
     connection: int = 0  # the connections of a server are numbered from 1
+    client: tuple[str, int] = ("", 0)  # the other end of the connection
+    server: tuple[str, int] = ("", 0)  # this end
     at: float = 0.0  # monotonic seconds, when it was there as a whole
 
     @property
@@ -169,7 +171,11 @@ class WebServer:
     async def _answer_one(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
     ) -> bool:
-        request = await _read_request(reader, number)
+        request = replace(
+            await _read_request(reader, number),
+            client=writer.get_extra_info("peername")[:2],
+            server=writer.get_extra_info("sockname")[:2],
+        )
         try:
             return await self._reply(request, reader, writer)
         finally:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -170,20 +172,24 @@ def test_what_else_is_on_the_port_is_not_sent_the_token(
     assert api.tokens == [""]
 
 
-def test_who_passes_the_question_on_to_the_hub_gets_no_proof(
-    alone: Fanfare, api: FakeApi
-) -> None:
-    """It is for the port that was asked."""
-    api.token = "set"
+def test_who_passes_the_question_on_to_the_hub_gets_no_proof(alone: Fanfare) -> None:
+    """It is for the connection on which it was asked, also if the hub has the same port
+    elsewhere."""
 
     class Relay(FakeApi):
         def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
-            return api.answer(method, target, body)
+            with closing(HTTPConnection("127.0.0.2", port)) as connection:
+                connection.request(method, target)
+                answered = connection.getresponse()
+                return answered.status, answered.read()
 
     with serving(Relay()) as relay:
-        result = alone("feeds", "list", **by_port(relay))
+        port = int(relay.url.rpartition(":")[2])
+        with serving(FakeApi(token="set"), port, "127.0.0.2") as hub:
+            result = alone("feeds", "list", **by_port(relay))
     assert result.exit_code == 3
     assert relay.tokens == [""]
+    assert len(hub.requests) == 1
 
 
 def test_without_a_hub_on_the_port_it_is_said_how_to_start_one(
