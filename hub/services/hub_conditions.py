@@ -15,6 +15,7 @@ from collections.abc import (
     Iterator,
     Mapping,
     Sequence,
+    Set,
 )
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,11 +60,11 @@ class HubCondition:
     is_trouble: bool
 
 
-Tell: TypeAlias = Callable[[Mapping[str, HubCondition]], Awaitable[None]]
+Tell: TypeAlias = Callable[[Mapping[str, HubCondition]], Awaitable[bool]]
 
 
-async def tell_nobody(holding: Mapping[str, HubCondition]) -> None:
-    return
+async def tell_nobody(holding: Mapping[str, HubCondition]) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,8 @@ class HubConditions:
     ) -> None:
         """``warned``: each says what is to be known of something; "" when there is
         nothing. ``under_way``: the feeds that are being visited. ``tell`` is called
-        with what holds, by what it is known by, whenever that was looked into."""
+        with what holds, by what it is known by, whenever that was looked into, and
+        again soon while it returns False."""
         self._storage = storage
         self._clock = clock
         self._disk = disk
@@ -112,6 +114,7 @@ class HubConditions:
     async def run(self) -> None:
         """Look from time to time, until cancelled."""
         counts_from = self._clock.monotonic() + COUNT_SECONDS
+        is_told = True
         while True:
             await self._sleep(LOOK_SECONDS)
             is_time_to_count = self._clock.monotonic() >= counts_from
@@ -119,8 +122,8 @@ class HubConditions:
                 await self.count()
                 counts_from = self._clock.monotonic() + COUNT_SECONDS
             self._note()
-            if is_time_to_count:
-                await self._tell(self._known)
+            if is_time_to_count or not is_told:
+                is_told = await self._tell(self._known)
 
     async def look(self) -> tuple[HubCondition, ...]:
         """What holds now, troubles first. It makes a trial write, if the last one was
@@ -131,6 +134,7 @@ class HubConditions:
 
     async def count(self) -> None:
         """Look into the database at what waits and what fails, and at the disk."""
+        self._free = self._disk.free()  # whatever the database says
         with suppress(StorageError):  # which is found by itself
             await self._disk.sample()
         try:
@@ -140,7 +144,6 @@ class HubConditions:
             failing = await self._storage.subscription_selections.counts()
         except StorageError:
             return  # which is found by itself
-        self._free = disk.free
         by_health = {
             health: sum(each.total for each in feeds if each.health is health)
             for health in FeedHealth
@@ -299,26 +302,38 @@ goes is told once."""
 
 
 class ConditionEvents:
+    """Each condition of which is not written that it began is remembered until it is:
+    the disk may be full until it is over, and take no events for as long."""
+
     def __init__(self, events: EventStore, clock: Clock) -> None:
         self._events = events
         self._clock = clock
         self._last_held: dict[str, tuple[float, OperationalEvent]] = {}
+        self._written: Set[str] = frozenset()
+        self._has_failed = False
 
-    async def tell(self, holding: Mapping[str, HubCondition]) -> None:
-        """Of those that began, and those that have been over for a while."""
+    async def tell(self, holding: Mapping[str, HubCondition]) -> bool:
+        """Of those that began, and those that have been over for a while. False: that
+        could not be written."""
         now = self._clock.monotonic()
         for name in holding.keys() & _TYPES.keys():
-            self._last_held[name] = now, self._event(name, holding[name])
+            _, began = self._last_held.get(name) or (now, None)
+            self._last_held[name] = now, began or self._event(name, holding[name])
         self._last_held = {
             name: held
             for name, held in self._last_held.items()
-            if now - held[0] < OVER_AFTER
+            if now - held[0] < OVER_AFTER or name not in self._written
         }
         events = [event for _, event in self._last_held.values()]
         try:
             await self._events.note_conditions(events, self._clock.now())
-        except StorageError as error:  # the next look tells
-            log.warning("conditions_not_told", error=str(error))
+        except StorageError as error:
+            if not self._has_failed:
+                log.warning("conditions_not_told", error=str(error))
+            self._has_failed = True
+            return False
+        self._written, self._has_failed = frozenset(self._last_held), False
+        return True
 
     def _event(self, name: str, condition: HubCondition) -> OperationalEvent:
         return OperationalEvent(

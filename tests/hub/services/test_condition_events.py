@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.services.hub_conditions import (
     OVER_AFTER,
@@ -147,11 +148,21 @@ class FullDisk:
         self.told.append(holding)
 
 
-async def test_what_cannot_be_written_is_told_at_the_next_look() -> None:
-    storage, clock = FullDisk(failures=1), ManualClock()
+async def test_what_cannot_be_written_is_told_when_it_can_though_it_is_over() -> None:
+    """As of when it began, and that it is over only then; the log says it once."""
+    storage, clock = FullDisk(failures=9), ManualClock()
     events = ConditionEvents(cast("EventStore", storage), clock)
-    condition = HubCondition(what="full", since=clock.now(), advice="", is_trouble=True)
-    await events.tell({"disk": condition})
-    await events.tell({"disk": condition})
-    ((told,),) = storage.told
-    assert told.condition == "disk"
+    began = clock.now()
+    condition = HubCondition(what="full", since=began, advice="", is_trouble=True)
+
+    with capture_logs() as lines:
+        for holding in ({"disk": condition}, {}, {}):
+            for _ in range(3):
+                assert not await events.tell(holding)
+                clock.advance(OVER_AFTER)
+    assert [line["event"] for line in lines] == ["conditions_not_told"]
+    assert await events.tell({})
+    assert await events.tell({})
+
+    (told,), over = storage.told
+    assert (told.condition, told.at, over) == ("disk", began, [])

@@ -18,6 +18,7 @@ from hub.services.hub_conditions import (
     CHECK_SECONDS,
     COUNT_SECONDS,
     LEAST_FREE_BYTES,
+    LOOK_SECONDS,
     HubCondition,
     HubConditions,
 )
@@ -159,10 +160,13 @@ async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
 
 
 async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:
+    """And again soon, if it could not be written."""
     time, storage, told = PlayedTime(), FakeStorage(), list[set[str]]()
+    is_written = True
 
-    async def tell(holding: Mapping[str, HubCondition]) -> None:
+    async def tell(holding: Mapping[str, HubCondition]) -> bool:
         told.append({*holding})
+        return is_written
 
     conditions = HubConditions(
         cast("Storage", storage),
@@ -178,6 +182,34 @@ async def test_what_holds_is_told_whenever_it_was_looked_into() -> None:
         assert told == []
         await time.pass_by(2 * COUNT_SECONDS)
         assert told == [{"disk", "deliveries"}] * 2
+        is_written = False
+        await time.pass_by(COUNT_SECONDS + 1)
+        told.clear()
+        await time.pass_by(3 * LOOK_SECONDS)
+        assert len(told) == 3
+        is_written = True
+        await time.pass_by(3 * LOOK_SECONDS)
+        assert len(told) == 4
+
+
+async def test_a_full_disk_is_told_though_the_database_cannot_be_read() -> None:
+    time, storage, told = PlayedTime(), FakeStorage(), list[set[str]]()
+
+    async def tell(holding: Mapping[str, HubCondition]) -> bool:
+        told.append({*holding})
+        return True
+
+    storage.counted = StorageError("no luck")
+    conditions = HubConditions(
+        cast("Storage", storage),
+        time.clock,
+        cast("DiskSpace", FakeDisk(space=LEAST_FREE_BYTES - 1)),
+        tell=tell,
+        sleep=time.sleep,
+    )
+    async with in_background(conditions.run):
+        await time.pass_by(COUNT_SECONDS + 1)
+    assert told == [{"disk"}]
 
 
 async def test_it_is_known_since_when_something_holds_and_what_to_do(
