@@ -23,11 +23,13 @@ class EventStore(Protocol):
         ...
 
     async def publish(self, now: datetime, limit: int) -> int:
-        """Append the oldest queued events to the log, for each topic that takes them.
+        """Append the oldest queued events to the log, for each topic that takes them;
+        up to half of the ``limit`` those of the hub, which are first.
 
         At most ``limit``, and fewer while records of such topics wait to be split:
-        ten thousand events at once are neither in the way of news nor a backlog. How
-        many there were; those that no topic takes are dropped, and counted.
+        ten thousand events at once are neither in the way of news nor a backlog, nor
+        do they delay those of the hub. How many there were; those that no topic takes
+        are dropped, and counted.
         """
         ...
 

@@ -31,6 +31,8 @@ from storage.sqlite.writer import Writer
 
 MOST_WAITING: Final = 50
 """Records of events that wait to be split; the next ones stay queued."""
+MOST_WITH_HUB: Final = 2 * MOST_WAITING
+"""The same, where the next one is of the hub itself."""
 _STATUS: Final = msgspec.json.encode(Status())
 
 
@@ -104,10 +106,7 @@ def _publish(limit: int, now: int, connection: sqlite3.Connection) -> _Published
         " WHERE feed_id IN (SELECT value FROM json_each(?))",
         (pack_ids([feed_id for feed_id, _ in topics]),),
     ).fetchall()
-    queued = connection.execute(
-        "SELECT id, event FROM event_queue ORDER BY id LIMIT ?",
-        (max(0, min(limit, MOST_WAITING - waiting)),),
-    ).fetchall()
+    queued = _next_events(limit, waiting, connection)
     if not queued:
         return _Published(0)
     positions = [
@@ -116,8 +115,33 @@ def _publish(limit: int, now: int, connection: sqlite3.Connection) -> _Published
         for feed_id, topic in topics
         if takes(topic, decode_event(encoded).type)
     ]
-    connection.execute("DELETE FROM event_queue WHERE id <= ?", (queued[-1][0],))
+    connection.execute(
+        "DELETE FROM event_queue WHERE id IN (SELECT value FROM json_each(?))",
+        (pack_ids([number for number, _ in queued]),),
+    )
     return _Published(len(queued), tuple(positions))
+
+
+_OF_HUB: Final = """
+SELECT id, event FROM event_queue INDEXED BY event_queue_of_hub
+WHERE event ->> '$.condition' IS NOT NULL ORDER BY id LIMIT ?
+"""
+
+
+def _next_events(
+    limit: int, waiting: int, connection: sqlite3.Connection
+) -> list[tuple[int, str]]:
+    """Those of the hub first, so that no flood of others delays them, up to half of
+    the ``limit``, so that they delay no others for long; else by age."""
+    room = max(0, min((limit + 1) // 2, MOST_WITH_HUB - waiting))
+    of_hub = connection.execute(_OF_HUB, (room,)).fetchall()
+    room = max(0, min(limit, MOST_WAITING - waiting) - len(of_hub))
+    others = connection.execute(
+        "SELECT id, event FROM event_queue"
+        " WHERE id NOT IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?",
+        (pack_ids([number for number, _ in of_hub]), room),
+    ).fetchall()
+    return [*of_hub, *others]
 
 
 def _append(

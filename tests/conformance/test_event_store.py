@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.operational_events import EventType
 from storage.records import (
@@ -161,6 +162,28 @@ async def test_a_flood_of_events_waits_behind_what_is_not_yet_split(
     await scene.deliver()
     assert await scene.storage.events.publish(START, 30) == 30
     assert operator.feed_id in {each.feed_id for each in await published(scene)}
+
+
+async def test_events_of_the_hub_wait_behind_no_flood(scene: Scene) -> None:
+    """Though as many wait to be split as may; and others go on beside many of them."""
+    feed = await scene.add_feed()
+    await subscribe_operator(scene)
+    many = tuple(failing_feed(feed) for _ in range(60))
+    await scene.storage.log.commit(fetch(feed, events=many))
+    await scene.storage.events.publish(START, 50)
+    await scene.storage.events.note_conditions([DISK], START)
+
+    assert await scene.storage.events.publish(START, 50) == 1
+
+    records = await scene.storage.log.records(after=Position(0), limit=99)
+    assert records[-1].event == DISK
+    await scene.deliver()
+    holding = [replace(DISK, condition=f"disk {number}") for number in range(9)]
+    await scene.storage.events.note_conditions(holding, START)
+    await scene.storage.events.publish(START, 10)
+    records = await scene.storage.log.records(after=records[-1].position, limit=99)
+    types = [each.event.type for each in records if each.event is not None]
+    assert types == [EventType.HUB_DISK] * 5 + [EventType.FEED_FAILING] * 5
 
 
 async def test_a_callback_is_failing_from_its_second_failure_in_a_row_on(

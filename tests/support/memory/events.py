@@ -62,8 +62,12 @@ class MemoryEvents:
             if each.stored.state is FeedState.EVENTS and state.active(feed_id)
         }
         waiting = sum(state.records[each].feed_id in topics for each in state.fanouts)
-        room = max(0, min(limit, MOST_WAITING - waiting))
-        queued, state.event_queue = state.event_queue[:room], state.event_queue[room:]
+        room = max(0, min((limit + 1) // 2, 2 * MOST_WAITING - waiting))
+        queued = [each for each in state.event_queue if each.condition][:room]
+        taken = {id(each) for each in queued}
+        others = [each for each in state.event_queue if id(each) not in taken]
+        room = max(0, min(limit, MOST_WAITING - waiting) - len(queued))
+        queued, state.event_queue = queued + others[:room], others[room:]
         for event in queued:
             for feed_id, topic in topics.items():
                 if takes(topic, event.type):
