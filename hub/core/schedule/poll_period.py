@@ -384,15 +384,19 @@ def _settling_in(
     if not (steps := [step for step in SETTLING if step > age]):
         return inf
     wait, note = steps[0] - age, "polled 1, 5 and 15 minutes after its first fetch"
-    if wait > SETTLING_BUSY and burst_of(polling.posting, now) >= JUST_POSTED:
-        wait, note = (
-            SETTLING_BUSY,
-            "polled every minute at first, because it has just posted",
-        )
+    if wait > SETTLING_BUSY and (why := _why_busy(polling, now)):
+        wait, note = SETTLING_BUSY, f"polled every minute at first, because {why}"
     least = RESOURCE_FLOOR if polling.is_resource else SETTLING_BUSY
     wait = min(max(wait, least, rules.min_period), rules.max_period)
     terms.append(_seconds("settling", wait, note))
     return wait
+
+
+def _why_busy(polling: Polling, now: datetime) -> str:
+    """Why a new feed may post any minute; "" if nothing says so."""
+    if burst_of(polling.posting, now) >= JUST_POSTED:
+        return "it has just posted"
+    return "" if polling.entry_count or polling.is_resource else "it has no entries yet"
 
 
 def _after_server_floors(

@@ -130,13 +130,24 @@ def _halfway(since: datetime, at: datetime) -> datetime:
 
 
 def posting_rate(posting: Posting, now: datetime) -> float:
-    """λ = (A + 1/2) / (τ(1 - e^(-T/τ)) + 2.5 days), in entries a day."""
-    return (_decayed(posting, now) + PRIOR_ENTRIES) / _observed_days(posting, now)
+    """In entries a day; the larger of two rates:
+
+        (A + 1/2) / (S + 2.5 days)    and    (b + 1/2) / (S + 2.5 days / (1 + b)²)
+
+    A are the posts, and S = τ(1 - e^(-T/τ)) the days that they are of. The second is of
+    a feed that is hardly known: what is assumed weighs less with each of its latest
+    posts b, so that one that posts every few minutes is believed after a few of them.
+    Entries that came at once are hardly more than one of these.
+    """
+    seen, burst = _seen_days(posting, now), burst_of(posting, now)
+    lasting = (_decayed(posting, now) + PRIOR_ENTRIES) / (seen + PRIOR_DAYS)
+    latest = (burst + PRIOR_ENTRIES) / (seen + PRIOR_DAYS / (1 + burst) ** 2)
+    return max(lasting, latest)
 
 
 def velocity(posting: Posting, now: datetime) -> float:
     """The rate as it was seen, without the half entry that a feed starts with."""
-    return round(_decayed(posting, now) / _observed_days(posting, now), 3)
+    return round(_decayed(posting, now) / (_seen_days(posting, now) + PRIOR_DAYS), 3)
 
 
 def burst_of(posting: Posting, now: datetime) -> float:
@@ -161,11 +172,12 @@ def _decayed(posting: Posting, now: datetime) -> float:
     return posting.weight * exp(min(0.0, -age / _MEMORY))
 
 
-def _observed_days(posting: Posting, now: datetime) -> float:
+def _seen_days(posting: Posting, now: datetime) -> float:
+    """Days of which the count tells; the longer ago the less of a day."""
     if posting.since is None:
-        return PRIOR_DAYS
+        return 0.0
     span = (now - posting.since).total_seconds()
-    return MEMORY_DAYS * (1 - exp(min(0.0, -span / _MEMORY))) + PRIOR_DAYS
+    return MEMORY_DAYS * (1 - exp(min(0.0, -span / _MEMORY)))
 
 
 # --- trust ---------------------------------------------------------------------------

@@ -338,7 +338,8 @@ def test_a_plan_has_one_reason(
 
 def new(age: float, **changes: object) -> Polling:
     """A feed whose first good answer came so many seconds ago."""
-    return healthy(1.5, settling_since=after(-age), **changes)
+    known: dict[str, object] = {"settling_since": after(-age), "entry_count": 500}
+    return healthy(1.5, **known | changes)
 
 
 @pytest.mark.parametrize(
@@ -352,6 +353,10 @@ def test_a_new_feed_is_polled_after_1_5_and_15_minutes_then_as_planned(
 
     assert wait(plan) == pytest.approx(seconds, rel=0.03)
     assert plan.period == pytest.approx(4 * HOUR)
+
+
+def test_a_new_feed_without_entries_is_polled_every_minute() -> None:
+    assert wait(planned(new(60, entry_count=0))) == pytest.approx(60, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,36 @@ def test_undated_entries_are_no_history_and_future_ones_are_of_now() -> None:
     assert (history.weight, history.since) == (1.0, NOW)
 
 
+def young(posts: int, minutes: float) -> Posting:
+    """A feed that began so many posts ago, one each so many minutes, the last now."""
+    times = [timedelta(minutes=minutes * number) for number in reversed(range(posts))]
+    since = NOW - timedelta(minutes=minutes * posts)
+    return count_posts(Posting(since=since), map(posted, times), since, NOW)
+
+
+@pytest.mark.parametrize(
+    ("posts", "minutes", "at_least", "at_most"),
+    [(1, 3, 2, 4), (5, 3, 60, 90), (20, 3, 240, 480), (4, 60, 5, 24)],
+)
+def test_a_new_feed_is_believed_after_a_few_posts(
+    posts: int, minutes: float, at_least: float, at_most: float
+) -> None:
+    assert at_least < posting_rate(young(posts, minutes), NOW) < at_most
+
+
+def test_entries_that_came_at_once_make_no_new_feed_a_fast_one() -> None:
+    assert posting_rate(young(50, 0), NOW) < 100
+
+
+def test_a_burst_of_a_known_feed_hardly_changes_its_lasting_rate() -> None:
+    month = posting_history([posted(DAY * days) for days in range(1, 30)], NOW - DAY)
+    burst = [posted(timedelta(minutes=5 * number)) for number in range(10)]
+
+    rate = posting_rate(count_posts(month, burst, NOW - DAY, NOW), NOW)
+
+    assert rate == pytest.approx(posting_rate(month, NOW) + 10 / 18, rel=0.1)
+
+
 def test_a_post_counts_less_with_every_day() -> None:
     posting = count_posts(Posting(), [posted(timedelta())], NOW, NOW)
 
@@ -110,5 +140,5 @@ def test_posts_found_by_a_clock_that_was_ahead_count_as_of_now(
     posting = count_posts(known, [an_entry("b")], then, NOW)
 
     assert (posting.weight, posting.burst) == (2, 2)
-    assert posting_rate(posting, NOW) == pytest.approx(1.0)
+    assert posting_rate(posting, NOW) == pytest.approx(9.0)
     assert watched_days(posting, NOW) == 0
