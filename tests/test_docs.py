@@ -81,7 +81,7 @@ def test_every_command_is_in_the_reference_with_its_options(
     if "[filter](#filters)" in row:
         row += text.split("\n## Filters\n")[1].split("\n## ")[0]
     for parameter in command.params:
-        if isinstance(parameter, click.Option):
+        if isinstance(parameter, click.Option) and not parameter.hidden:
             option = parameter.opts[0]
             is_common = option in ("--url", "--json") or option.endswith("-file")
             assert f"`{option}" in (text if is_common else row)

@@ -12,6 +12,7 @@ from hub.cli.feed_facts import delay_facts
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.plan_commands import is_by_filter
 from hub.cli.progress import waiting
+from hub.cli.renamed_options import renamed_option
 from hub.cli.selection_options import delivery_selection, plan_options
 from hub.cli.wording import (
     Command,
@@ -245,8 +246,9 @@ def undelivered_options(command: Command) -> Command:
         json_option(),
         plan_options,
         delivery_selection,
-        click.option(
-            *("--dead-letter", "--dead"),
+        renamed_option(
+            "--dead-letter",
+            former="--dead",
             type=click.IntRange(1),
             help="The id of a dead letter.",
         ),

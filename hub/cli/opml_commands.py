@@ -17,6 +17,7 @@ from hub.cli import VerbGroup, examples, say, say_in_place
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.progress import CopyProgress, waiting
+from hub.cli.renamed_options import renamed_option
 from hub.cli.wording import (
     Failure,
     age,
@@ -104,10 +105,9 @@ _FATES = {
     ),
 )
 @click.argument("source", metavar="FILE|URL|-")
-@click.option(
+@renamed_option(
     "--category",
-    "--section",
-    "category",
+    former="--section",
     default="",
     help="The category of feeds outside folders.",
 )

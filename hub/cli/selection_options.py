@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from hub.cli.hub_client import Document
+from hub.cli.renamed_options import renamed_option
 from hub.cli.wording import SINCE, age
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -49,10 +50,9 @@ def _common(states: str, where: str) -> tuple[Option, ...]:
     )
 
 
-category_option = click.option(
+category_option = renamed_option(
     "--category",
-    "--section",
-    "category",
+    former="--section",
     help="A label to group feeds by, at most 200 characters.",
 )
 _FEEDS: Final = _common(
@@ -63,7 +63,7 @@ _FEEDS: Final = _common(
 _OF_CATEGORY: Final = 'Only those of this category; "" for those without one.'
 feed_selection = _given(
     *_FEEDS,
-    click.option("--category", "--section", "category", help=_OF_CATEGORY),
+    renamed_option("--category", former="--section", help=_OF_CATEGORY),
 )
 """Which feeds: `selection` of what is given."""
 feed_selection_to_edit = _given(

@@ -6,6 +6,7 @@ import click
 
 from hub.cli import VerbGroup, examples, say
 from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.renamed_options import renamed_option
 from hub.cli.secret_options import secret_option
 from hub.cli.wording import json_option, moment, print_table, printable, say_json
 
@@ -28,10 +29,10 @@ def tokens() -> None:
     show_default=True,
     help="The account of the token; a new name makes a new account.",
 )
-@click.option(
+@renamed_option(
     "--scope",
-    "--right",
     "scopes",
+    former="--right",
     type=click.Choice(SCOPES),
     multiple=True,
     required=True,

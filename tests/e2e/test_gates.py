@@ -55,7 +55,7 @@ async def typed(hub: HubProcess, *arguments: str) -> Outcome:
 
 
 async def test_a_token_from_its_making_to_its_end(hub: HubProcess, api: HubApi) -> None:
-    made = await typed(hub, "tokens", "create", "--account", "a", "--right", "list")
+    made = await typed(hub, "tokens", "create", "--account", "a", "--scope", "list")
     token = made.out.strip()
     assert re.fullmatch("[0-9a-f]{32}", token)
     path = "/api/subscriptions"

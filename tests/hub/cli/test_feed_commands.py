@@ -82,7 +82,7 @@ EDIT = "PATCH /api/feeds/7"
     [
         (("--private",), {"private": True}),
         (("--public",), {"private": False}),
-        (("--section", ""), {"category": ""}),
+        (("--category", ""), {"category": ""}),
         (("--category", "sport"), {"category": "sport"}),
         (("--new-url", "example.net/rss"), {"url": "https://example.net/rss"}),
         (("--period", "90"), {"own_period": 90}),
@@ -346,7 +346,7 @@ def test_a_list_asks_for_what_is_given_and_ends_at_its_limit(
     api.requests.clear()
     result = fanfare(
         *("feeds", "list", "--failing", "--state", "gone", "--state", "slow"),
-        *("--section", "", "--search", "a b", "--since", "7d", "--within", "2w"),
+        *("--category", "", "--search", "a b", "--since", "7d", "--within", "2w"),
         *("--sort", "-since", "--limit", "4", "--json"),
     )
     assert [each["id"] for each in json.loads(result.stdout)] == [7, 8, 9, 7]

@@ -210,7 +210,6 @@ def test_an_empty_list_is_said(fanfare: Fanfare, api: FakeApi) -> None:
     [
         ("--subscription", "subscription"),
         ("--dead-letter", "dead_letter"),
-        pytest.param("--dead", "dead_letter", id="former name"),
     ],
 )
 def test_retry_names_what_is_tried(

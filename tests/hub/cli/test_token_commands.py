@@ -68,12 +68,6 @@ def test_a_new_token_as_json(api: FakeApi, fanfare: Fanfare) -> None:
     assert json.loads(result.stdout) == made
 
 
-def test_scopes_are_taken_by_their_former_name(api: FakeApi, fanfare: Fanfare) -> None:
-    api.answers["POST /api/tokens"] = (201, token_document(token="ab" * 16))
-    fanfare("tokens", "create", "--right", "list", "--scope", "retrieve")
-    assert [body["scopes"] for _, body in api.requests] == [["list", "retrieve"]]
-
-
 @pytest.mark.parametrize("arguments", [(), ("--scope", "fly")])
 def test_a_token_needs_scopes_there_are(
     fanfare: Fanfare, arguments: tuple[str, ...]
