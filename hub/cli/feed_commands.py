@@ -397,6 +397,8 @@ def edit(
         return
     say(f"edited  {printable(found['url'])}  (feed {found['id']})")
     say(f"  {_settings(found)}")
+    if new_url or basic or headers:
+        _say_finding(found)
     for each in found["follows"]:
         say(f"  {printable(each)}")
 
@@ -468,8 +470,11 @@ def fetch(hub: Hub, /, feeds: tuple[str, ...], as_json: bool, **given: object) -
             found = hub.post(f"/api/feeds/{feed_id}/fetch")
         if not found["fetched"]:
             say(f"{_named(found)}\n  not fetched: {why_not_fetched(found)}", err=True)
-        elif found["error"] or not as_json:
+        elif found["error"]:
             print_outcome("fetched", found)
+        elif not as_json:
+            polls = hub.get(f"/api/feeds/{feed_id}/history")["polls"]
+            print_outcome("fetched", {**found, "new": polls[0]["entries"]})
         return found
 
     def has_failed(found: Document) -> bool:
@@ -620,14 +625,18 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 def print_outcome(done: str, feed: Document) -> bool:
     """Say what was done and found, and when it is polled next; whether it is well."""
     is_well = not feed["error"]
-    finding = _finding(feed) if is_well else f"error: {printable(feed['error'])}"
-    parts = [
-        (f"{done}  {_named(feed)}\n  ", None),
-        (finding, None if is_well else Colour.BAD),
-        (f"\n  {next_poll(feed)}", None),
-    ]
-    say_coloured(parts, err=not is_well)
+    say(f"{done}  {_named(feed)}", err=not is_well)
+    _say_finding(feed)
+    say(f"  {next_poll(feed)}", err=not is_well)
     return is_well
+
+
+def _say_finding(feed: Document) -> None:
+    is_well = not feed["error"]
+    finding = _finding(feed) if is_well else f"error: {printable(feed['error'])}"
+    say_coloured(
+        [("  ", None), (finding, None if is_well else Colour.BAD)], err=not is_well
+    )
 
 
 def _named(feed: Document) -> str:
@@ -638,7 +647,8 @@ def _finding(feed: Document) -> str:
     if feed["last_fetch"] is None:
         return f"not fetched yet; see `fanfare feeds show {feed['id']}`"
     title = printable(feed["title"]) or "(no title)"
-    return f"{title}: {plural(feed['entries'], 'entry', 'entries')}"
+    news = f", {feed['new']} new" if feed.get("new") else ""
+    return f"{title}: {plural(feed['entries'], 'entry', 'entries')}{news}"
 
 
 def why_not_fetched(feed: Document) -> str:

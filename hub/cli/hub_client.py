@@ -262,10 +262,10 @@ def _named_url(given: str | None, settings: Settings) -> str | None:
 def _proven_url(named: str | None, settings: Settings) -> str:
     """Where the hub on this database answers, which has just proved to be it."""
     address = _running(settings)
-    if address is None:
-        raise _nothing_runs(named, settings)
-    if named is not None and not _is_at(address, named):
-        # A server elsewhere could have the hub itself answer the challenge.
+    # A server elsewhere could have the hub itself answer the challenge.
+    if address is None or (named is not None and not _is_at(address, named)):
+        if named is not None:
+            Hub(url=named, token="").reach("GET", "/healthz")
         raise _nothing_runs(named, settings)
     url = address.url
     challenge = secrets.token_hex(24)

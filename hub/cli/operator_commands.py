@@ -124,7 +124,7 @@ def _due(at: str | None) -> str:
 def _undelivered(backlog: Document) -> str:
     """First deliveries that wait."""
     if not backlog["fanouts"] and not backlog["chunks"]:
-        return "nothing"
+        return "no first delivery waits"
     oldest = backlog["oldest_undelivered"]
     since = f", the oldest found {age(oldest)} ago" if oldest else ""
     records = plural(backlog["fanouts"], "record")

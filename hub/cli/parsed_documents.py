@@ -22,6 +22,7 @@ from hub.http import HttpNetwork, ResponseLimits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
+from hub.settings import PREFIX
 from protocols.feeds import ParseContext
 from protocols.feeds.parse_explanation import (
     EncodingExplanation,
@@ -102,7 +103,10 @@ async def _fetch(url: str, clock: SystemClock) -> Fetched:
     async with HttpNetwork(allow_topics=settings.topic_networks) as network:
         fetched = await Fetcher(network, clock, ResponseLimits()).fetch(request)
     if fetched.error:
-        raise ParseFailed(f"{url}: {fetched.error}")
+        how = ""
+        if fetched.error.startswith("blocked"):
+            how = f"; {PREFIX}ALLOW_TOPIC_NETWORKS can allow its network"
+        raise ParseFailed(f"{url}: {fetched.error}{how}")
     return fetched
 
 

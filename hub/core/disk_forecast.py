@@ -104,10 +104,10 @@ def forecast_words(
 ) -> str:
     """Sentences for people. ``samples`` are those of the forecast."""
     if forecast is None:
+        left = LEAST_MEASURED - measured_for(samples)
         return (
-            "Not known yet: growth has been measured for"
-            f" {duration(measured_for(samples).total_seconds())},"
-            f" and {duration(LEAST_MEASURED.total_seconds())} are needed."
+            "Not known yet: growth has to be measured for another"
+            f" {duration(left.total_seconds())}."
         )
     last = samples[-1]
     sentences = _limit_words(forecast, last, limit), _end_words(forecast, last.at)

@@ -58,8 +58,10 @@ class BackupDirectory:
     def due_in(self, now: datetime) -> float:
         """Seconds until the next backup. Raises `OSError`.
 
-        One from the future does not count: the clock was wrong then.
+        One from the future does not count: the clock was wrong then. The directory is
+        made if it is missing in one that exists.
         """
+        self.path.mkdir(mode=0o700, exist_ok=True)
         times = [each.at for each in self.files() if each.at <= now]
         if not times:
             return 0.0

@@ -27,7 +27,9 @@ def load_json(body: bytes) -> Json:
     except orjson.JSONDecodeError as error:
         if "depth limit" in error.msg:
             raise LimitExceeded("the depth of nested JSON", MAX_JSON_DEPTH) from None
-        raise MalformedDocument(error.msg, error.lineno, error.colno) from None
+        raise MalformedDocument(
+            f"not JSON: {error.msg}", error.lineno, error.colno
+        ) from None
     return document
 
 

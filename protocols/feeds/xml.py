@@ -121,7 +121,8 @@ def syntax_error(
     """libxml2's error as ours."""
     cause = message.strip().partition(", line ")[0].partition("\n")[0]
     if code != _RESOURCE_LIMIT:
-        return MalformedDocument(cause or "not well-formed", line)
+        said = f": {cause}" if cause else ""
+        return MalformedDocument(f"not well-formed XML{said}", line)
     if "depth" in cause.lower():
         return LimitExceeded("the depth of nested elements", MAX_DEPTH, line)
     return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES, line)

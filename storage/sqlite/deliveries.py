@@ -178,7 +178,7 @@ class SqliteDeliveries:
     ) -> None:
         unit = partial(discard_retry, subscription_id, to_milliseconds(now))
         if not await self._writer.submit(unit):
-            raise NotFound("retry of subscription", subscription_id)
+            raise NotFound("delivery to be retried of subscription", subscription_id)
 
     async def discard_dead_letter(self, dead_id: int) -> None:
         unit = partial(_discard_dead_letter, dead_id)
@@ -363,7 +363,7 @@ def _void_leases(connection: sqlite3.Connection) -> None:
 def _retry_now(subscription_id: int, now: int, connection: sqlite3.Connection) -> None:
     refuse_if_paused(subscription_id, connection)
     if not make_due(subscription_id, now, connection):
-        raise NotFound("retry of subscription", subscription_id)
+        raise NotFound("delivery to be retried of subscription", subscription_id)
 
 
 def _discard_dead_letter(dead_id: int, connection: sqlite3.Connection) -> int:

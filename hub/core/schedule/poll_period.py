@@ -497,6 +497,7 @@ FIRST_MISSING = 3_600.0
 FIRST_FAILED = 300.0
 LONGEST = 86_400.0
 
+_DOUBLED = "doubled with each failure up to 24 h"
 _MOST_FAILED_DOUBLINGS = 20  # beyond every limit, and short of an overflow
 
 
@@ -517,14 +518,15 @@ def backoff(code: int, failures: int, period: float) -> Backoff:
     if code == 429:
         # "429: max(Retry-After, 2x interval)"; Retry-After is a floor elsewhere.
         wait = max(FIRST_MISSING, min(period, LONGEST) * 2 ** (doublings + 1))
-        return _exactly(wait, "too many requests: twice the interval, doubling")
+        return _exactly(wait, f"too many requests: twice its period, {_DOUBLED}")
     if code in (401, 403, 451):
-        return _exactly(FIRST_REFUSED * 2**doublings, "refused: 6 h, doubling to 24 h")
+        return _exactly(FIRST_REFUSED * 2**doublings, f"refused: 6 h, {_DOUBLED}")
     if code == 0 or code >= 500:
         longest = min(FIRST_FAILED * 2 ** (doublings + 1), LONGEST)
-        why = "no usable answer: from 5 min, at most doubling each time to 24 h"
+        why = f"no usable answer: 5 min, at most {_DOUBLED}"
         return Backoff(shortest=FIRST_FAILED, longest=longest, why=why)
-    return _exactly(FIRST_MISSING * 2**doublings, "not found: 1 h, doubling to 24 h")
+    what = "not found" if code >= 400 else "no feed that can be read"
+    return _exactly(FIRST_MISSING * 2**doublings, f"{what}: 1 h, {_DOUBLED}")
 
 
 def _exactly(wait: float, why: str) -> Backoff:

@@ -178,7 +178,7 @@ def _moment(field: str, text: str, now: datetime) -> datetime | None:
     return at
 
 
-_STATUS = re.compile(r"([1-9])(?:xx|([0-9]{2}))")
+_STATUS = re.compile(r"([1-5])(?:xx|([0-9]{2}))")
 
 
 def _statuses(text: str) -> tuple[int, int] | None:

@@ -110,9 +110,11 @@ def test_edit_sends_what_is_to_change_and_says_what_follows(
 
     assert api.requests == [(EDIT, sent)]
     assert result.exit_code == 0
+    is_fetched = not {"--new-url", "--basic"}.isdisjoint(options)
     assert result.stdout.splitlines() == [
         f"edited  {URL}  (feed 7)",
         "  category news, private, no credentials",
+        *(["  Example: 3 entries"] if is_fetched else []),
         *(f"  {each}" for each in follows),
     ]
 
@@ -748,7 +750,14 @@ def test_an_unknown_url_is_a_failure(fanfare: Fanfare, api: FakeApi) -> None:
     assert f"fanfare: no feed {URL}" in result.stderr
 
 
-@pytest.mark.parametrize("verb", ["fetch", "pause", "resume"])
+def test_a_fetch_says_how_many_entries_are_new(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["POST /api/feeds/7/fetch"] = (200, feed_document(fetched=True))
+    api.answers["GET /api/feeds/7/history"] = (200, {"polls": [{"entries": 2}]})
+
+    assert "  Example: 3 entries, 2 new\n" in fanfare("feeds", "fetch", "7").stdout
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_verbs_are_sent_to_the_feed(fanfare: Fanfare, api: FakeApi, verb: str) -> None:
     api.answers[f"POST /api/feeds/7/{verb}"] = (200, feed_document(fetched=True))
     result = fanfare("feeds", verb, "7")

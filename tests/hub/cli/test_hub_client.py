@@ -213,7 +213,15 @@ def test_the_token_of_a_database_is_for_no_other_hub(
     assert f"set FANFARE_ADMIN_TOKEN or FANFARE_ADMIN_TOKEN_FILE for {api.url}" in (
         result.stderr
     )
-    assert api.tokens == []
+    assert api.tokens == [""]
+
+
+def test_a_hub_that_is_named_and_does_not_answer_is_said_not_to(
+    alone: Fanfare,
+) -> None:
+    result = alone("feeds", "list", "--url", "http://127.0.0.1:9")
+    assert result.exit_code == 3
+    assert "no hub answers at http://127.0.0.1:9" in result.stderr
 
 
 @pytest.mark.usefixtures("running")
@@ -222,7 +230,7 @@ def test_what_is_named_elsewhere_is_not_even_asked_for_proof(alone: Fanfare) -> 
     with serving(FakeApi(key="the key")) as other:
         result = alone("feeds", "list", "--url", other.url)
     assert result.exit_code == 3
-    assert other.requests == []
+    assert other.requests == [("GET /healthz", None)]
 
 
 @pytest.mark.usefixtures("running")

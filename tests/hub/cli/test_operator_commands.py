@@ -66,7 +66,7 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert f"feeds          1,000: 990 ok, 10 failing {listed}\n" in result.stdout
     assert "next poll      none is due\n" in result.stdout
     assert "subscriptions  200: all ok\n" in result.stdout
-    assert "to deliver     nothing\n" in result.stdout
+    assert "to deliver     no first delivery waits\n" in result.stdout
     assert "retrying       none\ngiven up       none\n" in result.stdout
     assert "5.17 min after publication (p50), 29.3 min (p99), of 12" in result.stdout
     assert "live streams   0.2 s behind" in result.stdout

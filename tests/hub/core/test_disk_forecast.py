@@ -99,7 +99,7 @@ def test_samples_of_one_moment_do_not_matter() -> None:
     [
         (
             grown(1, 1, 100, hours=2),
-            "Not known yet: growth has been measured for 2 h, and 6 h are needed.",
+            "Not known yet: growth has to be measured for another 4 h.",
         ),
         (
             grown(2, 1, 100),

@@ -61,6 +61,15 @@ def test_all_but_the_newest_go_with_their_keys(directory: BackupDirectory) -> No
     assert [each.bytes for each in directory.files()] == [6, 6]
 
 
+def test_a_missing_directory_is_made_for_its_owner_alone(
+    directory: BackupDirectory,
+) -> None:
+    directory.path = directory.path / "backups"
+
+    assert directory.due_in(NOW) == 0
+    assert directory.path.stat().st_mode & 0o777 == 0o700
+
+
 def test_what_a_hub_that_died_left_unfinished_goes(directory: BackupDirectory) -> None:
     old, young = (
         directory.path / f"hub-2026112{day}T000000Z.db.partial" for day in (2, 3)

@@ -186,7 +186,7 @@ async def test_without_a_directory_a_backup_needs_a_name(tmp_path: Path) -> None
 async def test_a_directory_that_is_gone_is_no_end_of_the_hub(
     scene: Scene, tmp_path: Path
 ) -> None:
-    scene.directory.path = tmp_path / "gone"
+    scene.directory.path = tmp_path / "gone" / "backups"
     scene.database.failure = "there is no such directory"
     async with scene.running():
         await eventually(lambda: scene.jobs.last(JobKind.BACKUP) is not None)

@@ -263,7 +263,7 @@ def test_json_in_another_encoding_is_read() -> None:
 
 
 def test_json_that_is_none_in_any_encoding_is_malformed() -> None:
-    with pytest.raises(MalformedDocument, match="line 1: unexpected end"):
+    with pytest.raises(MalformedDocument, match="line 1: not JSON: unexpected end"):
         parse_leniently('{"title": "Köln"'.encode("cp1252"), CONTEXT)
 
 
