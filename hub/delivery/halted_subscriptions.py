@@ -22,32 +22,32 @@ class _Marks:
     """
 
     def __init__(self) -> None:
-        self._ids = array("q")
+        self.ids = array("q")
         self._positions = array("q")
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def set(self, subscription_id: SubscriptionId, position: Position) -> None:
-        place = bisect_left(self._ids, subscription_id)
+        place = bisect_left(self.ids, subscription_id)
         if self._has(subscription_id, place):
             self._positions[place] = position
         else:
-            self._ids.insert(place, subscription_id)
+            self.ids.insert(place, subscription_id)
             self._positions.insert(place, position)
 
     def get(self, subscription_id: SubscriptionId) -> Position | None:
-        place = bisect_left(self._ids, subscription_id)
+        place = bisect_left(self.ids, subscription_id)
         is_there = self._has(subscription_id, place)
         return Position(self._positions[place]) if is_there else None
 
     def discard(self, subscription_id: SubscriptionId) -> None:
-        place = bisect_left(self._ids, subscription_id)
+        place = bisect_left(self.ids, subscription_id)
         if self._has(subscription_id, place):
-            del self._ids[place], self._positions[place]
+            del self.ids[place], self._positions[place]
 
     def _has(self, subscription_id: SubscriptionId, place: int) -> bool:
-        return place < len(self._ids) and self._ids[place] == subscription_id
+        return place < len(self.ids) and self.ids[place] == subscription_id
 
 
 class _RecentMarks:
@@ -64,6 +64,8 @@ class _RecentMarks:
         self._new.set(subscription_id, position)
 
     def get(self, subscription_id: SubscriptionId) -> Position | None:
+        if not self._new.ids and not self._old.ids:  # nearly always
+            return None
         found = self._new.get(subscription_id)
         return self._old.get(subscription_id) if found is None else found
 

@@ -33,7 +33,7 @@ from hub.http.network_errors import NetworkError, TimedOut
 from hub.limits.callback_origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
-from hub.runtime.offloading import run_by_size
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.http import RequestStage, parse_retry_after
 from protocols.websub.delivery import WebhookDelivery, delivery_headers, notification_id
 from storage.records import AttemptDetails, Position, Subscription
@@ -178,7 +178,10 @@ async def request_of(
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
     size = len(delivery.body) if delivery.secret else 0
-    headers = await run_by_size(partial(delivery_headers, delivery), size)
+    if size > LARGE_BYTES:
+        headers = await run_in_thread(partial(delivery_headers, delivery), size)
+    else:
+        headers = delivery_headers(delivery)
     return Request(
         method="POST",
         url=delivery.callback,
@@ -315,7 +318,7 @@ class Poster:
             document,
             self._counter.take(subscription.account),
             id=notification_id(self.epoch, position, subscription.id),
-            at=int(self._clock.now().timestamp()),
+            at=int(self._clock.unix()),
             hub_url=self._hub_url,
             retries=failures,
             missed=missed,

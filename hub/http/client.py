@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
 from hub.http.client_connections import (
     ClientConnection,
@@ -157,9 +158,9 @@ class HttpNetwork(AsyncResource):
             side.close()
         self._system_lookup.close()
 
-    async def send(self, request: Request) -> Answer:
+    def send(self, request: Request) -> Coroutine[Any, Any, Answer]:
         """See `hub.http.Network`."""
-        return await self._sides[request.purpose].send(request)
+        return self._sides[request.purpose].send(request)
 
     def is_exempt(self, host: str, purpose: Purpose) -> bool:
         """See `hub.http.Network`."""

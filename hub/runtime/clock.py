@@ -18,6 +18,10 @@ class Clock(Protocol):
         """Aware UTC wall-clock time."""
         ...
 
+    def unix(self) -> float:
+        """As `now`, in Unix seconds."""
+        ...
+
     def monotonic(self) -> float:
         """Seconds that never go back."""
         ...
@@ -54,6 +58,9 @@ class SystemClock:
         self._last = wall(), steady()  # one value, for it is read by several threads
 
     def now(self) -> datetime:
+        return datetime.fromtimestamp(self.unix(), UTC)
+
+    def unix(self) -> float:
         wall, steady = self._wall(), self._steady()
         shown, since = self._last
         elapsed = max(0.0, steady - since)
@@ -62,7 +69,7 @@ class SystemClock:
         if not -most <= gap <= most and abs(gap) <= LARGEST_STEP:
             wall = shown + elapsed + (most if gap > 0 else -most)
         self._last = wall, steady
-        return datetime.fromtimestamp(wall, UTC)
+        return wall
 
     def lead(self) -> float:
         shown, since = self._last

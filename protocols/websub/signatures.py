@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hmac
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as Base64Error
+from binascii import b2a_base64
 from typing import Final
 
 from protocols.protocol_errors import InvalidValue
@@ -79,7 +80,7 @@ def sign_webhook(secret: str, id: str, timestamp: int, body: bytes) -> str:
     """
     signed = b"%b.%d.%b" % (id.encode(), timestamp, body)
     digest = hmac.digest(_webhook_key(secret), signed, "sha256")
-    return f"v1,{b64encode(digest).decode()}"
+    return f"v1,{b2a_base64(digest, newline=False).decode()}"
 
 
 def verify_webhook(

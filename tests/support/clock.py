@@ -13,6 +13,9 @@ class ManualClock:
     def now(self) -> datetime:
         return self._now
 
+    def unix(self) -> float:
+        return self._now.timestamp()
+
     def monotonic(self) -> float:
         return self._elapsed
 
