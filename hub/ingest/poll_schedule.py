@@ -130,9 +130,15 @@ class PollSchedule:
             host += _ASIDE
         self._queue.add_first(Due(feed_id, host))
 
-    async def wait_for_turn(self, due: Due, kind: RequestKind) -> None:
-        """Until the visit may begin, by the pace of its host."""
-        await self._limiter.wait(due.host.removesuffix(_ASIDE), kind)
+    async def wait_for_turn(self, due: Due, kind: RequestKind) -> bool:
+        """Until the visit may begin, by the pace of its host. False: the host wants no
+        requests for a while, and the feed is put off."""
+        has_turn = await self._limiter.wait(
+            due.host.removesuffix(_ASIDE), kind, longest_hold=LONGEST_HOLD
+        )
+        if not has_turn:
+            self._defer(due, self._clock.monotonic())
+        return has_turn
 
     @property
     def under_way(self) -> Set[FeedId]:

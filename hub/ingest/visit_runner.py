@@ -120,7 +120,9 @@ class VisitRunner:
                 asked = self.manual.reason(due.feed_id)
                 self._choose_slot(target, slot, is_asked=asked is not None)
                 kind = RequestKind.FETCH if asked else RequestKind.POLL
-                await self.schedule.wait_for_turn(due, kind)
+                if not await self.schedule.wait_for_turn(due, kind):
+                    self.awake.set()  # to store when it is visited instead
+                    return
                 started = self.clock.monotonic()
                 await self._visit(
                     target, asked or target.feed.polling.next_reason, slot

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -189,20 +190,28 @@ class HostLimiter:
         """Whether a request of that kind waits for the host's next turn."""
         return bool(self._waiting) and (kind, host) in self._waiting
 
-    async def wait(self, host: str, kind: RequestKind) -> None:
+    async def wait(
+        self, host: str, kind: RequestKind, *, longest_hold: float = math.inf
+    ) -> bool:
         """Until one request to the host may start; it is to start then.
 
-        A request that is given up after that has taken its turn.
+        False: none may, as the host wants no request for longer than ``longest_hold``
+        seconds. A request that is given up later has taken its turn.
         """
         if self.is_exempt(host):
-            return
+            return True
         self._waiting[kind, host] += 1
         try:
-            if kind in _PATIENT_WITH_HOST and (held := self.held(host)):
-                await self._sleep(held)
-            if kind in _BY_STRANGERS:
-                await self._zones.wait(zone_of(host), 0.0)
-            await self._hosts.wait(host, PATIENCE.get(kind, 0.0))
+            while True:
+                if held := self._held_for(kind, host):
+                    if held > longest_hold:
+                        return False
+                    await self._sleep(held)
+                if kind in _BY_STRANGERS:
+                    await self._zones.wait(zone_of(host), 0.0)
+                await self._hosts.wait(host, PATIENCE.get(kind, 0.0))
+                if not self._held_for(kind, host):  # nor since it waits
+                    return True
         finally:
             self._waiting[kind, host] -= 1
             if not self._waiting[kind, host]:
@@ -217,11 +226,14 @@ class HostLimiter:
     def hold(self, host: str, seconds: float) -> None:
         """The host wants no request for so long: its Retry-After (429, 503).
 
-        Never shortens what the host has asked for before. Who waits for a turn already
-        is not held up by it.
+        Never shortens what the host has asked for before. It holds for who waits for a
+        turn already, too.
         """
         line = self._hosts.use(host)
         line.held_until = max(line.held_until, self._clock.monotonic() + seconds)
+
+    def _held_for(self, kind: RequestKind, host: str) -> float:
+        return self.held(host) if kind in _PATIENT_WITH_HOST else 0.0
 
     def held(self, host: str) -> float:
         """Seconds for which the host wants no request."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, pack_
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller
+from hub.limits.host_limiter import RequestKind
 from storage.errors import BodyRequired, NotFound, StorageFull
 from storage.records import (
     FeedId,
@@ -37,6 +38,7 @@ from tests.support.polled import PolledStorage, a_limiter, feeds_of_hosts
 from tests.support.waiting import eventually, in_background
 
 HOUR = timedelta(hours=1)
+FETCH = RequestKind.FETCH
 LATER = START + HOUR
 Answers = Callable[[FetchRequest], object]
 
@@ -51,14 +53,16 @@ class Stage:
     parser: Parser = field(default_factory=LineParser)
     in_hand: set[str] = field(default_factory=set)
     budget: Budget = field(default_factory=Budget)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def __post_init__(self) -> None:
         self.fetcher = FakeFetcher(self.clock)
+        self.limiter = a_limiter(self.clock, self.sleep)
         self.poller = Poller(
             self.storage,
             self.fetcher,
             self.parser,
-            a_limiter(self.clock),
+            self.limiter,
             self.clock,
             PollingRules(),
             concurrency=self.concurrency,
@@ -485,6 +489,32 @@ async def test_a_429_leaves_the_whole_host_alone(stage: Stage) -> None:
 
     assert len(stage.fetcher.requests) == 1
     assert all(at >= START + 2 * HOUR for _, at in stage.storage.deferred)
+
+
+async def test_a_429_holds_back_a_visit_that_waits_for_its_turn_already() -> None:
+    """It is put off, takes up no slot meanwhile, and who waits for it is told."""
+    turn = asyncio.Event()
+
+    async def sleep(_seconds: float) -> None:
+        await turn.wait()
+
+    stage = Stage(concurrency=1, sleep=sleep)
+    stage.add(a_feed(1, "https://busy.example/1"))
+    stage.limiter.count("busy.example")
+    async with stage.running():
+        waiting = asyncio.create_task(stage.poller.fetch_now(FeedId(1)))
+        await eventually(lambda: stage.limiter.is_waited_for("busy.example", FETCH))
+        stage.limiter.hold("busy.example", 7_200)
+        turn.set()
+
+        assert (await waiting).polling.code is None
+        await eventually(lambda: stage.storage.deferred)
+        stage.add(a_feed(2, "https://quiet.example/2"))
+        stage.advance(timedelta(seconds=1))
+        await stage.committed(1)
+
+    assert stage.fetcher.urls == ["https://quiet.example/2"]
+    assert stage.storage.feed(1).next_fetch >= START + 2 * HOUR
 
 
 async def test_a_503_that_asks_for_no_patience_concerns_its_feed_only(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -202,6 +203,35 @@ async def test_polls_wait_while_their_host_wants_no_requests() -> None:
     scene.ask("b.example", name="b")
     await scene.pass_by(100)
     assert scene.started == [("b", 0), ("poll", 60)]
+
+
+async def test_a_poll_that_waits_for_its_turn_heeds_a_hold_that_comes_then() -> None:
+    scene = Scene()
+    for kind in (POLL, POLL, POLL, LOOK):
+        scene.ask(kind=kind)
+    await scene.pass_by(0.5)
+    scene.limiter.hold("a.example", 60)
+    await scene.pass_by(100)
+    assert scene.started == [("poll", 0), ("look", 1), ("poll", 60.5), ("poll", 61.5)]
+
+
+async def test_who_has_no_time_for_a_long_hold_is_told_before_its_turn_or_then() -> (
+    None
+):
+    scene = Scene()
+    wait = partial(scene.limiter.wait, "a.example", POLL, longest_hold=30)
+    assert await wait()
+    waiting = asyncio.create_task(wait())
+    await scene.pass_by(0.5)
+    scene.limiter.hold("a.example", 40)
+    await scene.pass_by(1)
+    assert waiting.done()
+    assert [waiting.result(), await wait()] == [False, False]
+
+    await scene.pass_by(20)
+    waiting = asyncio.create_task(wait())
+    await scene.pass_by(30)
+    assert await waiting
 
 
 async def test_what_is_looked_at_for_somebody_is_asked_once_all_the_same() -> None:
