@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from hub.cli import say
@@ -15,18 +14,8 @@ from hub.cli.wording import (
     printable,
     say_json,
 )
+from hub.core.delivery.request_stages import STAGE_WORDS
 
-STAGES: Final[Mapping[str, str]] = {
-    "queued": "in the hub, waiting for a free connection",
-    "dns": "looking up the callback's host (DNS)",
-    "guard": "at the address guard, before connecting",
-    "connect": "connecting",
-    "tls": "negotiating TLS",
-    "first_byte": "waiting for the first byte of the answer",
-    "head": "reading the head of the answer",
-    "body": "reading the body of the answer",
-    "answered": "complete answer, but not a 2xx",
-}
 WITHHELD: Final = "the rest is not shown for callbacks in allowed networks"
 
 
@@ -62,7 +51,7 @@ def print_failure(attempt: Document) -> None:
         [
             ("time", moment(attempt["at"]) if attempt["at"] else ""),
             ("error", attempt["error"]),
-            ("failed", STAGES.get(attempt["failed_at"] or "", "not kept")),
+            ("failed", STAGE_WORDS.get(attempt["failed_at"] or "", "not kept")),
             ("after", f"{attempt['milliseconds']} ms"),
             ("answer", _answer_line(attempt)),
         ]

@@ -15,10 +15,12 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
 from hub.services.service_errors import ServiceError
+from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.page_access import PageAccess
+from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -184,6 +186,22 @@ def create_application(
             services.feeds,
             services.feed_reports,
             services.storage,
+            services.clock,
+        ).routes(),
+        *SubscriptionPages(
+            access,
+            services.subscriptions,
+            services.trials,
+            services.undelivered,
+            services.tokens,
+            services.storage,
+            services.clock,
+        ).routes(),
+        *DeliveryPages(
+            access,
+            services.storage.deliveries,
+            services.delivery_reports,
+            services.undelivered,
             services.clock,
         ).routes(),
         *MonitoringRoutes(

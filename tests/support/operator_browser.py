@@ -12,6 +12,15 @@ from tests.support.admin import TOKEN
 
 OPENED = {"Accept": "text/html,application/xhtml+xml", "Sec-Fetch-Site": "none"}
 FROM_A_PAGE = {**OPENED, "Sec-Fetch-Site": "same-origin"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' autofocus onfocus='alert(1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "</title></table><style>*{display:none}</style>",
+    "\u202egnp.exe",
+]
+"""Texts that would do something in a page that does not escape them."""
 
 
 @dataclass
@@ -40,3 +49,11 @@ def read(answer: httpx2.Response) -> lxml.html.HtmlElement:
 
 def text_of(answer: httpx2.Response) -> str:
     return " ".join(read(answer).text_content().split())
+
+
+def rows(answer: httpx2.Response) -> list[list[str]]:
+    """The texts of all tables' cells."""
+    return [
+        [" ".join(" ".join(cell.itertext()).split()) for cell in row]
+        for row in read(answer).xpath("//tbody/tr")
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,7 +12,13 @@ from starlette.responses import Response
 from hub.core.status.feed_health import HealthReport, health_of
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, FeedService
-from hub.web.admin.page_access import OperatorPages, PageAccess, redirect, viewer_of
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    redirect,
+    viewer_of,
+    without_blanks,
+)
 from hub.web.api.selection_input import (
     FEED_LIST,
     cursor_of,
@@ -197,10 +202,3 @@ def _back(feed_id: FeedId, done: str) -> Response:
 def _row(feed: StoredFeed) -> FeedRow:
     is_polled = feed.state is FeedState.ACTIVE
     return FeedRow(feed=feed, health=health_of(feed), is_polled=is_polled)
-
-
-def without_blanks(request: Request) -> Request:
-    """The request without empty parameters, as forms send those not filled in."""
-    given = [(name, value) for name, value in request.query_params.multi_items()]
-    query = urlencode([(name, value) for name, value in given if value.strip()])
-    return Request({**request.scope, "query_string": query.encode()})

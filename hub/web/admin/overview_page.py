@@ -19,11 +19,10 @@ from storage.records import FeedHealth, SubscriptionHealth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Something to look at. ``path`` "": there is no page of it, but a command."""
+    """Something to look at, and the page that shows it."""
 
     what: str
-    command: str = ""
-    path: str = ""
+    path: str
 
 
 class OverviewPages(OperatorPages):
@@ -77,13 +76,13 @@ def _attention(health: Health) -> Iterator[Attention]:
             what=_counted(
                 failing, "subscription is failing", "subscriptions are failing"
             ),
-            command="fanfare subs list --failing",
+            path="/admin/subscriptions?state=failing&sort=since",
         )
     if dead_letters := health.backlog.dead_letters:
         yield Attention(
             what=_counted(dead_letters, "dead letter", "dead letters")
             + ": deliveries that were given up",
-            command="fanfare deliveries list",
+            path="/admin/deliveries#dead-letters",
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import ClassVar, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -80,6 +80,13 @@ async def read_form(request: Request) -> dict[str, str]:
 def redirect(path: str) -> Response:
     """To a page of the hub, which is fetched by GET."""
     return RedirectResponse(path, HTTPStatus.SEE_OTHER, headers=PAGE_HEADERS)
+
+
+def without_blanks(request: Request) -> Request:
+    """The request without empty parameters, as forms send those not filled in."""
+    given = [(name, value) for name, value in request.query_params.multi_items()]
+    query = urlencode([(name, value) for name, value in given if value.strip()])
+    return Request({**request.scope, "query_string": query.encode()})
 
 
 class PageAccess:

@@ -251,7 +251,7 @@ class DeliveryRoutes(Routes):
     async def failed(self, request: Request) -> Response:
         limit = query_limit(request)
         wanted = query_deliveries(request).filter(self._clock.now())
-        before = _read_place(request.query_params.get("before", ""))
+        before = read_place(request.query_params.get("before", ""))
         found = await self._deliveries.failed_attempts(
             wanted, limit=limit, before=before
         )
@@ -259,7 +259,7 @@ class DeliveryRoutes(Routes):
         return json_response(
             FailedDeliveriesJson(
                 failed=[FailedDeliveryJson.of_failed(each) for each in found],
-                next=_place_of(found[-1]) if len(found) == limit else None,
+                next=place_of(found[-1]) if len(found) == limit else None,
                 total=min(total, MOST_COUNTED),
                 has_more=total > MOST_COUNTED,
             )
@@ -351,7 +351,8 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def _read_place(text: str) -> tuple[datetime, int] | None:
+def read_place(text: str) -> tuple[datetime, int] | None:
+    """Where a page of failures begins; None: the first. Raises `InvalidValue`."""
     if not text:
         return None
     found = _PLACE.fullmatch(text)
@@ -363,6 +364,7 @@ def _read_place(text: str) -> tuple[datetime, int] | None:
         raise InvalidValue("before", "next of the page before", text) from None
 
 
-def _place_of(failed: FailedAttempt) -> str:
+def place_of(failed: FailedAttempt) -> str:
+    """As clients are given it."""
     at = (failed.attempt.at - _START) // _MILLISECOND
     return f"{at}-{failed.attempt.id}"

@@ -12,18 +12,16 @@ from msgspec.structs import replace
 from hub.web.page_rendering import POLICY
 from storage.records import FeedHealth, Polling
 from tests.support.admin import ADMIN
-from tests.support.operator_browser import OperatorBrowser, read, text_of
+from tests.support.operator_browser import (
+    HOSTILE,
+    OperatorBrowser,
+    read,
+    rows,
+    text_of,
+)
 from tests.support.services import Hub
 
 SITE = "https://example.org"
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' autofocus onfocus='alert(1)",
-    "{{ 7 * 7 }}{% raw %}",
-    "</title></table><style>*{display:none}</style>",
-    "\u202egnp.exe",
-]
 
 
 async def add(
@@ -44,13 +42,6 @@ def fail(hub: Hub, error: str = "the server answered 503") -> None:
 
     hub.poller.outcome = outcome
     hub.poller.condition = FeedHealth.FAILING
-
-
-def rows(answer: httpx2.Response) -> list[list[str]]:
-    return [
-        [" ".join(" ".join(cell.itertext()).split()) for cell in row]
-        for row in read(answer).xpath("//tbody/tr")
-    ]
 
 
 async def test_without_feeds_the_list_says_how_to_add_one(

@@ -1,0 +1,214 @@
+"""``/admin/subscriptions``: who is sent what, how that goes, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.runtime.clock import Clock
+from hub.services import SubscriptionService
+from hub.services.callback_trials import CallbackTrialService
+from hub.services.token_authentication import TokenService
+from hub.services.undelivered_records import UndeliveredService
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    redirect,
+    viewer_of,
+    without_blanks,
+)
+from hub.web.api.selection_input import (
+    SUBSCRIPTION_LIST,
+    cursor_of,
+    query_order,
+    query_subscriptions,
+)
+from hub.web.operation import HTML, Operation
+from hub.web.page_rendering import render_page
+from hub.web.request_input import LARGEST_PAGE, path_id, query_number
+from storage.contract import Storage
+from storage.records import (
+    LISTED_SUBSCRIPTIONS,
+    SubscriptionHealth,
+    SubscriptionId,
+    SubscriptionSort,
+    SubscriptionState,
+)
+
+ROWS: Final = 50
+"""Of a page, unless it is asked for another number."""
+
+
+class SubscriptionPages(OperatorPages):
+    def __init__(
+        self,
+        access: PageAccess,
+        subscriptions: SubscriptionService,
+        trials: CallbackTrialService,
+        undelivered: UndeliveredService,
+        tokens: TokenService,
+        storage: Storage,
+        clock: Clock,
+    ) -> None:
+        super().__init__(access)
+        self._subscriptions = subscriptions
+        self._trials = trials
+        self._undelivered = undelivered
+        self._tokens = tokens
+        self._storage = storage
+        self._clock = clock
+
+    @Operation(
+        method="GET",
+        path="/admin/subscriptions",
+        id="get_subscriptions_page",
+        summary="The subscriptions, filtered and sorted",
+        answers={200: {HTML: str}, 303: None},
+        query=SUBSCRIPTION_LIST,
+        problems=(403, 404, 422, 429, 503),
+    )
+    async def page(self, request: Request) -> Response:
+        """The parameters are those of ``GET /api/subscriptions``; empty ones do not
+        count."""
+        asked = without_blanks(request)
+        now = self._clock.now()
+        selection = query_subscriptions(asked)
+        account = None
+        if selection.account:
+            account = (await self._tokens.account("account", selection.account)).id
+        sort, after = query_order(asked, SubscriptionSort.ID)
+        page = await self._storage.subscription_selections.page(
+            selection.filter(now, account),
+            sort,
+            after=after,
+            limit=query_number(asked, "limit", ROWS, LARGEST_PAGE, least=1),
+        )
+        return render_page(
+            "subscriptions.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=now,
+            rows=page.subscriptions,
+            total=page.total,
+            next=cursor_of(page.next),
+            is_first=after is None,
+            sort=sort,
+            query={
+                name: value
+                for name, value in asked.query_params.items()
+                if name not in ("cursor", "after")
+            },
+            states=LISTED_SUBSCRIPTIONS,
+        )
+
+    @Operation(
+        method="GET",
+        path="/admin/subscriptions/{id}",
+        id="get_subscription_page",
+        summary="One subscription: how it is, what waits, its last requests",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def show(self, request: Request) -> Response:
+        report = await self._subscriptions.get(_subscription_id(request))
+        return render_page(
+            "subscription.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            report=report,
+            is_active=report.subscription.state is SubscriptionState.ACTIVE,
+            is_paused=report.condition.health is SubscriptionHealth.PAUSED,
+            done=_DONE.get(request.query_params.get("done", ""), ""),
+        )
+
+    @Operation(
+        method="POST",
+        path="/admin/subscriptions/{id}/test",
+        id="test_subscription_of_page",
+        summary="Send one notification marked as a test, and show the answer",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def test(self, request: Request) -> Response:
+        trial = await self._trials.try_subscription(_subscription_id(request))
+        return render_page(
+            "test_delivery.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            trial=trial,
+            body=trial.request.body.decode(errors="replace"),
+        )
+
+    @Operation(
+        method="POST",
+        path="/admin/subscriptions/{id}/pause",
+        id="pause_subscription_of_page",
+        summary="Have nothing sent to a callback",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def pause(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        await self._subscriptions.pause(subscription_id)
+        return _back(subscription_id, "paused")
+
+    @Operation(
+        method="POST",
+        path="/admin/subscriptions/{id}/resume",
+        id="resume_subscription_of_page",
+        summary="Have a callback sent what it lacks, and what comes",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def resume(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        await self._subscriptions.resume(subscription_id)
+        return _back(subscription_id, "resumed")
+
+    @Operation(
+        method="POST",
+        path="/admin/subscriptions/{id}/retry",
+        id="retry_subscription_of_page",
+        summary="Try a retrying subscription now",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def retry(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        await self._undelivered.retry(subscription_id)
+        return _back(subscription_id, "due")
+
+    @Operation(
+        method="POST",
+        path="/admin/subscriptions/{id}/end",
+        id="end_subscription_of_page",
+        summary="End a subscription, and tell its callback",
+        answers={303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def end(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        await self._subscriptions.remove(subscription_id, tell=True)
+        return _back(subscription_id, "ended")
+
+
+_DONE: Final[Mapping[str, str]] = {
+    "paused": "Nothing is sent until the subscription is resumed.",
+    "resumed": "The subscription is sent what it lacks, in order, and what comes.",
+    "due": "The retry is due now; reload the page to see its result.",
+    "ended": "The subscription has ended.",
+}
+
+
+def _subscription_id(request: Request) -> SubscriptionId:
+    return SubscriptionId(path_id(request, "subscription"))
+
+
+def _back(subscription_id: SubscriptionId, done: str) -> Response:
+    """To the subscription's page, which says what was done."""
+    return redirect(f"/admin/subscriptions/{subscription_id}?done={done}")

@@ -1,0 +1,240 @@
+"""Subscriptions and what they were not sent, as an operator reads and mends them."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+import httpx2
+import pytest
+
+from storage.records import Format, NewDeadLetter, Position, StoredFeed
+from tests.support.failures import ANSWER, details, failed
+from tests.support.fake_network import answered
+from tests.support.operator_browser import (
+    HOSTILE,
+    OperatorBrowser,
+    read,
+    rows,
+    text_of,
+)
+from tests.support.services import Hub
+from tests.support.storage_scene import Scene, at
+
+HOOK = "https://you.example/hook"
+PAGE = "/admin/subscriptions/1"
+
+
+@pytest.fixture
+async def feed(hub: Hub) -> StoredFeed:
+    """A feed with one entry, and a subscription to it."""
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    await scene.publish(feed, "The news")
+    await scene.subscribe(feed, callback=HOOK, secret="geheim", format=Format.JSON)
+    return feed
+
+
+async def give_up(hub: Hub, reason: str = "tried too often") -> None:
+    """A subscription has a dead letter, the first of all, and another is retried."""
+    scene = Scene(hub.storage)
+    given_up = await scene.subscribe_retrying(await scene.add_feed("a"))
+    (claimed,) = await scene.claim_retrying(at(5))
+    first = Position(claimed.position + 1)
+    dead_letter = NewDeadLetter(
+        subscription_id=given_up.id,
+        lease_id=claimed.lease_id,
+        first=first,
+        last=first,
+        reason=reason,
+        at=hub.clock.now(),
+    )
+    attempt = failed(given_up, kept=details(answer=ANSWER))
+    await scene.flush(given_up=(dead_letter,), attempts=(attempt,))
+    await scene.subscribe_retrying(await scene.add_feed("b"))
+
+
+async def press(
+    browser: OperatorBrowser, path: str, action: str
+) -> tuple[httpx2.Response, httpx2.Response]:
+    """Send the form of a page that leads there; its answer, and the page after it."""
+    page = read(await browser.open(path))
+    [form] = page.xpath(f"//form[@action='{action}']")
+    token = form.xpath(".//input[@name='form_token']/@value")[0]
+    answer = await browser.send(action, form_token=token)
+    following = answer.headers.get("location", path)
+    return answer, await browser.open(following)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/admin/subscriptions", "There are no subscriptions yet."),
+        ("/admin/subscriptions?state=failing", "No subscription is like that."),
+        ("/admin/deliveries", "Nothing was given up."),
+        ("/admin/deliveries?status=5xx", "No failed request is like that."),
+    ],
+)
+async def test_an_empty_list_says_so(
+    browser: OperatorBrowser, path: str, words: str
+) -> None:
+    assert words in text_of(await browser.open(path))
+
+
+async def test_each_subscription_says_how_it_is(
+    browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    answer = await browser.open("/admin/subscriptions")
+    [row] = rows(answer)
+    assert row[0] == HOOK
+    assert row[1].startswith("ok for ")
+    assert row[2] == feed.url
+    [link] = read(answer).xpath("//tbody//a/@href")
+    text = text_of(await browser.open(link))
+    assert "everything is delivered" in text
+    assert "with a secret (sha256)" in text
+    assert "geheim" not in text
+
+
+async def test_the_list_is_filtered_and_paged_by_links(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    for number in range(4):
+        await scene.subscribe(feed, callback=f"https://{number}.example/hook")
+    path, found = "/admin/subscriptions?search=.example/hook&limit=2&topic=", []
+    while path:
+        answer = await browser.open(path)
+        found += [row[0] for row in rows(answer)]
+        [*links] = read(answer).xpath("//a[@rel='next']/@href")
+        path = urljoin(path, links[0]) if links else ""
+    assert len(found) == len(set(found)) == 5
+    none = await browser.open("/admin/subscriptions?account=operator")
+    assert "No subscription is like that." in text_of(none)
+
+
+async def test_a_subscription_is_paused_resumed_and_ended_by_forms(
+    browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    answer, after = await press(browser, PAGE, f"{PAGE}/pause")
+    assert answer.status_code == 303
+    assert "Nothing is sent until the subscription is resumed." in text_of(after)
+    assert "paused for" in text_of(after)
+    _, after = await press(browser, PAGE, f"{PAGE}/resume")
+    assert "paused for" not in text_of(after)
+    _, after = await press(browser, PAGE, f"{PAGE}/end")
+    assert "ended by the operator" in text_of(after)
+    assert read(after).xpath("//main//form") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(204, "The callback took it: 204"), (500, "The callback did not take it")],
+)
+async def test_a_test_delivery_shows_what_was_sent_and_answered(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed, status: int, words: str
+) -> None:
+    hub.network.answer_with(answered(status, headers={"X-Powered-By": "You"}))
+    answer, _ = await press(browser, PAGE, f"{PAGE}/test")
+    text = text_of(answer)
+    assert words in text
+    assert "x-powered-by: You" in text
+    assert "Fanfare-Test: true" in text
+    assert "The news" in text
+    assert "geheim" not in text
+
+
+async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await give_up(hub)
+    overview = read(await browser.open("/admin"))
+    [link] = overview.xpath("//a[contains(., 'dead letter')]/@href")
+    [failing] = overview.xpath("//ul//a[contains(., 'are failing')]/@href")
+    assert len(rows(await browser.open(failing))) == 2
+    answer = await browser.open(link.partition("#")[0])
+    assert "tried too often" in text_of(answer)
+    _, after = await press(browser, "/admin/deliveries", "/admin/dead-letters/1/retry")
+    assert "The dead letter is sent now" in text_of(after)
+
+
+async def test_what_was_given_up_can_be_discarded(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await give_up(hub)
+    _, after = await press(browser, PAGE, "/admin/dead-letters/1/discard")
+    assert "it is not sent any more" in text_of(after)
+    assert "Nothing was given up." in text_of(after)
+
+
+async def test_a_retry_is_made_due_from_the_page_of_its_subscription(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await give_up(hub)
+    path = "/admin/subscriptions/2"
+    _, after = await press(browser, path, f"{path}/retry")
+    assert "The retry is due now" in text_of(after)
+
+
+async def test_a_failed_request_is_shown_with_its_answer(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await give_up(hub)
+    listed = read(await browser.open("/admin/deliveries?status=5xx&host=you.example"))
+    [link] = listed.xpath("//section[@aria-labelledby='failed']//td/a/@href")
+    text = text_of(await browser.open(link))
+    assert "answered 503" in text
+    assert "HTTP/1.1 503 Busy" in text
+    assert "retry-after: 60" in text
+    assert "complete answer, but not a 2xx" in text
+    assert "This is how it began." in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/admin/subscriptions/9", "/admin/deliveries/9", "/admin/subscriptions?account=x"],
+)
+async def test_what_is_not_there_is_not_found(
+    browser: OperatorBrowser, path: str
+) -> None:
+    assert (await browser.open(path)).status_code in (404, 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/admin/deliveries?status=9xx", "status: expected a status such as 404"),
+        ("/admin/deliveries?before=odd", "before: expected next of the page before"),
+        ("/admin/subscriptions?state=odd", "state: expected one of"),
+    ],
+)
+async def test_a_bad_filter_is_told_in_words(
+    browser: OperatorBrowser, path: str, reason: str
+) -> None:
+    answer = await browser.open(path)
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_no_text_of_subscribers_becomes_part_of_a_page(
+    hub: Hub, browser: OperatorBrowser, text: str
+) -> None:
+    await give_up(hub, reason=text)
+    feed = await Scene(hub.storage).add_feed("c")
+    await Scene(hub.storage).subscribe(feed, callback=f"https://you.example/{text}")
+    pages = [
+        await browser.open("/admin/subscriptions"),
+        await browser.open("/admin/subscriptions/1"),
+        await browser.open("/admin/subscriptions/3"),
+        await browser.open("/admin/deliveries"),
+        await browser.open("/admin/deliveries/1"),
+        await browser.client.get("/admin/deliveries", params={"host": text}),
+        await browser.client.get("/admin/subscriptions", params={"topic": text}),
+    ]
+    for answer in pages:
+        page = read(answer)
+        assert len(page.xpath("//script")) == 1
+        assert page.xpath("//script[not(@src)] | //style | //@style | //img") == []
+        assert page.xpath("//@*[starts-with(name(), 'on')]") == []
+        links = page.xpath("//@href | //@src | //@action")
+        assert [each for each in links if not each.startswith(("/", "#"))] == []
