@@ -21,6 +21,7 @@ from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.page_access import PageAccess
 from hub.web.admin.subscription_pages import SubscriptionPages
+from hub.web.admin.token_pages import TokenPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -203,6 +204,9 @@ def create_application(
             services.delivery_reports,
             services.undelivered,
             services.clock,
+        ).routes(),
+        *TokenPages(
+            access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
         *MonitoringRoutes(
             services.conditions, services.metrics, identity_key, token, limits

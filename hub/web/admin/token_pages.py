@@ -1,0 +1,107 @@
+"""``/admin/tokens``: which accounts there are, and what each of their tokens may do."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.runtime.clock import Clock
+from hub.services.token_authentication import CreatedToken, CreateToken, TokenService
+from hub.web.admin.page_access import OperatorPages, PageAccess, redirect, viewer_of
+from hub.web.operation import HTML, PAGE, Operation
+from hub.web.page_rendering import render_page
+from hub.web.request_input import LARGEST_ID, path_id, query_number
+from storage.contract import TokenStore
+from storage.records import TokenId, TokenScope
+
+ROWS: Final = 50
+"""Of a page."""
+
+
+class TokenPages(OperatorPages):
+    def __init__(
+        self,
+        access: PageAccess,
+        tokens: TokenService,
+        stored: TokenStore,
+        clock: Clock,
+    ) -> None:
+        super().__init__(access)
+        self._tokens = tokens
+        self._stored = stored
+        self._clock = clock
+
+    @Operation(
+        method="GET",
+        path="/admin/tokens",
+        id="get_tokens_page",
+        summary="The tokens of all accounts, and what each of them may do",
+        answers={200: {HTML: str}, 303: None},
+        query=(PAGE[0],),
+        problems=(403, 422, 429, 503),
+    )
+    async def page(self, request: Request) -> Response:
+        return await self._page(request)
+
+    @Operation(
+        method="POST",
+        path="/admin/tokens",
+        id="create_token_of_page",
+        summary="Make a token; only this answer shows it",
+        answers={201: {HTML: str}, 303: None},
+        problems=(403, 422, 429, 503),
+    )
+    async def create(self, request: Request) -> Response:
+        form = viewer_of(request).form
+        created = await self._tokens.create(
+            CreateToken(
+                account=form.get("account", ""),
+                scopes=frozenset(each for each in TokenScope if each in form),
+                label=form.get("label", ""),
+            )
+        )
+        return await self._page(request, created)
+
+    @Operation(
+        method="POST",
+        path="/admin/tokens/{id}/revoke",
+        id="revoke_token_of_page",
+        summary="Revoke a token",
+        answers={303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def revoke(self, request: Request) -> Response:
+        await self._tokens.revoke(TokenId(path_id(request, "token")))
+        return redirect("/admin/tokens?done=revoked")
+
+    async def _page(
+        self, request: Request, created: CreatedToken | None = None
+    ) -> Response:
+        after = query_number(request, "after", 0, LARGEST_ID)
+        found = await self._stored.page(after=TokenId(after), limit=ROWS)
+        return render_page(
+            "tokens.html",
+            status=HTTPStatus.CREATED if created else HTTPStatus.OK,
+            section="Tokens",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            rows=found,
+            next=str(found[-1].id) if len(found) == ROWS else None,
+            is_first=not after,
+            scopes=_SCOPES,
+            created=created,
+            is_revoked=request.query_params.get("done") == "revoked",
+        )
+
+
+_SCOPES: Final = (
+    (TokenScope.SUBSCRIBE, "subscribe callbacks"),
+    (TokenScope.UNSUBSCRIBE, "end subscriptions"),
+    (TokenScope.LIST, "list subscriptions"),
+    (TokenScope.RETRIEVE, "read topics, live and what there was"),
+    (TokenScope.ADMIN, "everything, for every account"),
+)
+"""What tokens may do, in words."""

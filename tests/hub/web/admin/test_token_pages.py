@@ -1,0 +1,91 @@
+"""Accounts and tokens, as an operator reads, makes and revokes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.operator_browser import (
+    HOSTILE,
+    OperatorBrowser,
+    read,
+    rows,
+    text_of,
+)
+from tests.support.services import Hub
+
+PAGE = "/admin/tokens"
+
+
+async def make(browser: OperatorBrowser, **fields: str) -> str:
+    """Make a token by the form; the token."""
+    answer = await browser.send(PAGE, form_token=await browser.form_token(), **fields)
+    assert answer.status_code == 201, text_of(answer)
+    return str(read(answer).xpath("//*[@role='status']/code/text()")[0])
+
+
+async def test_without_tokens_the_page_says_so(browser: OperatorBrowser) -> None:
+    assert "There are no tokens yet." in text_of(await browser.open(PAGE))
+
+
+async def test_a_token_is_shown_once_and_opens_what_was_chosen(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    token = await make(browser, account="alice", label="reader", subscribe="yes")
+    await make(browser, account="bob", list="yes", retrieve="yes")
+    alice, bob = rows(await browser.open(PAGE))
+    assert (alice[0], alice[1]) == ("alice reader", "subscribe")
+    assert (bob[0], bob[1]) == ("bob", "list, retrieve")
+    assert alice[3] == "never"
+    assert token not in (await browser.open(PAGE)).text
+    principal = await hub.services.tokens.authenticate(token)
+    assert principal is not None
+    assert principal.account.name == "alice"
+
+
+async def test_a_revoked_token_opens_nothing(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    token = await make(browser, account="alice", subscribe="yes")
+    action = f"{PAGE}/1/revoke"
+    answer = await browser.send(action, form_token=await browser.form_token())
+    after = await browser.open(answer.headers["location"])
+    assert "it opens nothing any more" in text_of(after)
+    assert rows(after)[0][4] == "revoked now"
+    assert await hub.services.tokens.authenticate(token) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"subscribe": "yes"}, "account: expected"), ({"account": "alice"}, "scopes:")],
+)
+async def test_what_is_missing_is_named(
+    browser: OperatorBrowser, fields: dict[str, str], reason: str
+) -> None:
+    answer = await browser.send(PAGE, form_token=await browser.form_token(), **fields)
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+async def test_many_tokens_are_paged_by_links(browser: OperatorBrowser) -> None:
+    for number in range(51):
+        await make(browser, account=f"account{number}", list="yes")
+    [link] = read(await browser.open(PAGE)).xpath("//a[@rel='next']/@href")
+    following = await browser.open(f"/admin/tokens{link.removeprefix(PAGE)}")
+    assert [row[0] for row in rows(following)] == ["account50"]
+    assert read(following).xpath("//a[text()='First page']") != []
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_no_label_becomes_part_of_the_page(
+    browser: OperatorBrowser, text: str
+) -> None:
+    form_token = await browser.form_token()
+    sent = {"account": "alice", "label": text, "list": "yes"}
+    for answer in (
+        await browser.send(PAGE, form_token=form_token, **sent),
+        await browser.open(PAGE),
+    ):
+        page = read(answer)
+        assert len(page.xpath("//script")) == 1
+        assert page.xpath("//script[not(@src)] | //style | //@style | //img") == []
+        assert page.xpath("//@*[starts-with(name(), 'on')]") == []
