@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from starlette.requests import Request
@@ -12,6 +13,8 @@ from starlette.responses import Response
 from hub.core.status.feed_health import HealthReport, health_of
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, FeedService
+from hub.services.feed_requests import AddFeed, EditFeed
+from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -28,6 +31,7 @@ from hub.web.api.selection_input import (
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_number
+from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.records import (
     LISTED_HEALTH,
@@ -130,12 +134,79 @@ class FeedPages(OperatorPages):
             report=report,
             health=health_of(report.feed),
             is_polled=report.feed.state is FeedState.ACTIVE,
+            is_editable=report.feed.state not in _FIXED,
             plan=await self._reports.explain(feed_id),
             polls=(await self._reports.history(feed_id)).polls,
             subscribers=subscribers,
             actions=_ACTIONS.get(report.feed.state, _STOPPED),
             done=_DONE.get(request.query_params.get("done", ""), ""),
         )
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds",
+        id="add_feed_of_page",
+        summary="Add a feed, or the one that a page names",
+        answers={300: {HTML: str}, 303: None},
+        problems=(403, 409, 422, 429, 503),
+    )
+    async def add(self, request: Request) -> Response:
+        viewer = viewer_of(request)
+        form = viewer.form
+        wanted = AddFeed(
+            url=form.get("url", "").strip(),
+            category=form.get("category", "").strip(),
+            private="private" in form,
+            discover=True,
+        )
+        try:
+            added = await self._feeds.add(wanted)
+        except SeveralFeeds as several:
+            return render_page(
+                "several_feeds.html",
+                status=HTTPStatus.MULTIPLE_CHOICES,
+                section="Feeds",
+                viewer=viewer,
+                now=self._clock.now(),
+                several=several,
+                wanted=wanted,
+            )
+        return _back(added.feed.id, "added" if added.is_new else "known")
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds/{id}/edit",
+        id="edit_feed_of_page",
+        summary="Change a feed's URL, category, privacy or own period",
+        answers={303: None},
+        problems=(403, 404, 409, 422, 429, 503),
+    )
+    async def edit(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        form = viewer_of(request).form
+        await self._feeds.edit(
+            feed_id,
+            EditFeed(
+                url=form.get("url", "").strip() or None,
+                category=form.get("category", "").strip(),
+                private="private" in form,
+                own_period=_period(form.get("own_period", "").strip()),
+            ),
+        )
+        return _back(feed_id, "edited")
+
+    @Operation(
+        method="POST",
+        path="/admin/feeds/{id}/remove",
+        id="remove_feed_of_page",
+        summary="Remove a feed and end its subscriptions",
+        answers={303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def remove(self, request: Request) -> Response:
+        feed_id = FeedId(path_id(request, "feed"))
+        await self._feeds.remove(feed_id)
+        return _back(feed_id, "removed")
 
     @Operation(
         method="POST",
@@ -185,7 +256,13 @@ _ACTIONS: Final[Mapping[FeedState, tuple[tuple[str, str], ...]]] = {
     FeedState.TRACK: (),
 }
 """What can be done to a feed, by name of the route and of the button."""
+_FIXED: Final = frozenset({FeedState.REMOVED, FeedState.TRACK, FeedState.EVENTS})
+"""States in which a feed is nothing to change."""
 _DONE: Final[Mapping[str, str]] = {
+    "added": "The feed was added.",
+    "known": "The feed was there already; adding it changes nothing.",
+    "edited": "The feed was changed.",
+    "removed": "The feed was removed, and its subscriptions have ended.",
     "fetched": "The feed was fetched.",
     "waiting": "The feed was not fetched yet: its server asked for no request before"
     " a later time, or has not answered.",
@@ -202,3 +279,12 @@ def _back(feed_id: FeedId, done: str) -> Response:
 def _row(feed: StoredFeed) -> FeedRow:
     is_polled = feed.state is FeedState.ACTIVE
     return FeedRow(feed=feed, health=health_of(feed), is_polled=is_polled)
+
+
+def _period(written: str) -> float:
+    """Seconds between polls; 0, for nothing written, as planned. Raises
+    `InvalidValue`."""
+    try:
+        return float(written or 0)
+    except ValueError:
+        raise InvalidValue("own_period", "a number of seconds", written) from None

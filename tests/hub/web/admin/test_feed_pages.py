@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.web.page_rendering import POLICY
-from storage.records import FeedHealth, Polling
+from storage.records import FeedHealth, FeedId, Polling
 from tests.support.admin import ADMIN
 from tests.support.operator_browser import (
     HOSTILE,
@@ -19,7 +19,7 @@ from tests.support.operator_browser import (
     rows,
     text_of,
 )
-from tests.support.services import Hub
+from tests.support.services import PAGE, Hub
 
 SITE = "https://example.org"
 
@@ -233,3 +233,62 @@ async def test_a_feed_that_is_not_there_is_not_found(
     answer = await browser.open(path)
     assert answer.status_code == 404
     assert "no feed" in text_of(answer)
+
+
+async def test_a_feed_is_added_edited_and_removed_by_forms(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    token = await browser.form_token()
+    answer = await browser.send(
+        "/admin/feeds", form_token=token, url=f"{SITE}/feed", category=" news "
+    )
+    page = answer.headers["location"].partition("?")[0]
+    assert "The feed was added." in text_of(
+        await browser.open(answer.headers["location"])
+    )
+    answer = await browser.send("/admin/feeds", form_token=token, url=f"{SITE}/feed")
+    assert answer.headers["location"].endswith("?done=known")
+    change = {"category": "sport", "private": "yes", "own_period": "120"}
+    answer = await browser.send(f"{page}/edit", form_token=token, **change)
+    assert "The feed was changed." in text_of(
+        await browser.open(answer.headers["location"])
+    )
+    [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
+    assert (feed.category, feed.private, feed.own_period) == ("sport", True, 120)
+    answer = await browser.send(f"{page}/remove", form_token=token)
+    assert "The feed was removed" in text_of(
+        await browser.open(answer.headers["location"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "reason"),
+    [
+        ("", {"url": "odd"}, "url: expected"),
+        ("/1/edit", {"own_period": "soon"}, "own_period: expected a number of seconds"),
+    ],
+)
+async def test_what_a_form_says_wrong_is_named(
+    hub: Hub,
+    browser: OperatorBrowser,
+    path: str,
+    fields: dict[str, str],
+    reason: str,
+) -> None:
+    await add(hub, browser.client)
+    token = await browser.form_token()
+    answer = await browser.send(f"/admin/feeds{path}", form_token=token, **fields)
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+async def test_of_a_page_with_several_feeds_one_is_chosen(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    token = await browser.form_token()
+    answer = await browser.send("/admin/feeds", form_token=token, url=PAGE)
+    assert answer.status_code == 300
+    assert read(answer).xpath("//input[@name='url']/@value") == [
+        "https://a.example/",
+        "https://b.example/",
+    ]
