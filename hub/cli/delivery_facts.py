@@ -143,13 +143,12 @@ def print_failed(page: Document, *, as_json: bool) -> None:
         say("no failed deliveries match")
         return
     print_table(
-        ("ID", "TIME", "SUBSCRIPTION", "MS", "ERROR", "CALLBACK"),
+        ("ID", "TIME", "SUB", "ERROR", "CALLBACK"),
         [
             (
                 each["id"],
                 moment(each["at"]),
                 each["subscription"],
-                each["milliseconds"],
                 each["error"],
                 each["callback"],
             )
@@ -157,4 +156,5 @@ def print_failed(page: Document, *, as_json: bool) -> None:
         ],
     )
     total = f"more than {page['total']}" if page["has_more"] else page["total"]
-    say(f"\n{len(failed)} of {total}; `fanfare deliveries show ID` shows one in full")
+    say(f"\n{len(failed)} of {total}; `fanfare deliveries show ID` shows one in full,")
+    say("and `fanfare subs show SUB` what was delivered since")

@@ -55,7 +55,10 @@ def explain_feed(feed: Document, *, verbose: bool) -> None:
 
 def _period(feed: Document) -> str:
     own = feed["own_period"]
-    return f"{duration(own)}, as set" if own else duration(feed["period"])
+    if own:
+        return f"{duration(own)}, as set"
+    is_new = feed["next_fetch_reason"].startswith("it is new")
+    return duration(feed["period"]) + (", once it is new no more" if is_new else "")
 
 
 def explain_plan(plan: Document, *, verbose: bool) -> None:

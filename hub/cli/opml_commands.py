@@ -389,7 +389,10 @@ def _as_reported(feed: Document, imported: Document) -> Document:
 def _print_fate(feed: Document, fate: ImportFate, reason: str) -> None:
     """Print the line about one feed."""
     because = f": {printable(reason)}" if reason else ""
-    say(f"{fate}  {printable(feed['url'])}{_category_of(feed)}{because}")
+    category = (
+        "" if fate is ImportFate.KNOWN else _category_of(feed)
+    )  # it keeps its own
+    say(f"{fate}  {printable(feed['url'])}{category}{because}")
 
 
 def _unread_lists(listing: Document) -> Sequence[Document]:

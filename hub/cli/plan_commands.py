@@ -195,7 +195,7 @@ def list_plans(hub: Hub, as_json: bool) -> None:
         rows = [
             (
                 each["id"],
-                each["state"],
+                each["state"] if each["count"] else "empty",
                 _described(each),
                 each["done"],
                 each["failed"],

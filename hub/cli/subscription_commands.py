@@ -119,10 +119,13 @@ def add(
     if as_json:
         say_json(found)
         return
+    done = "subscribed" if found["added"] else "subscribed already, and updated"
     say(
-        f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
+        f"{done}  {printable(found['callback'])}  (subscription {found['id']})\n"
         f"  to {printable(found['topic'])}"
     )
+    if found["health"]["state"] == "paused":
+        say(f"  paused: nothing is sent until `fanfare subs resume {found['id']}`")
     feed = found["feed_status"]
     if feed["error"]:
         say(f"  note: the feed is failing: {printable(feed['error'])}", err=True)

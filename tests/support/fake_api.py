@@ -177,6 +177,7 @@ def subscription_document(**changes: Any) -> dict[str, Any]:
         "dead_letters": [],
         "retrying": None,
         "attempts": [],
+        "added": True,
         "feed_status": feed_document(),
     }
     return {**subscription, **changes}

@@ -144,19 +144,6 @@ class SubscriptionJson(JsonObject):
         )
 
 
-class SubscribedJson(SubscriptionJson):
-    """A subscription, how its topic's feed is, and when that is fetched next."""
-
-    feed_status: PlannedFeedJson
-
-
-class SubscribedToEventsJson(SubscriptionJson):
-    """A subscription to events. ``secret``: the one that the hub has made for it, which
-    is shown this once; "": it made none."""
-
-    secret: str
-
-
 class SubscriptionHealthReportJson(JsonObject):
     """How a subscription is, since when, and why it is not well."""
 
@@ -167,6 +154,24 @@ class SubscriptionHealthReportJson(JsonObject):
     @classmethod
     def of_condition(cls, condition: SubscriptionCondition) -> Self:
         return cls.of(condition, state=condition.health)
+
+
+class SubscribedJson(SubscriptionJson):
+    """A subscription, how it and its topic's feed are, and when that is fetched next.
+
+    ``added``: it was not there before.
+    """
+
+    added: bool
+    health: SubscriptionHealthReportJson
+    feed_status: PlannedFeedJson
+
+
+class SubscribedToEventsJson(SubscriptionJson):
+    """A subscription to events. ``secret``: the one that the hub has made for it, which
+    is shown this once; "": it made none."""
+
+    secret: str
 
 
 class ListedSubscriptionJson(SubscriptionJson):
@@ -324,8 +329,16 @@ class SubscriptionRoutes(Routes):
         status = PlannedFeedJson.of_feed(
             result.feed, next_fetch_reason=await self._reports.reason(result.feed)
         )
+        [condition] = await self._storage.subscription_selections.conditions(
+            [result.subscription.id]
+        )
         return json_response(
-            SubscribedJson.of_subscription(result.subscription, feed_status=status),
+            SubscribedJson.of_subscription(
+                result.subscription,
+                added=result.is_new,
+                health=SubscriptionHealthReportJson.of_condition(condition),
+                feed_status=status,
+            ),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
 

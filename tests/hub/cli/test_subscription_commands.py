@@ -39,6 +39,17 @@ def test_subscribing_sends_what_was_asked_for(fanfare: Fanfare, api: FakeApi) ->
     ]
 
 
+def test_who_subscribes_again_is_told_what_stays(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    health = {"state": "paused", "since": "2026-01-01T12:00:00Z", "reason": ""}
+    document = subscription_document(added=False, health=health)
+    api.answers[ADD] = (200, document)
+    stdout = fanfare("subs", "add", HOOK, URL).stdout
+    assert stdout.startswith(f"subscribed already, and updated  {HOOK}")
+    assert "paused: nothing is sent until `fanfare subs resume 4`" in stdout
+
+
 def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     document = subscription_document(feed_status=feed_document(error="timed out"))
     api.answers[ADD] = (201, document)
