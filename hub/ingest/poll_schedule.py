@@ -72,6 +72,7 @@ class PollSchedule:
         self._deferrals = Deferrals(INTERVAL)
         self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
+        self._held: list[tuple[str, datetime]] = []  # to be stored
         self._under_way: set[FeedId] = set()
         self._resting: BoundedDict[FeedId, float] = BoundedDict(MOST_RESTING)
         self._page_ends: dict[Pace, tuple[datetime, FeedId]] = {}
@@ -79,6 +80,12 @@ class PollSchedule:
         self._read_at = 0.0  # the next look at what is due
         self._looks_again = False
         self._restart_at = 0.0
+
+    async def restore(self) -> None:
+        """Heed the hosts that wanted no requests when the hub ended."""
+        now = self._clock.now()
+        for host, until in await self._feeds.held_hosts(now):
+            self._limiter.hold(host, (until - now).total_seconds())
 
     async def load(self) -> None:
         """Fill the queue from storage, if there is room and it is time to look."""
@@ -180,7 +187,10 @@ class PollSchedule:
         host = self._host(url)
         if not host:
             return []
-        self._limiter.hold(host, (until - self._clock.now()).total_seconds())
+        seconds = (until - self._clock.now()).total_seconds()
+        self._limiter.hold(host, seconds)
+        if seconds > LONGEST_HOLD:
+            self._held.append((host, until))
         return self._withdraw(host, self._clock.monotonic())
 
     def silent(self, url: str) -> list[FeedId]:
@@ -209,7 +219,11 @@ class PollSchedule:
         return self._limiter.held(self._host(url)) > 0
 
     async def put_off(self) -> None:
-        """Store the later times of feeds that their host has no time for."""
+        """Store the later times of feeds that their host has no time for, and which
+        hosts have none for any."""
+        if self._held:
+            held, self._held = self._held, []
+            await self._feeds.hold_hosts(held, self._clock.now())
         while self._deferred:
             page = self._page
             moves, self._deferred = self._deferred[:page], self._deferred[page:]

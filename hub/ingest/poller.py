@@ -262,6 +262,8 @@ class Poller:
         """What is overdue at the start does not come all at once: feeds of the same
         period would stay together for ever. A budget of polls a second sees to that by
         itself."""
+        if not self._is_begun:
+            await self._schedule.restore()
         if not self._is_begun and not self._has_pace:
             now = self._clock.now()
             await self._storage.feeds.spread(

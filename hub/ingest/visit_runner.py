@@ -217,6 +217,7 @@ class VisitRunner:
             )
             for feed_id in self.schedule.hold(visit.fetched.url, until):
                 self.manual.finish(feed_id, None)
+            self.awake.set()
 
     def _mind_silence(self, fetched: Fetched) -> None:
         if not fetched.is_unanswered:

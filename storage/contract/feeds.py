@@ -122,6 +122,17 @@ class FeedStore(Protocol):
         """Move ``next_fetch`` of many feeds (a host that is paced or throttled)."""
         ...
 
+    async def hold_hosts(
+        self, holds: Sequence[tuple[str, datetime]], now: datetime
+    ) -> None:
+        """Keep that hosts want no request before then. A later time is never replaced
+        by an earlier one; those that are over by now are forgotten."""
+        ...
+
+    async def held_hosts(self, now: datetime) -> list[tuple[str, datetime]]:
+        """Hosts that want no request yet, and until when, by name."""
+        ...
+
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float
     ) -> int:

@@ -36,6 +36,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
+    from_milliseconds,
     from_milliseconds_or_none,
     pack_ids,
     to_milliseconds,
@@ -173,6 +174,17 @@ def spread_overdue(
     window = min(longest, count / per_second)
     connection.execute(SPREAD, {"now": now, "window": window})
     return int(count)
+
+
+def _hold_hosts(
+    rows: Sequence[tuple[str, int]], now: int, connection: sqlite3.Connection
+) -> None:
+    connection.execute("DELETE FROM host_holds WHERE until <= ?", (now,))
+    connection.executemany(
+        "INSERT INTO host_holds VALUES (?, ?) ON CONFLICT (host)"
+        " DO UPDATE SET until = max(until, excluded.until)",
+        rows,
+    )
 
 
 def defer_all(assigned: str, connection: sqlite3.Connection) -> None:
@@ -321,6 +333,20 @@ class SqliteFeeds:
             return self._writer.execute(DEFER, (feed_id, to_milliseconds(at)))
         encoded = assigned((feed_id, to_milliseconds(at)) for feed_id, at in moves)
         return self._writer.submit(partial(defer_all, encoded), is_single=True)
+
+    async def hold_hosts(
+        self, holds: Sequence[tuple[str, datetime]], now: datetime
+    ) -> None:
+        rows = [(host, to_milliseconds(until)) for host, until in holds]
+        unit = partial(_hold_hosts, rows, to_milliseconds(now))
+        await self._writer.submit(unit, is_single=True)
+
+    async def held_hosts(self, now: datetime) -> list[tuple[str, datetime]]:
+        rows = await self._readers.all(
+            "SELECT host, until FROM host_holds WHERE until > ? ORDER BY host",
+            (to_milliseconds(now),),
+        )
+        return [(host, from_milliseconds(until)) for host, until in rows]
 
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float

@@ -15,7 +15,14 @@ from typing import Final
 import msgspec
 
 from protocols.websub.websub_parameters import LONGEST_LEASE
-from storage.clock_steps import LONGEST_WAIT, NOTICED, FeedTimes, held_back, put_right
+from storage.clock_steps import (
+    LONGEST_RETRY_AFTER,
+    LONGEST_WAIT,
+    NOTICED,
+    FeedTimes,
+    held_back,
+    put_right,
+)
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 
@@ -64,6 +71,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "removed_at": Limit(among="state = 'removed'"),
         "turned_at": HISTORY,
     },
+    "host_holds": {"until": Limit(ahead=LONGEST_RETRY_AFTER, is_wait=True)},
     "list_watches": {
         "changed_at": HISTORY,
         "created_at": HISTORY,

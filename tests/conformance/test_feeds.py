@@ -479,6 +479,25 @@ async def overdue(scene: Scene, count: int, period: float) -> list[FeedId]:
     return [feed.id for feed in feeds]
 
 
+async def test_hosts_that_want_no_requests_are_known_until_they_do(
+    scene: Scene,
+) -> None:
+    feeds = scene.storage.feeds
+    await feeds.hold_hosts([("b.example", at(60)), ("a.example", at(90))], START)
+    await feeds.hold_hosts([("b.example", at(30)), ("c.example", at(10))], START)
+
+    assert await feeds.held_hosts(at(10)) == [
+        ("a.example", at(90)),
+        ("b.example", at(60)),
+    ]
+    await feeds.hold_hosts([("b.example", at(70))], at(65))
+    assert await feeds.held_hosts(at(69)) == [
+        ("a.example", at(90)),
+        ("b.example", at(70)),
+    ]
+    assert await feeds.held_hosts(at(90)) == []
+
+
 async def test_overdue_feeds_are_spread_evenly_over_their_period(scene: Scene) -> None:
     await overdue(scene, 40, 20.0)
     now = at(3_600)

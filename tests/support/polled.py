@@ -36,6 +36,7 @@ class PolledStorage:
         self.known: dict[FeedId, FetchTarget] = {}
         self.commits: list[FetchCommit] = []
         self.deferred: list[tuple[FeedId, datetime]] = []
+        self.held: dict[str, datetime] = {}
         self.reads: Counter[str] = Counter()
         self.failure: StorageError | None = None
         self.commit_failure: StorageError | None = None
@@ -101,6 +102,14 @@ class PolledStorage:
         self.deferred += moves
         for feed_id, moment in moves:
             self.change(feed_id, next_fetch=moment)
+
+    async def hold_hosts(
+        self, holds: Sequence[tuple[str, datetime]], now: datetime
+    ) -> None:
+        self.held |= dict(holds)
+
+    async def held_hosts(self, now: datetime) -> list[tuple[str, datetime]]:
+        return list(self.held.items())
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         self._read("targets")

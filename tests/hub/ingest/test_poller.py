@@ -517,6 +517,23 @@ async def test_a_429_holds_back_a_visit_that_waits_for_its_turn_already() -> Non
     assert stage.storage.feed(1).next_fetch >= START + 2 * HOUR
 
 
+async def test_a_restart_forgets_no_host_that_wants_no_requests(stage: Stage) -> None:
+    stage.add(a_feed(1, "https://busy.example/1"))
+    stage.fetcher.answers = lambda request: an_answer(429, retry_after="7200")
+    async with stage.running():
+        await eventually(lambda: stage.storage.held)
+    assert stage.storage.held == {"busy.example": START + 2 * HOUR}
+
+    again = Stage(storage=stage.storage)
+    again.add(a_feed(2, "https://busy.example/2"), a_feed(3))
+    async with again.running():
+        await eventually(lambda: again.storage.deferred)
+        await again.settled()
+
+    assert again.fetcher.urls == ["https://feed.example/feed"]
+    assert again.storage.feed(2).next_fetch >= START + 2 * HOUR
+
+
 async def test_a_503_that_asks_for_no_patience_concerns_its_feed_only(
     stage: Stage,
 ) -> None:

@@ -257,6 +257,17 @@ class MemoryFeeds:
             if feed_id in self._state.feeds:
                 self._change(feed_id, next_fetch=milliseconds(at))
 
+    async def hold_hosts(
+        self, holds: Sequence[tuple[str, datetime]], now: datetime
+    ) -> None:
+        held = self._state.host_holds
+        for host, until in holds:
+            held[host] = max(milliseconds(until), held.get(host, now))
+
+    async def held_hosts(self, now: datetime) -> list[tuple[str, datetime]]:
+        held = sorted(self._state.host_holds.items())
+        return [(host, until) for host, until in held if until > now]
+
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float
     ) -> int:

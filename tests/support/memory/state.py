@@ -133,6 +133,7 @@ class State:
     """By the id of the attempt."""
     notified: dict[AccountId, int] = field(default_factory=dict)
     plans: dict[PlanId, BulkPlan] = field(default_factory=dict)
+    host_holds: dict[str, datetime] = field(default_factory=dict)
     event_queue: list[OperationalEvent] = field(default_factory=list)
     told_since: dict[SubscriptionId, datetime] = field(default_factory=dict)
     hub_conditions: dict[str, OperationalEvent] = field(default_factory=dict)
