@@ -189,7 +189,8 @@ def _next_fetch(feed: Document) -> str:
 def _answer(feed: Document) -> list[tuple[str, object]]:
     error = ""
     if feed["error"]:
-        error = f"{feed['error']} ({feed['failures']} times in a row)"
+        count = feed["failures"]
+        error = feed["error"] + (f" ({count} times in a row)" if count > 1 else "")
     return [
         ("last answer", "never fetched" if feed["code"] is None else feed["message"]),
         ("error", error),
