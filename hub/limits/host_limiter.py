@@ -100,9 +100,6 @@ class _Lines:
         self._lines: OrderedDict[str, _Line] = OrderedDict()
         self._numbers = count()
 
-    def __len__(self) -> int:
-        return len(self._lines)
-
     def find(self, name: str) -> _Line | None:
         return self._lines.get(name)
 
@@ -177,11 +174,6 @@ class HostLimiter:
         self._hosts = _Lines(INTERVAL, clock, sleep, most_hosts)
         self._zones = _Lines(ZONE_INTERVAL, clock, sleep, most_hosts)
         self._waiting: Counter[tuple[RequestKind, str]] = Counter()
-
-    @property
-    def remembered(self) -> int:
-        """Hosts."""
-        return len(self._hosts)
 
     def is_exempt(self, host: str) -> bool:
         return not host or self._is_exempt(host)

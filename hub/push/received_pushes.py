@@ -82,7 +82,7 @@ class ReceivedPushes:
     def __init__(
         self,
         storage: Storage,
-        bringing: PushedContent,
+        content: PushedContent,
         pings: PingQueue,
         clock: Clock,
         pauses: Sequence[float] = RETRY_SECONDS,
@@ -90,7 +90,7 @@ class ReceivedPushes:
         self._pauses = pauses
         self._feeds = storage.feeds
         self._pushes = storage.pushes
-        self._bringing = bringing
+        self._content = content
         self._pings = pings
         self._clock = clock
         self._waiting: deque[ReceivedPush] = deque()
@@ -247,4 +247,4 @@ class ReceivedPushes:
             is_pushed=True,
             heeds_until=self._heeds_until(delivery),
         )
-        return await self._bringing.take(feed, fetched)
+        return await self._content.take(feed, fetched)

@@ -81,9 +81,9 @@ _LENGTHS = {hmac.new(b"", b"", name).digest_size * 2: name for name in ALGORITHM
 
 
 class PublishingService:
-    def __init__(self, feeds: FeedStore, bringing: PushedContent, clock: Clock) -> None:
+    def __init__(self, feeds: FeedStore, content: PushedContent, clock: Clock) -> None:
         self._feeds = feeds
-        self._bringing = bringing
+        self._content = content
         self._clock = clock
 
     async def take(self, topic: str, content: bytes, signature: str) -> None:
@@ -95,7 +95,7 @@ class PublishingService:
         feed = await self._signed_by(topic, content, signature)
         now = self._clock.now()
         url = feed.polling.fetch_url or feed.url
-        is_taken = await self._bringing.take(
+        is_taken = await self._content.take(
             feed,
             Fetched(
                 at=now, started=now, url=url, status=200, body=content, is_partial=True

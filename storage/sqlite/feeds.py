@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 
-import orjson
+import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
@@ -295,7 +295,7 @@ class SqliteFeeds:
     async def readable(
         self, asked: Collection[tuple[AccountId | None, FeedId]]
     ) -> frozenset[tuple[AccountId | None, FeedId]]:
-        pairs = orjson.dumps(list(asked)).decode()
+        pairs = msgspec.json.encode(list(asked)).decode()
         rows = await self._readers.all(_READABLE, (pairs,))
         return frozenset((viewer, FeedId(feed_id)) for viewer, feed_id in rows)
 

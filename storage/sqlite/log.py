@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
-import orjson
+import msgspec
 
 from storage.records import (
     Cursor,
@@ -106,7 +106,7 @@ class SqliteLog:
             "  AND kind != 'baseline' ORDER BY position DESC LIMIT 1), 0),"
             " coalesce((SELECT position FROM trimmed WHERE feed_id = a.value ->> 0), 0)"
             " FROM json_each(?) a ORDER BY a.key",
-            (orjson.dumps(asked).decode(),),
+            (msgspec.json.encode(asked).decode(),),
         )
         return [
             FeedTrail(last=max(kept, trimmed), trimmed=trimmed)

@@ -277,10 +277,10 @@ async def test_idle_hosts_are_forgotten_and_held_ones_are_not() -> None:
 
 async def test_of_more_hosts_than_are_remembered_the_oldest_is_forgotten() -> None:
     scene = Scene(most_hosts=3)
-    for number in range(5):
-        scene.ask(f"h{number}.example")
-    await scene.pass_by(0)
-    assert scene.limiter.remembered == 3
+    hosts = [f"h{number}.example" for number in range(5)]
+    for host in hosts:
+        scene.limiter.hold(host, 60)
+    assert [scene.limiter.held(host) for host in hosts] == [0, 0, 60, 60, 60]
 
 
 @given(

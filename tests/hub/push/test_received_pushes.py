@@ -110,9 +110,9 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         offer = PushOffer(way=PushWay.WEBSUB, hub="https://h.example/", topic=feed.url)
         push = PushWrite(push=Push(offer=offer))
         await storage.log.commit(replace(fetch(feed), push=push))
-        bringing = PushedContent(poller, brought.provide_pushed, clock)
+        content = PushedContent(poller, brought.provide_pushed, clock)
         deliveries = ReceivedPushes(
-            storage, bringing, PingQueue(poller, clock), clock, pauses=(0.0, 0.01)
+            storage, content, PingQueue(poller, clock), clock, pauses=(0.0, 0.01)
         )
         yield Scene(storage, poller, brought, deliveries, feed)
     finally:
