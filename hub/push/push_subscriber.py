@@ -284,59 +284,59 @@ class PushSubscriber:
         due = await self._pushes.due(
             self._clock.now(), limit=PAGE, without=self._under_way
         )
-        for upstream in due:
+        for feed_push in due:
             await self._slots.acquire()
-            self._under_way.add(upstream.feed_id)
-            tasks.create_task(self._work(upstream))
+            self._under_way.add(feed_push.feed_id)
+            tasks.create_task(self._work(feed_push))
 
-    async def _work(self, upstream: FeedPush) -> None:
+    async def _work(self, feed_push: FeedPush) -> None:
         """One feed; it harms no other, however it ends."""
         try:
-            await self.settle(upstream)
+            await self.settle(feed_push)
         except StorageError as error:
-            log.warning("push_not_stored", feed=upstream.feed_id, error=str(error))
+            log.warning("push_not_stored", feed=feed_push.feed_id, error=str(error))
             await asyncio.sleep(POLL_SECONDS)
         except Exception:
-            log.exception("push_broke", feed=upstream.feed_id)
-            await self._postpone(upstream)
+            log.exception("push_broke", feed=feed_push.feed_id)
+            await self._postpone(feed_push)
         finally:
-            self._under_way.discard(upstream.feed_id)
+            self._under_way.discard(feed_push.feed_id)
             self._slots.release()
 
-    async def _postpone(self, upstream: FeedPush) -> None:
+    async def _postpone(self, feed_push: FeedPush) -> None:
         try:
             due = self._clock.now() + FAULT_PAUSE
-            await self._pushes.postpone(upstream.feed_id, due)
+            await self._pushes.postpone(feed_push.feed_id, due)
         except StorageError as error:
-            log.warning("push_not_stored", feed=upstream.feed_id, error=str(error))
+            log.warning("push_not_stored", feed=feed_push.feed_id, error=str(error))
 
-    async def settle(self, upstream: FeedPush) -> None:
+    async def settle(self, feed_push: FeedPush) -> None:
         """Step by step, until there is nothing to do now. Raises `StorageError`."""
-        current: FeedPush | None = upstream
+        current: FeedPush | None = feed_push
         for _ in range(MOST_STEPS):
             if current is None or await self._do(current):
                 break
-            current = await self._pushes.get(upstream.feed_id)
-        if _is_overlooked(upstream) or (current and _is_overlooked(current)):
-            await self._polls.resume(upstream.feed_id)
+            current = await self._pushes.get(feed_push.feed_id)
+        if _is_overlooked(feed_push) or (current and _is_overlooked(current)):
+            await self._polls.resume(feed_push.feed_id)
 
-    async def _do(self, upstream: FeedPush) -> bool:
+    async def _do(self, feed_push: FeedPush) -> bool:
         """One step; True: it was the last one for now."""
         now = self._clock.now()
-        step = self._next_step(upstream, now)
+        step = self._next_step(feed_push, now)
         match step:
             case SubscribeAtHub(offer):
-                return await self._ask(upstream, offer)
+                return await self._ask(feed_push, offer)
             case LeaveHub(callback):
-                return await self._leave(upstream, callback)
+                return await self._leave(feed_push, callback)
             case DropCallback(callback):
-                await self._drop(upstream, callback)
+                await self._drop(feed_push, callback)
             case ForgetPush():
-                await self._pushes.forget(upstream.feed_id)
+                await self._pushes.forget(feed_push.feed_id)
                 return True
             case WaitUntil(until):
-                await self._pushes.postpone(upstream.feed_id, until)
-                return await self._is_unchanged(upstream.feed_id, step, now)
+                await self._pushes.postpone(feed_push.feed_id, until)
+                return await self._is_unchanged(feed_push.feed_id, step, now)
         return False
 
     async def _is_unchanged(
@@ -344,19 +344,19 @@ class PushSubscriber:
     ) -> bool:
         """Whether there is still nothing else to do: the hub, or a fetch, may have made
         it due just before it was postponed."""
-        upstream = await self._pushes.get(feed_id)
-        return upstream is None or self._next_step(upstream, now) == step
+        feed_push = await self._pushes.get(feed_id)
+        return feed_push is None or self._next_step(feed_push, now) == step
 
-    def _next_step(self, upstream: FeedPush, now: datetime) -> PushStep:
-        return next_step(upstream, now, is_on=self._is_on)
+    def _next_step(self, feed_push: FeedPush, now: datetime) -> PushStep:
+        return next_step(feed_push, now, is_on=self._is_on)
 
-    async def _ask(self, upstream: FeedPush, offer: PushOffer) -> bool:
+    async def _ask(self, feed_push: FeedPush, offer: PushOffer) -> bool:
         """False: there is more to do at once."""
-        if not await self._has_turn(upstream, offer.hub):
+        if not await self._has_turn(feed_push, offer.hub):
             return True
         now = self._clock.now()
         new = NewPushCallback(
-            feed_id=upstream.feed_id,
+            feed_id=feed_push.feed_id,
             way=offer.way,
             hub=offer.hub,
             topic=offer.topic,
@@ -366,10 +366,10 @@ class PushSubscriber:
             until=now + CONFIRMED_WITHIN,
         )
         await self._pushes.ask(new)
-        await self._heed(upstream, new, await self._requests.subscribe(new))
+        await self._heed(feed_push, new, await self._requests.subscribe(new))
         return False
 
-    async def _has_turn(self, upstream: FeedPush, hub: str) -> bool:
+    async def _has_turn(self, feed_push: FeedPush, hub: str) -> bool:
         """Wait for the hub's next turn; False: it is far, and the feed is put off."""
         monotonic = self._clock.monotonic()
         turn = self._hosts.turn(hub, monotonic)
@@ -378,18 +378,18 @@ class PushSubscriber:
             await asyncio.sleep(wait)
         else:
             due = self._clock.now() + timedelta(seconds=wait)
-            await self._pushes.postpone(upstream.feed_id, due)
+            await self._pushes.postpone(feed_push.feed_id, due)
         return turn.is_taken
 
     async def _heed(
-        self, upstream: FeedPush, new: NewPushCallback, reply: HubReply
+        self, feed_push: FeedPush, new: NewPushCallback, reply: HubReply
     ) -> None:
         self._tell_host(new.hub, reply)
         callback = await self._pushes.find(new.token)
         if callback is None:  # denied meanwhile
             return
         if reply.error:
-            await self._fail(upstream, callback, reply)
+            await self._fail(feed_push, callback, reply)
         elif reply.lease is not None:
             await self._pushes.confirm(callback, self._clock.now() + reply.lease)
 
@@ -401,14 +401,14 @@ class PushSubscriber:
         else:
             self._hosts.answered(hub, self._clock.monotonic())
 
-    async def _leave(self, upstream: FeedPush, callback: PushCallback) -> bool:
+    async def _leave(self, feed_push: FeedPush, callback: PushCallback) -> bool:
         """True: the hub's turn is yet to come. A cloud cannot be told: registrations
         end by themselves; nor is a hub that fails, whose pushes are refused."""
         monotonic = self._clock.monotonic()
         is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_failing(
             callback.hub, monotonic
         )
-        if is_told and not await self._has_turn(upstream, callback.hub):
+        if is_told and not await self._has_turn(feed_push, callback.hub):
             return True
         await self._pushes.leave(callback, self._clock.now() + ENDED_WITHIN)
         if is_told:
@@ -416,10 +416,10 @@ class PushSubscriber:
             self._tell_host(callback.hub, reply)
         return False
 
-    async def _drop(self, upstream: FeedPush, callback: PushCallback) -> None:
+    async def _drop(self, feed_push: FeedPush, callback: PushCallback) -> None:
         if callback.state is CallbackState.ASKED:
             reply = HubReply(error=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
-            await self._fail(upstream, callback, reply)
+            await self._fail(feed_push, callback, reply)
             return
         if callback.state is CallbackState.ACTIVE:
             await self._pushes.count(callback.hub, PushCount.LAPSED)
@@ -427,9 +427,9 @@ class PushSubscriber:
         await self._pushes.drop(callback)
 
     async def _fail(
-        self, upstream: FeedPush, callback: PushCallback, reply: HubReply
+        self, feed_push: FeedPush, callback: PushCallback, reply: HubReply
     ) -> None:
-        pause = request_backoff(upstream.failures, self._random.random())
+        pause = request_backoff(feed_push.failures, self._random.random())
         if reply.patience is not None:
             pause = max(pause, min(reply.patience, LONGEST_BACKOFF))
         log.info(
@@ -446,7 +446,7 @@ class PushSubscriber:
         )
 
 
-def _is_overlooked(upstream: FeedPush) -> bool:
+def _is_overlooked(feed_push: FeedPush) -> bool:
     """Whether it may be polled rarely, for it was believed to be pushed, and is not."""
-    record = upstream.push.record
-    return upstream.push.until is None and record.proofs >= record.needed
+    record = feed_push.push.record
+    return feed_push.push.until is None and record.proofs >= record.needed

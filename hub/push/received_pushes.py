@@ -212,21 +212,21 @@ class ReceivedPushes:
     async def _ask_for_hinted(self, *, is_first: bool) -> None:
         last, known, hinted = FeedId(0), dict(self._unstored), set[FeedId]()
         while page := await self._pushes.hinted(after=last, limit=PAGE):
-            for upstream in await self._pushes.of(page):
-                await self._ask(upstream, is_first=is_first)
+            for feed_push in await self._pushes.of(page):
+                await self._ask(feed_push, is_first=is_first)
             hinted.update(known.keys() & page)
             last = page[-1]
         for feed_id in known.keys() - hinted:
             if self._unstored[feed_id] == known[feed_id]:  # and no more came meanwhile
                 del self._unstored[feed_id]
 
-    async def _ask(self, upstream: FeedPush, *, is_first: bool) -> None:
+    async def _ask(self, feed_push: FeedPush, *, is_first: bool) -> None:
         """Once for what it was told of: a server in trouble is asked by the plan. What
         waits here needs no asking."""
-        feed = await self._feeds.get(upstream.feed_id)
+        feed = await self._feeds.get(feed_push.feed_id)
         if feed is None or feed.state is not FeedState.ACTIVE:
             return
-        hinted_at, asked_at = upstream.push.hinted_at, feed.polling.last_fetch
+        hinted_at, asked_at = feed_push.push.hinted_at, feed.polling.last_fetch
         if hinted_at is None or (feed.id in self._of_feed and not is_first):
             return
         is_asked = asked_at is not None and asked_at >= hinted_at
