@@ -166,7 +166,7 @@ def create_application(
             origins=origins,
         ),
     ]
-    websub = HubRoutes(services.websub, limits)
+    websub = HubRoutes(services.websub, limits, services.clock)
     known_errors = (
         Problem,
         HTTPException,

@@ -1,19 +1,19 @@
 """The outcome of a request to the open hub: as JSON, and as a page for people.
 
-Everything from outside is escaped, and the page runs and loads nothing.
+The page runs no program: who has its address may see it, and nothing else may.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from html import escape
-from typing import Self
+from typing import Final, Self
+
+from starlette.responses import Response
 
 from hub.services.open_hub_requests import Diagnosis
 from hub.web.json_output import JsonObject, Time
+from hub.web.page_rendering import render_page
 from storage.records import (
     Format,
     StoredFeed,
@@ -21,35 +21,15 @@ from storage.records import (
     Verification,
     VerificationMode,
     VerificationState,
+    VerificationTry,
 )
 
-_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse;width:100%}"
-    "tr{border-top:1px solid #8886}th,td{padding:.375rem 0;vertical-align:top}"
-    "th{text-align:left;padding-right:1.5rem;width:10rem}td{overflow-wrap:anywhere}"
-)
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-
-PAGE_HEADERS: Mapping[str, str] = {
+_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
-        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none';"
         " form-action 'none'; frame-ancestors 'none'"
     ),
-    "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",  # the address is the secret
-    "X-Content-Type-Options": "nosniff",
-    "X-Robots-Tag": "noindex",
-}
-
-_MEANINGS = {
-    VerificationState.PENDING: "waiting: the callback has not been asked yet",
-    VerificationState.VERIFIED: "verified: the callback confirmed",
-    VerificationState.FAILED: "failed: the callback did not confirm; nothing changed",
-    VerificationState.DENIED: "denied: the hub does not serve this topic",
-    VerificationState.REPLACED: "replaced: a later request took its place",
-    VerificationState.NEEDLESS: "needless: there was nothing to unsubscribe",
 }
 
 
@@ -143,71 +123,53 @@ class DiagnosisJson(JsonObject):
         )
 
 
-def diagnosis_page(diagnosis: Diagnosis) -> str:
-    asked = diagnosis.verification
-    title = f"Request to {asked.mode}"
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        f"<h1>{escape(title)}</h1>",
-        _table(_request_rows(diagnosis)),
-        *_subscription_parts(diagnosis),
-        "</html>",
-    ]
-    return "\n".join(parts)
-
-
-def _request_rows(diagnosis: Diagnosis) -> Iterable[tuple[str, str]]:
-    asked, last = diagnosis.verification, diagnosis.verification.last
-    yield "Topic", asked.topic
-    yield "Callback", asked.callback
-    yield "State", _MEANINGS[asked.state]
-    yield "Requested", _time(asked.created_at)
-    if asked.lease_seconds:
-        yield "Lease", f"{asked.lease_seconds} s"
-    if last is not None:
-        status = f"status {last.status}" if last.status else "no answer"
-        yield "Last try", f"{_time(last.at)}: {status} {last.reason}"
-        yield "Answer began", last.excerpt
-    if asked.due is not None:
-        yield "Next try", _time(asked.due)
-
-
-def _subscription_parts(diagnosis: Diagnosis) -> Iterable[str]:
-    found, feed, late = (
-        diagnosis.subscription,
-        diagnosis.feed,
-        diagnosis.retrying,
-    )
-    if found is None or feed is None:
-        return
-    yield "<h2>Subscription</h2>"
-    rows = [
-        ("State", f"{found.state} {found.ended_reason}"),
-        ("Format", found.format),
-        ("Lease ends", _time(found.lease_end)),
-        ("Topic fetched", f"{_time(feed.polling.last_fetch)}: {feed.polling.message}"),
-        ("Error", feed.polling.error or "none"),
-    ]
-    if late is not None:
-        rows.append(("Next retry", _time(late.next_try)))
-    yield _table(rows)
-    yield "<h2>Last deliveries</h2>"
-    yield _table(
-        (_time(each.at), f"status {each.status}, {each.milliseconds} ms {each.error}")
-        for each in diagnosis.attempts
+def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
+    """For developers of subscribers: what came of it, and what to do about it."""
+    return render_page(
+        "diagnosis.html",
+        headers=_HEADERS,
+        now=now,
+        diagnosis=diagnosis,
+        meaning=meaning_of(diagnosis.verification),
     )
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    lines = (
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in rows
-    )
-    return f"<table>{''.join(lines)}</table>"
+def meaning_of(asked: Verification) -> str:
+    """What became of a request, in a sentence or two."""
+    match asked.state:
+        case VerificationState.PENDING if asked.last is not None:
+            return f"{_failure_of(asked.last)} It is asked again."
+        case VerificationState.FAILED if asked.last is not None:
+            return f"{_failure_of(asked.last)} Nothing changed; ask the hub again."
+        case VerificationState.DENIED if asked.last is not None:
+            return f"The hub does not serve this topic: {asked.last.reason}."
+        case state:
+            return _MEANINGS[state]
 
 
-def _time(at: datetime | None) -> str:
-    return "never" if at is None else at.isoformat(" ", "seconds")
+_MEANINGS: Final[Mapping[VerificationState, str]] = {
+    VerificationState.PENDING: "Your callback has not been asked yet.",
+    VerificationState.VERIFIED: "Your callback confirmed.",
+    VerificationState.FAILED: "Your callback did not confirm. Nothing changed.",
+    VerificationState.DENIED: "The hub does not serve this topic.",
+    VerificationState.REPLACED: "A later request took the place of this one.",
+    VerificationState.NEEDLESS: "There was nothing to unsubscribe.",
+}
+
+
+def _failure_of(last: VerificationTry) -> str:
+    """Why a callback did not confirm, and how it does (WebSub 5.3)."""
+    if not last.status:
+        return f"The hub got no answer of your callback: {last.reason}."
+    answered = f"Your callback answered {last.status}"
+    if last.status < 300:
+        return (
+            f"{answered}: {last.reason}. The body must be the value of"
+            " hub.challenge and nothing else, not even a line break."
+        )
+    if last.status < 400:
+        return (
+            f"{answered}, and the hub follows no redirect: subscribe with the URL that"
+            " it leads to."
+        )
+    return f"{answered}: it must answer 200 and echo hub.challenge."

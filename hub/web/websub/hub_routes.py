@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hub.runtime.clock import Clock
 from hub.services import WebSubService
 from hub.services.open_hub_requests import Pinged
 from hub.services.service_errors import ServiceError, TooManyWaiting
@@ -18,7 +19,7 @@ from hub.web.operation import HTML, JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem, problem_response
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import check_type, combined_field, read_bytes
-from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
+from hub.web.websub.diagnostics import DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
 from protocols.http import HeaderLink, format_link_header
 from protocols.protocol_errors import InvalidValue
@@ -92,9 +93,10 @@ class PingsJson(JsonObject):
 class HubRoutes(Routes):
     tag = "websub"
 
-    def __init__(self, websub: WebSubService, limits: RateLimits) -> None:
+    def __init__(self, websub: WebSubService, limits: RateLimits, clock: Clock) -> None:
         self._websub = websub
         self._limits = limits
+        self._clock = clock
 
     @Operation(
         method="POST",
@@ -158,10 +160,9 @@ class HubRoutes(Routes):
         """For people if they are asked for, else as JSON."""
         diagnosis = await self._websub.diagnose(request.path_params["token"])
         if "text/html" in combined_field(request.headers, "accept").lower():
-            page = diagnosis_page(diagnosis)
-            return Response(page, headers=PAGE_HEADERS, media_type="text/html")
+            return diagnosis_page(diagnosis, self._clock.now())
         response = json_response(DiagnosisJson.of_diagnosis(diagnosis))
-        response.headers["Cache-Control"] = PAGE_HEADERS["Cache-Control"]
+        response.headers["Cache-Control"] = "no-store"
         return response
 
 

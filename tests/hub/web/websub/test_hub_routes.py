@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
+from hub.web.websub.diagnostics import meaning_of
 from storage.errors import StorageFull
 from storage.records import (
     NewFeed,
@@ -176,14 +178,51 @@ async def test_the_page_escapes_all_and_runs_nothing(
     page = await anybody.get(path, headers={"Accept": "text/html,*/*"})
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     policy = page.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert policy.startswith("default-src 'none'; style-src 'self'")
     assert page.headers["Referrer-Policy"] == "no-referrer"
     assert page.headers["Cache-Control"] == "no-store"
     assert "<script" not in page.text
     assert "<img" not in page.text
     assert "https://you.example/&lt;script&gt;" in page.text
-    assert "status 404 answered 404" in page.text
-    assert "failed: the callback did not confirm" in page.text
+    assert "Your callback answered 404: it must answer 200 and echo" in page.text
+
+
+def tried(status: int, reason: str = "") -> VerificationTry:
+    return VerificationTry(
+        at=datetime(2026, 1, 1, tzinfo=UTC), status=status, reason=reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "last", "said"),
+    [
+        (VerificationState.PENDING, None, "has not been asked yet"),
+        (VerificationState.PENDING, tried(0, "timeout"), "timeout. It is asked again"),
+        (VerificationState.FAILED, None, "did not confirm"),
+        (VerificationState.FAILED, tried(0, "refused"), "no answer of your callback"),
+        (
+            VerificationState.FAILED,
+            tried(200, "not it"),
+            "not it. The body must be",
+        ),
+        (VerificationState.FAILED, tried(301), "follows no redirect"),
+        (VerificationState.FAILED, tried(500), "it must answer 200 and echo"),
+        (VerificationState.DENIED, tried(0, "off"), "does not serve this topic: off."),
+        (VerificationState.REPLACED, None, "A later request"),
+        (VerificationState.NEEDLESS, None, "nothing to unsubscribe"),
+    ],
+)
+async def test_the_page_says_what_became_of_a_request_and_what_to_do(
+    hub: Hub,
+    anybody: httpx2.AsyncClient,
+    state: VerificationState,
+    last: VerificationTry | None,
+    said: str,
+) -> None:
+    await post(anybody, REQUEST)
+    now = hub.clock.now()
+    (asked,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
+    assert said in meaning_of(replace(asked, state=state, last=last))
 
 
 async def test_the_page_of_a_verified_request_shows_the_subscription(
