@@ -63,6 +63,7 @@ from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
+    AccountReportService,
     CallbackTrialService,
     CollectionService,
     DeliveryReportService,
@@ -412,7 +413,7 @@ async def build_hub(
         lambda: poller.under_way,
         ConditionEvents(storage.events, clock).tell,
     )
-    undelivered = UndeliveredService(storage.deliveries, clock)
+    undelivered = UndeliveredService(storage.deliveries, storage.subscriptions, clock)
     plans = PlanService(
         storage.plans,
         storage.log,
@@ -433,6 +434,7 @@ async def build_hub(
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,
+        account_reports=AccountReportService(storage.subscription_selections, counter),
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets
         ),

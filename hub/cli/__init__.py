@@ -25,6 +25,7 @@ import click
 import hub
 
 COMMANDS: Final = {
+    "account": "account_command:account",
     "db": "database_commands:database",
     "deliveries": "operator_commands:deliveries",
     "demo": "demo_command:demo",

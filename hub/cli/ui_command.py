@@ -1,4 +1,4 @@
-"""``fanfare ui``: a link to the operator's pages."""
+"""``fanfare ui``: a link to the pages of the operator, or of an account."""
 
 from __future__ import annotations
 

@@ -38,10 +38,16 @@ class NotificationCounter:
         """Count one more request; what is left then. None: the open hub has none."""
         if account == ANONYMOUS:
             return None
-        notified = self._notified.get(account, 0) + 1
-        self._notified[account] = notified
+        self._notified[account] = self.notified(account) + 1
         self._changed.add(account)
-        return GIVEN - notified % GIVEN
+        return self.left(account)
+
+    def notified(self, account: AccountId) -> int:
+        """How many requests it was sent so far."""
+        return self._notified.get(account, 0)
+
+    def left(self, account: AccountId) -> int:
+        return GIVEN - self.notified(account) % GIVEN
 
     def changes(self) -> tuple[tuple[AccountId, int], ...]:
         """The counts that have changed since this was asked last, to be stored."""

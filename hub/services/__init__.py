@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
+from hub.services.account_reports import AccountReportService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.database_jobs import DatabaseJobs
@@ -40,6 +41,7 @@ from hub.services.undelivered_records import UndeliveredService
 from storage.contract import Storage
 
 __all__ = [
+    "AccountReportService",
     "CallbackTrialService",
     "CollectionService",
     "DeliveryReportService",
@@ -83,6 +85,7 @@ class Services:
     lists: FeedListService
     list_watches: ListWatchService
     subscriptions: SubscriptionService
+    account_reports: AccountReportService
     event_subscriptions: EventSubscriptionService
     delivery_reports: DeliveryReportService
     trials: CallbackTrialService

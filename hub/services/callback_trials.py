@@ -40,6 +40,7 @@ from storage.errors import NotFound
 from storage.packing import unpack_bytes
 from storage.records import (
     BEFORE_ALL,
+    AccountId,
     CallbackAnswer,
     FeedId,
     Format,
@@ -107,10 +108,13 @@ class CallbackTrialService:
         self._hub_url = hub_url
         self._sending = asyncio.Semaphore(AT_ONCE)
 
-    async def try_subscription(self, subscription_id: SubscriptionId) -> CallbackTrial:
-        """Raises `NotFound`, `Conflict`, `AddressRefused` and `TooManyWaiting`."""
+    async def try_subscription(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> CallbackTrial:
+        """Raises `NotFound`, also for one of another account than the given one,
+        `Conflict`, `AddressRefused` and `TooManyWaiting`."""
         found = await self._storage.subscriptions.get(subscription_id)
-        if found is None:
+        if found is None or account not in (None, found.account):
             raise NotFound("subscription", subscription_id)
         if found.state is not SubscriptionState.ACTIVE:
             raise Conflict("the subscription has ended")

@@ -1,4 +1,5 @@
-"""Sessions of people at the hub's pages, begun with a token or by a link.
+"""Sessions of people at the hub's pages, begun with a token or by a link: operators,
+and accounts at their own pages.
 
 A session is a random text that only the browser has. The hub keeps a digest of it,
 keyed by the admin token: with another admin token all sessions are over. Those of a
@@ -58,11 +59,12 @@ class SessionService:
     async def make_link(self, principal: Principal) -> LoginLink:
         """A link that begins a session of the same token."""
         code, now = secrets.token_urlsafe(32), self._clock.now()
+        pages = "admin" if principal.is_admin else "account"
         digest = self._digest(code)
         await self._sessions.add(digest, principal.token, now, is_link=True)
         return LoginLink(
             code=code,
-            url=f"{self._public_url}/admin/login?link={code}",
+            url=f"{self._public_url}/{pages}/login?link={code}",
             expires_at=now + LINK_LASTS,
         )
 

@@ -4,34 +4,72 @@ from __future__ import annotations
 
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict
-from storage.contract import DeliveryStore
-from storage.errors import StorageBusy
-from storage.records import SubscriptionId
+from storage.contract import DeliveryStore, SubscriptionStore
+from storage.errors import NotFound, StorageBusy
+from storage.records import AccountId, DeadLetter, SubscriptionId
 
 
 class UndeliveredService:
-    def __init__(self, deliveries: DeliveryStore, clock: Clock) -> None:
+    """With an ``account``, what is another one's is not found."""
+
+    def __init__(
+        self, deliveries: DeliveryStore, subscriptions: SubscriptionStore, clock: Clock
+    ) -> None:
         self._deliveries = deliveries
+        self._subscriptions = subscriptions
         self._clock = clock
 
-    async def retry(self, subscription_id: SubscriptionId) -> None:
+    async def retry(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> None:
         """Try a retrying subscription now. Raises `NotFound`."""
+        await self._check_owner(subscription_id, account)
         await self._deliveries.retry_now(subscription_id, self._clock.now())
 
-    async def retry_dead_letter(self, number: int) -> None:
+    async def retry_dead_letter(
+        self, number: int, *, account: AccountId | None = None
+    ) -> DeadLetter:
         """Deliver it after all, as far as the log has it. Raises `NotFound`, and
         `Conflict` while its subscription is sent something else."""
+        found = await self._dead_letter(number, account)
         try:
             await self._deliveries.retry_dead_letter(number, self._clock.now())
         except StorageBusy as error:
             raise Conflict(
                 "another delivery of the subscription is in flight; try again later"
             ) from error
+        return found
 
-    async def discard(self, subscription_id: SubscriptionId) -> None:
+    async def discard(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> None:
         """A retrying subscription is not sent what it lacks. Raises `NotFound`."""
+        await self._check_owner(subscription_id, account)
         await self._deliveries.discard_retry(subscription_id, self._clock.now())
 
-    async def discard_dead_letter(self, number: int) -> None:
+    async def discard_dead_letter(
+        self, number: int, *, account: AccountId | None = None
+    ) -> DeadLetter:
         """Raises `NotFound`."""
+        found = await self._dead_letter(number, account)
         await self._deliveries.discard_dead_letter(number)
+        return found
+
+    async def _dead_letter(self, number: int, account: AccountId | None) -> DeadLetter:
+        found = await self._deliveries.dead_letters(after=number - 1, limit=1)
+        if not found or found[0].id != number:
+            raise NotFound("dead letter", number)
+        try:
+            await self._check_owner(found[0].subscription_id, account)
+        except NotFound:
+            raise NotFound("dead letter", number) from None
+        return found[0]
+
+    async def _check_owner(
+        self, subscription_id: SubscriptionId, account: AccountId | None
+    ) -> None:
+        if account is None:
+            return
+        found = await self._subscriptions.get(subscription_id)
+        if found is None or found.account != account:
+            raise NotFound("subscription", subscription_id)

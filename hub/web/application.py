@@ -19,9 +19,11 @@ from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
+from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
+from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -94,9 +96,17 @@ def _has_path(route: Route, request: Request) -> bool:
     return route.matches(request.scope)[0] is not Match.NONE
 
 
-UNCOUNTED = ("/api/", "/admin/", "/healthz", "/readyz", "/metrics", IDENTITY_PATH)
-"""Paths that `LimitRequests` leaves alone: ``/api`` and ``/admin`` count by themselves,
-by token too."""
+UNCOUNTED = (
+    "/api/",
+    "/admin/",
+    "/account/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    IDENTITY_PATH,
+)
+"""Paths that `LimitRequests` leaves alone: ``/api``, ``/admin`` and ``/account`` count
+by themselves, by token too."""
 COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
 """By `OpenFeederRoutes`, which tell how many requests are left."""
 
@@ -149,6 +159,7 @@ def create_application(
         *PlanRoutes(
             services.plans, services.storage.plans, services.tokens, services.clock
         ).routes(),
+        *AccountRoutes(services.account_reports).routes(),
         *TokenRoutes(
             services.tokens, services.storage.tokens, services.sessions
         ).routes(),
@@ -207,6 +218,13 @@ def create_application(
         ).routes(),
         *TokenPages(
             access, services.tokens, services.storage.tokens, services.clock
+        ).routes(),
+        *OwnAccountPages(
+            access,
+            services.account_reports,
+            services.storage.subscription_selections,
+            services.tracks,
+            services.clock,
         ).routes(),
         *MonitoringRoutes(
             services.conditions, services.metrics, identity_key, token, limits

@@ -45,7 +45,7 @@ _ASSETS: Final[Mapping[str, str]] = {
     "admin.css": "text/css; charset=utf-8",
     "admin.js": "text/javascript; charset=utf-8",
 }
-_OPERATOR_PAGES: Final = "/admin"
+_PAGES_OF_SESSIONS: Final = ("/admin", "/account")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 
 
@@ -141,19 +141,24 @@ def answer_problem(request: Request, problem: Problem) -> Response:
         status=problem.status,
         headers=problem.headers,
         problem=problem,
-        start="/admin" if request.url.path.startswith(_OPERATOR_PAGES) else "/",
+        start=_start(request.url.path),
     )
+
+
+def _start(path: str) -> str:
+    """The first of the pages that a path is one of."""
+    return next((each for each in _PAGES_OF_SESSIONS if path.startswith(each)), "/")
 
 
 def _wants_page(request: Request) -> bool:
     """Whether a person reads the answer: browsers name HTML when they open a page.
 
-    So do some programs by default; what they post to is none of the operator's pages.
+    So do some programs by default; what they post to is no page of a session.
     """
     path = request.url.path
     method = request.scope.get("method")  # a websocket has none
     is_opened = method in ("GET", "HEAD") and not path.startswith(API)
-    is_for_people = is_opened or path.startswith(_OPERATOR_PAGES)
+    is_for_people = is_opened or path.startswith(_PAGES_OF_SESSIONS)
     return is_for_people and HTML in request.headers.get("accept", "")
 
 

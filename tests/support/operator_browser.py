@@ -1,5 +1,6 @@
-"""A browser of an operator, as far as the hub's pages see one: it keeps the cookie,
-says where a request comes from, and sends forms with their hidden fields."""
+"""A browser of an operator or a subscriber, as far as the hub's pages see one: it
+keeps the cookie, says where a request comes from, and sends forms with their hidden
+fields."""
 
 from __future__ import annotations
 
@@ -34,12 +35,14 @@ class OperatorBrowser:
         """Post a form of a page of the hub."""
         return await self.client.post(path, data=fields, headers=FROM_A_PAGE)
 
-    async def log_in(self, token: str = TOKEN) -> httpx2.Response:
-        return await self.send("/admin/login", token=token)
+    async def log_in(
+        self, token: str = TOKEN, pages: str = "/admin"
+    ) -> httpx2.Response:
+        return await self.send(f"{pages}/login", token=token)
 
-    async def form_token(self) -> str:
+    async def form_token(self, pages: str = "/admin") -> str:
         """What the forms of this session carry."""
-        page = read(await self.open("/admin"))
+        page = read(await self.open(pages))
         return str(page.xpath("//input[@name='form_token']/@value")[0])
 
 

@@ -147,10 +147,10 @@ class Scene:
         )
 
     async def subscribe_retrying(
-        self, feed: StoredFeed, name: str = "late"
+        self, feed: StoredFeed, name: str = "late", **more: Any
     ) -> Subscription:
         """A subscription that did not take the record at the head."""
-        subscription = await self.subscribe(feed, name)
+        subscription = await self.subscribe(feed, name, **more)
         await self.publish(feed, f"for {name}")
         (chunk,) = await self.claim()
         await self.fail(chunk, subscription)

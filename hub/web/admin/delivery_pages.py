@@ -1,4 +1,5 @@
-"""``/admin/deliveries``: what callbacks did not take, and what was given up."""
+"""``/admin/deliveries``: what callbacks did not take, and what was given up; of an
+account's own subscriptions also below ``/account``."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.admin.page_access import (
+    Area,
     OperatorPages,
     PageAccess,
+    area_of,
+    in_both_areas,
+    own_account,
     redirect,
     viewer_of,
     without_blanks,
@@ -25,7 +30,7 @@ from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import path_id
 from storage.contract import DeliveryStore
-from storage.records import SubscriptionId
+from storage.records import DeadLetter, SubscriptionId, TokenScope
 
 ROWS: Final = 50
 """Of a page."""
@@ -98,20 +103,23 @@ class DeliveryPages(OperatorPages):
             done=_DONE.get(asked.query_params.get("done", ""), ""),
         )
 
-    @Operation(
+    @in_both_areas(
         method="GET",
-        path="/admin/deliveries/{id}",
+        path="/deliveries/{id}",
         id="get_delivery_page",
         summary="A failed request in full, with where it failed and the answer",
         answers={200: {HTML: str}, 303: None},
         problems=(403, 404, 429, 503),
     )
     async def show(self, request: Request) -> Response:
-        report = await self._reports.get(path_id(request, "failed delivery"))
+        report = await self._reports.get(
+            path_id(request, "failed delivery"),
+            account=own_account(request, TokenScope.LIST),
+        )
         sent, details = report.request, report.failed.attempt.details
         return render_page(
             "delivery.html",
-            section="Deliveries",
+            section=_section(request),
             viewer=viewer_of(request),
             now=self._clock.now(),
             report=report,
@@ -119,29 +127,49 @@ class DeliveryPages(OperatorPages):
             body=sent.body.decode(errors="replace") if sent else "",
         )
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/dead-letters/{id}/retry",
+        path="/dead-letters/{id}/retry",
         id="retry_dead_letter_of_page",
         summary="Send what was given up after all",
         answers={303: None},
         problems=(403, 404, 409, 429, 503),
     )
     async def retry(self, request: Request) -> Response:
-        await self._undelivered.retry_dead_letter(path_id(request, "dead letter"))
-        return redirect("/admin/deliveries?done=due")
+        dead_letter = await self._undelivered.retry_dead_letter(
+            path_id(request, "dead letter"),
+            account=own_account(request, TokenScope.SUBSCRIBE),
+        )
+        return _back(request, dead_letter, "due")
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/dead-letters/{id}/discard",
+        path="/dead-letters/{id}/discard",
         id="discard_dead_letter_of_page",
         summary="Discard what was given up",
         answers={303: None},
         problems=(403, 404, 429, 503),
     )
     async def discard(self, request: Request) -> Response:
-        await self._undelivered.discard_dead_letter(path_id(request, "dead letter"))
-        return redirect("/admin/deliveries?done=discarded")
+        dead_letter = await self._undelivered.discard_dead_letter(
+            path_id(request, "dead letter"),
+            account=own_account(request, TokenScope.UNSUBSCRIBE),
+        )
+        return _back(request, dead_letter, "discarded")
+
+
+def _section(request: Request) -> str:
+    """An account has no list of deliveries: they are on its subscriptions' pages."""
+    return "Deliveries" if area_of(request) is Area.OPERATOR else "Subscriptions"
+
+
+def _back(request: Request, dead_letter: DeadLetter, done: str) -> Response:
+    """To where dead letters are listed: an account's with their subscription."""
+    if area_of(request) is Area.OPERATOR:
+        return redirect(f"/admin/deliveries?done={done}")
+    whose = dead_letter.subscription_id
+    done = "sent-again" if done == "due" else done
+    return redirect(f"/account/subscriptions/{whose}?done={done}")
 
 
 _DONE: Final[Mapping[str, str]] = {

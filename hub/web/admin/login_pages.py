@@ -1,8 +1,10 @@
-"""``/admin/login``: a session for who shows a token or a link, and its end."""
+"""``/admin/login`` and ``/account/login``: a session for who shows a token or a link,
+and its end."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -11,22 +13,34 @@ from starlette.responses import Response
 
 from hub.services.token_authentication import Principal
 from hub.web.admin.page_access import (
-    LOGIN_PATH,
+    Area,
     OperatorPages,
     PageAccess,
+    area_of,
     read_form,
     redirect,
     require_operator,
     require_same_origin,
 )
-from hub.web.authentication import Authenticator
+from hub.web.authentication import Authenticator, require
 from hub.web.operation import HTML, Operation, Parameter, Routes
 from hub.web.page_rendering import render_page
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
+from storage.records import TokenScope
 
-START: Final = "/admin"
-_OWN_PAGE: Final = re.compile(r"/admin(?:[/?][ -~]*)?")
+_OWN_PAGES: Final[Mapping[Area, re.Pattern[str]]] = {
+    area: re.compile(rf"{area}(?:[/?][ -~]*)?") for area in Area
+}
+_QUERY: Final = (
+    Parameter(name="next", help="the page to go to afterwards"),
+    Parameter(name="link", help="the code of a link of `fanfare ui`"),
+)
+_FORM: Final = (
+    Parameter(name="token", help="the token; for /admin one with the scope `admin`"),
+    Parameter(name="link", help="the code of a link of `fanfare ui`"),
+    Parameter(name="next", help="the page to go to afterwards"),
+)
 
 
 class LoginPages(Routes):
@@ -43,49 +57,59 @@ class LoginPages(Routes):
 
     @Operation(
         method="GET",
-        path=LOGIN_PATH,
+        path="/admin/login",
         id="get_login_page",
         summary="The form to log in to the operator's pages",
         answers={200: {HTML: str}},
-        query=(
-            Parameter(name="next", help="the page to go to afterwards"),
-            Parameter(name="link", help="the code of a link of `fanfare ui`"),
-        ),
+        query=_QUERY,
+    )
+    @Operation(
+        method="GET",
+        path="/account/login",
+        id="get_login_page_of_account",
+        summary="The form to log in to an account's own pages",
+        answers={200: {HTML: str}},
+        query=_QUERY,
     )
     async def show(self, request: Request) -> Response:
         self._limits.check_address(request)
-        query = request.query_params
-        return _page(query.get("next", START), link=query.get("link", ""))
+        query, area = request.query_params, area_of(request)
+        return _page(area, query.get("next", area), link=query.get("link", ""))
 
     @Operation(
         method="POST",
-        path=LOGIN_PATH,
+        path="/admin/login",
         id="log_in",
         summary="Begin a session with a token, or with the code of a link",
         answers={303: None, 403: {HTML: str}},
-        form=(
-            Parameter(name="token", help="a token with the scope `admin`"),
-            Parameter(name="link", help="the code of a link of `fanfare ui`"),
-            Parameter(name="next", help="the page to go to afterwards"),
-        ),
+        form=_FORM,
+        problems=(403, 429, 503),
+    )
+    @Operation(
+        method="POST",
+        path="/account/login",
+        id="log_in_to_account",
+        summary="Begin a session of an account, with its token or the code of a link",
+        answers={303: None, 403: {HTML: str}},
+        form=_FORM,
         problems=(403, 429, 503),
     )
     async def log_in(self, request: Request) -> Response:
         require_same_origin(request)
         self._limits.check_address(request)
-        form = await read_form(request)
-        target = form.get("next", START)
+        form, area = await read_form(request), area_of(request)
+        target = form.get("next", area)
         try:
-            secret = await self._begin(form)
+            secret = await self._begin(form, area)
         except Problem as problem:
             if problem.status != HTTPStatus.FORBIDDEN:
                 raise
-            return _page(target, error=problem.detail)
-        answer = redirect(target if _OWN_PAGE.fullmatch(target) else START)
+            return _page(area, target, error=problem.detail)
+        answer = redirect(target if _OWN_PAGES[area].fullmatch(target) else area)
         self._access.remember(request, answer, secret)
         return answer
 
-    async def _begin(self, form: dict[str, str]) -> str:
+    async def _begin(self, form: dict[str, str], area: Area) -> str:
         """The new session. Raises `Problem` 403."""
         if link := form.get("link"):
             secret = await self._access.sessions.redeem(link)
@@ -97,22 +121,25 @@ class LoginPages(Routes):
                 )
             return secret
         principal = await self._authenticator.admit("", form.get("token", "").strip())
-        return await self._access.sessions.begin(_checked(principal))
+        return await self._access.sessions.begin(_checked(principal, area))
 
 
-def _checked(principal: Principal | None) -> Principal:
+def _checked(principal: Principal | None, area: Area) -> Principal:
     if principal is None:
         raise Problem(
             HTTPStatus.FORBIDDEN, "There is no such token, or it was revoked."
         )
-    require_operator(principal)
+    if area is Area.OPERATOR:
+        require_operator(principal)
+    else:
+        require(principal, TokenScope.LIST)
     return principal
 
 
-def _page(target: str, *, link: str = "", error: str = "") -> Response:
+def _page(area: Area, target: str, *, link: str = "", error: str = "") -> Response:
     status = HTTPStatus.FORBIDDEN if error else HTTPStatus.OK
     return render_page(
-        "login.html", status=status, target=target, link=link, error=error
+        "login.html", status=status, area=area, target=target, link=link, error=error
     )
 
 
@@ -125,8 +152,16 @@ class LogoutPages(OperatorPages):
         answers={303: None},
         problems=(403, 429, 503),
     )
+    @Operation(
+        method="POST",
+        path="/account/logout",
+        id="log_out_of_account",
+        summary="End the session of an account",
+        answers={303: None},
+        problems=(403, 429, 503),
+    )
     async def log_out(self, request: Request) -> Response:
         await self._access.sessions.end(self._access.session_of(request))
-        answer = redirect(LOGIN_PATH)
+        answer = redirect(area_of(request).login)
         self._access.forget(request, answer)
         return answer

@@ -1,5 +1,8 @@
-"""Who may see the operator's pages: a session, and for what changes something a
-request of the hub's own pages with the token of their forms.
+"""Who may see which pages: a session, and for what changes something a request of
+the hub's own pages with the token of their forms.
+
+The operator's pages and those of subscribers are the same, as far as both have them: an
+account sees and changes what is its own (`own_account`).
 
 A session is a cookie that no script reads and that no other site's request carries
 (SameSite). Besides, every unsafe method has to come from the same origin, by
@@ -8,10 +11,11 @@ A session is a cookie that no script reads and that no other site's request carr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from http import HTTPStatus
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.requests import Request
@@ -19,20 +23,37 @@ from starlette.responses import RedirectResponse, Response
 
 from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import Principal
-from hub.web.authentication import is_foreign
-from hub.web.operation import Handler, Routes
+from hub.web.authentication import is_foreign, require
+from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
 from hub.web.page_rendering import PAGE_HEADERS
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import read_bytes
-from storage.records import LONGEST_SESSION
+from storage.records import LONGEST_SESSION, AccountId, TokenScope
 
-LOGIN_PATH: Final = "/admin/login"
 FORM_FIELD: Final = "form_token"
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _LARGEST_FORM: Final = 64 * 1024
 _MOST_FIELDS: Final = 100
 _SCOPE_KEY: Final = "fanfare.viewer"
+_Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
+
+
+class Area(StrEnum):
+    """Whom pages are for; the value is what their paths begin with."""
+
+    OPERATOR = "/admin"
+    ACCOUNT = "/account"
+
+    @property
+    def login(self) -> str:
+        return f"{self}/login"
+
+
+def area_of(request: Request) -> Area:
+    path = request.url.path
+    is_of_account = path == Area.ACCOUNT or path.startswith(f"{Area.ACCOUNT}/")
+    return Area.ACCOUNT if is_of_account else Area.OPERATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +62,13 @@ class Viewer:
     name."""
 
     principal: Principal
+    area: Area
     form_token: str
     form: Mapping[str, str]
+
+    def may(self, scope: str) -> bool:
+        """Whether the session's token has a scope, by its name."""
+        return self.principal.may(TokenScope(scope))
 
 
 def viewer_of(request: Request) -> Viewer:
@@ -50,6 +76,17 @@ def viewer_of(request: Request) -> Viewer:
     viewer = request.scope[_SCOPE_KEY]
     assert isinstance(viewer, Viewer)  # noqa: S101 - only set below
     return viewer
+
+
+def own_account(request: Request, scope: TokenScope) -> AccountId | None:
+    """The only account whose subscriptions a page may show or change; None: all.
+
+    Raises `Problem` 403 unless the session's token has the scope.
+    """
+    viewer = viewer_of(request)
+    require(viewer.principal, scope)
+    is_of_account = viewer.area is Area.ACCOUNT
+    return viewer.principal.account.id if is_of_account else None
 
 
 def require_same_origin(request: Request) -> None:
@@ -108,7 +145,8 @@ class PageAccess:
             principal = await self.sessions.principal(secret) if secret else None
             if principal is None:
                 self._limits.check_address(request)
-                return redirect(f"{LOGIN_PATH}?next={quote(_place(request))}")
+                login = area_of(request).login
+                return redirect(f"{login}?next={quote(_place(request))}")
             if principal.token is not None:
                 self._limits.check_token(principal.token)
             request.scope[_SCOPE_KEY] = await self._viewer(request, principal, secret)
@@ -120,7 +158,9 @@ class PageAccess:
         self, request: Request, principal: Principal, secret: str
     ) -> Viewer:
         """Raises `Problem` 403."""
-        require_operator(principal)
+        area = area_of(request)
+        if area is Area.OPERATOR:
+            require_operator(principal)
         form = {} if request.method in _SAFE else await read_form(request)
         is_good = self.sessions.is_form_token(secret, form.get(FORM_FIELD, ""))
         if request.method not in _SAFE and not is_good:
@@ -129,7 +169,7 @@ class PageAccess:
                 "the form is of another session; reload the page and try again",
             )
         token = self.sessions.form_token(secret)
-        return Viewer(principal=principal, form_token=token, form=form)
+        return Viewer(principal=principal, area=area, form_token=token, form=form)
 
     def session_of(self, request: Request) -> str:
         """The session that the browser names; "" if none."""
@@ -168,16 +208,46 @@ def require_operator(principal: Principal) -> None:
     if not principal.is_admin:
         raise Problem(
             HTTPStatus.FORBIDDEN,
-            "these pages require the admin token, or a token with the scope `admin`",
+            "these pages require the admin token, or a token with the scope `admin`;"
+            " the pages of an account are at /account",
         )
 
 
 def _place(request: Request) -> str:
     """Where to go on after the login; forms are not sent again."""
     if request.method not in _SAFE:
-        return "/admin"
+        return area_of(request)
     query = request.url.query
     return f"{request.url.path}?{query}" if query else request.url.path
+
+
+def in_both_areas(
+    *,
+    method: str,
+    path: str,
+    id: str,
+    summary: str,
+    answers: Mapping[int, Contents],
+    query: tuple[Parameter, ...] = (),
+    problems: tuple[int, ...] = (403, 429, 503),
+) -> Callable[[_Handler], _Handler]:
+    """An `Operation` of the operator's pages, and the same of an account's own."""
+
+    def declare(handler: _Handler) -> _Handler:
+        for area in Area:
+            of_account = area is Area.ACCOUNT
+            handler = Operation(
+                method=method,
+                path=f"{area}{path}",
+                id=f"{id}_of_account" if of_account else id,
+                summary=f"{summary}; an account's own" if of_account else summary,
+                answers=answers,
+                query=query,
+                problems=problems,
+            )(handler)
+        return handler
+
+    return declare
 
 
 class OperatorPages(Routes):

@@ -1,4 +1,5 @@
-"""``/admin/subscriptions``: who is sent what, how that goes, and what can be done."""
+"""``/admin/subscriptions`` and ``/account/subscriptions``: who is sent what, how that
+goes, and what can be done."""
 
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ from hub.services.undelivered_records import UndeliveredService
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
+    area_of,
+    in_both_areas,
+    own_account,
     redirect,
     viewer_of,
     without_blanks,
@@ -26,7 +30,7 @@ from hub.web.api.selection_input import (
     query_order,
     query_subscriptions,
 )
-from hub.web.operation import HTML, Operation
+from hub.web.operation import HTML
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_number
 from storage.contract import Storage
@@ -36,6 +40,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionSort,
     SubscriptionState,
+    TokenScope,
 )
 
 ROWS: Final = 50
@@ -61,9 +66,9 @@ class SubscriptionPages(OperatorPages):
         self._storage = storage
         self._clock = clock
 
-    @Operation(
+    @in_both_areas(
         method="GET",
-        path="/admin/subscriptions",
+        path="/subscriptions",
         id="get_subscriptions_page",
         summary="The subscriptions, filtered and sorted",
         answers={200: {HTML: str}, 303: None},
@@ -76,8 +81,8 @@ class SubscriptionPages(OperatorPages):
         asked = without_blanks(request)
         now = self._clock.now()
         selection = query_subscriptions(asked)
-        account = None
-        if selection.account:
+        account = own_account(request, TokenScope.LIST)
+        if selection.account and account is None:
             account = (await self._tokens.account("account", selection.account)).id
         sort, after = query_order(asked, SubscriptionSort.ID)
         page = await self._storage.subscription_selections.page(
@@ -104,16 +109,18 @@ class SubscriptionPages(OperatorPages):
             states=LISTED_SUBSCRIPTIONS,
         )
 
-    @Operation(
+    @in_both_areas(
         method="GET",
-        path="/admin/subscriptions/{id}",
+        path="/subscriptions/{id}",
         id="get_subscription_page",
         summary="One subscription: how it is, what waits, its last requests",
         answers={200: {HTML: str}, 303: None},
         problems=(403, 404, 429, 503),
     )
     async def show(self, request: Request) -> Response:
-        report = await self._subscriptions.get(_subscription_id(request))
+        report = await self._subscriptions.get(
+            _subscription_id(request), account=own_account(request, TokenScope.LIST)
+        )
         return render_page(
             "subscription.html",
             section="Subscriptions",
@@ -125,16 +132,19 @@ class SubscriptionPages(OperatorPages):
             done=_DONE.get(request.query_params.get("done", ""), ""),
         )
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/subscriptions/{id}/test",
+        path="/subscriptions/{id}/test",
         id="test_subscription_of_page",
         summary="Send one notification marked as a test, and show the answer",
         answers={200: {HTML: str}, 303: None},
         problems=(403, 404, 409, 429, 503),
     )
     async def test(self, request: Request) -> Response:
-        trial = await self._trials.try_subscription(_subscription_id(request))
+        trial = await self._trials.try_subscription(
+            _subscription_id(request),
+            account=own_account(request, TokenScope.SUBSCRIBE),
+        )
         return render_page(
             "test_delivery.html",
             section="Subscriptions",
@@ -144,9 +154,9 @@ class SubscriptionPages(OperatorPages):
             body=trial.request.body.decode(errors="replace"),
         )
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/subscriptions/{id}/pause",
+        path="/subscriptions/{id}/pause",
         id="pause_subscription_of_page",
         summary="Have nothing sent to a callback",
         answers={303: None},
@@ -154,12 +164,13 @@ class SubscriptionPages(OperatorPages):
     )
     async def pause(self, request: Request) -> Response:
         subscription_id = _subscription_id(request)
-        await self._subscriptions.pause(subscription_id)
-        return _back(subscription_id, "paused")
+        account = own_account(request, TokenScope.UNSUBSCRIBE)
+        await self._subscriptions.pause(subscription_id, account=account)
+        return _back(request, subscription_id, "paused")
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/subscriptions/{id}/resume",
+        path="/subscriptions/{id}/resume",
         id="resume_subscription_of_page",
         summary="Have a callback sent what it lacks, and what comes",
         answers={303: None},
@@ -167,12 +178,13 @@ class SubscriptionPages(OperatorPages):
     )
     async def resume(self, request: Request) -> Response:
         subscription_id = _subscription_id(request)
-        await self._subscriptions.resume(subscription_id)
-        return _back(subscription_id, "resumed")
+        account = own_account(request, TokenScope.SUBSCRIBE)
+        await self._subscriptions.resume(subscription_id, account=account)
+        return _back(request, subscription_id, "resumed")
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/subscriptions/{id}/retry",
+        path="/subscriptions/{id}/retry",
         id="retry_subscription_of_page",
         summary="Try a retrying subscription now",
         answers={303: None},
@@ -180,12 +192,13 @@ class SubscriptionPages(OperatorPages):
     )
     async def retry(self, request: Request) -> Response:
         subscription_id = _subscription_id(request)
-        await self._undelivered.retry(subscription_id)
-        return _back(subscription_id, "due")
+        account = own_account(request, TokenScope.SUBSCRIBE)
+        await self._undelivered.retry(subscription_id, account=account)
+        return _back(request, subscription_id, "due")
 
-    @Operation(
+    @in_both_areas(
         method="POST",
-        path="/admin/subscriptions/{id}/end",
+        path="/subscriptions/{id}/end",
         id="end_subscription_of_page",
         summary="End a subscription, and tell its callback",
         answers={303: None},
@@ -193,8 +206,9 @@ class SubscriptionPages(OperatorPages):
     )
     async def end(self, request: Request) -> Response:
         subscription_id = _subscription_id(request)
-        await self._subscriptions.remove(subscription_id, tell=True)
-        return _back(subscription_id, "ended")
+        account = own_account(request, TokenScope.UNSUBSCRIBE)
+        await self._subscriptions.remove(subscription_id, tell=True, account=account)
+        return _back(request, subscription_id, "ended")
 
 
 _DONE: Final[Mapping[str, str]] = {
@@ -202,6 +216,8 @@ _DONE: Final[Mapping[str, str]] = {
     "resumed": "The subscription is sent what it lacks, in order, and what comes.",
     "due": "The retry is due now; reload the page to see its result.",
     "ended": "The subscription has ended.",
+    "sent-again": "The dead letter is sent now; it is listed here again if that fails.",
+    "discarded": "The dead letter was discarded: it is not sent any more.",
 }
 
 
@@ -209,6 +225,7 @@ def _subscription_id(request: Request) -> SubscriptionId:
     return SubscriptionId(path_id(request, "subscription"))
 
 
-def _back(subscription_id: SubscriptionId, done: str) -> Response:
+def _back(request: Request, subscription_id: SubscriptionId, done: str) -> Response:
     """To the subscription's page, which says what was done."""
-    return redirect(f"/admin/subscriptions/{subscription_id}?done={done}")
+    area = area_of(request)
+    return redirect(f"{area}/subscriptions/{subscription_id}?done={done}")

@@ -91,17 +91,17 @@ class TokenPages(OperatorPages):
             rows=found,
             next=str(found[-1].id) if len(found) == ROWS else None,
             is_first=not after,
-            scopes=_SCOPES,
+            scopes=SCOPES_IN_WORDS,
             created=created,
             is_revoked=request.query_params.get("done") == "revoked",
         )
 
 
-_SCOPES: Final = (
+SCOPES_IN_WORDS: Final = (
     (TokenScope.SUBSCRIBE, "subscribe callbacks"),
     (TokenScope.UNSUBSCRIBE, "end subscriptions"),
     (TokenScope.LIST, "list subscriptions"),
     (TokenScope.RETRIEVE, "read topics, live and what there was"),
     (TokenScope.ADMIN, "everything, for every account"),
 )
-"""What tokens may do, in words."""
+"""What tokens may do."""

@@ -311,7 +311,7 @@ class DeliveryRoutes(Routes):
         method="POST",
         path="/deliveries/retry",
         id="retry_delivery",
-        scope=TokenScope.ADMIN,
+        scope=TokenScope.SUBSCRIBE,
         summary="Try a retrying subscription or a dead letter now",
         answers={202: RetriedJson},
         body=Retry(subscription=7),
@@ -319,17 +319,18 @@ class DeliveryRoutes(Routes):
     )
     async def retry(self, request: Request) -> Response:
         is_dead, number = (await read_body(request, Retry)).named()
+        account = own_account(request)
         if is_dead:
-            await self._undelivered.retry_dead_letter(number)
+            await self._undelivered.retry_dead_letter(number, account=account)
         else:
-            await self._undelivered.retry(SubscriptionId(number))
+            await self._undelivered.retry(SubscriptionId(number), account=account)
         return json_response(RetriedJson(due="now"), HTTPStatus.ACCEPTED)
 
     @ApiOperation(
         method="POST",
         path="/deliveries/discard",
         id="discard_delivery",
-        scope=TokenScope.ADMIN,
+        scope=TokenScope.UNSUBSCRIBE,
         summary="Discard a dead letter, or what a retrying subscription lacks",
         description="It is not sent any more. A retrying subscription receives new"
         " records from now on.",
@@ -339,10 +340,11 @@ class DeliveryRoutes(Routes):
     )
     async def discard(self, request: Request) -> Response:
         is_dead, number = (await read_body(request, Undelivered)).named()
+        account = own_account(request)
         if is_dead:
-            await self._undelivered.discard_dead_letter(number)
+            await self._undelivered.discard_dead_letter(number, account=account)
         else:
-            await self._undelivered.discard(SubscriptionId(number))
+            await self._undelivered.discard(SubscriptionId(number), account=account)
         return json_response(DiscardedJson(discarded=True))
 
 

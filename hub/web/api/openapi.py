@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 import hub
 from hub.services.open_hub_requests import Ping
+from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -110,6 +111,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     SubscriptionRoutes,
     DeliveryRoutes,
     PlanRoutes,
+    AccountRoutes,
     TokenRoutes,
     OperatorRoutes,
     DatabaseRoutes,

@@ -449,7 +449,7 @@ class SubscriptionRoutes(Routes):
         method="POST",
         path="/subscriptions/{id}/test",
         id="test_subscription",
-        scope=TokenScope.ADMIN,
+        scope=TokenScope.SUBSCRIBE,
         summary="Send its callback one notification, marked as a test",
         description="The answer says what the callback answered. The subscription stays"
         " as it is, whatever that was.",
@@ -457,7 +457,9 @@ class SubscriptionRoutes(Routes):
         problems=(404, 409, 422, 503),
     )
     async def test(self, request: Request) -> Response:
-        trial = await self._trials.try_subscription(_subscription_id(request))
+        trial = await self._trials.try_subscription(
+            _subscription_id(request), account=own_account(request)
+        )
         return json_response(TrialDeliveryJson.of_trial(trial))
 
     @ApiOperation(

@@ -77,7 +77,8 @@ class TokensJson(JsonObject):
 
 
 class LoginLinkJson(JsonObject):
-    """A link that logs a browser in to ``/admin``, once."""
+    """A link that logs a browser in, once: to ``/admin``, or without the scope `admin`
+    to ``/account``."""
 
     url: str
     expires_at: Time
@@ -157,8 +158,8 @@ class TokenRoutes(Routes):
         method="POST",
         path="/login-links",
         id="create_login_link",
-        scope=TokenScope.ADMIN,
-        summary="Make a link that logs a browser in to the operator's pages, once",
+        scope=TokenScope.LIST,
+        summary="Make a link that logs a browser in to the hub's pages, once",
         answers={201: LoginLinkJson},
     )
     async def make_link(self, request: Request) -> Response:

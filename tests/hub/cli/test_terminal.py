@@ -93,6 +93,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),
     "track test": (("evil", "--in", "{folder}/feed.xml"),),
+    "account": ((), ("--json",)),
     "ui": ((), ("--json",)),
     "version": ((),),
 }
@@ -200,6 +201,7 @@ WITHOUT_IDS = {
         "opml export",
     ),
     *("scp build", "subs import", "track test", "version", "feeds report", "subs test"),
+    "account",
     "ui",
 }
 """What these tell of has no id, or one by a longer name."""

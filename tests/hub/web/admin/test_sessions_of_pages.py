@@ -26,16 +26,17 @@ from tests.support.operator_browser import (
 from tests.support.services import Hub, open_hub
 
 LOGIN = "/admin/login"
+LOGINS = (LOGIN, "/account/login")
 
 
-def operator_routes(hub: Hub, *, is_safe: bool) -> list[tuple[str, str]]:
-    """Method and path of all routes of the pages, but for the login."""
+def routes_of_pages(hub: Hub, *, is_safe: bool) -> list[tuple[str, str]]:
+    """Method and path of all routes of the pages, but for the logins."""
     return [
         (method, re.sub(r"{\w+}", "1", route.path))
         for route in hub.application.routes
-        if isinstance(route, Route) and route.path.startswith("/admin")
+        if isinstance(route, Route) and route.path.startswith(("/admin", "/account"))
         for method in (route.methods or set()) - {"HEAD"}
-        if route.path != LOGIN and (method == "GET") is is_safe
+        if route.path not in LOGINS and (method == "GET") is is_safe
     ]
 
 
@@ -49,12 +50,13 @@ async def make_token(hub: Hub, *scopes: TokenScope) -> tuple[int, str]:
 async def test_without_a_session_every_page_leads_to_the_login(
     hub: Hub, visitor: OperatorBrowser
 ) -> None:
-    pages = operator_routes(hub, is_safe=True)
-    assert ("GET", "/admin/feeds") in pages
+    pages = routes_of_pages(hub, is_safe=True)
+    assert {("GET", "/admin/feeds"), ("GET", "/account/tracking")} <= set(pages)
     for _, path in pages:
         answer = await visitor.open(path)
+        login = f"/{path.split('/')[1]}/login"
         assert answer.status_code == 303, path
-        assert answer.headers["location"] == f"{LOGIN}?next={path}"
+        assert answer.headers["location"] == f"{login}?next={path}"
 
 
 async def test_after_the_login_one_is_where_one_wanted_to_be(
@@ -197,9 +199,9 @@ async def test_forms_of_other_sites_are_refused(
     hub: Hub, browser: OperatorBrowser, headers: dict[str, str]
 ) -> None:
     form = {"form_token": await browser.form_token(), "token": TOKEN}
-    routes = operator_routes(hub, is_safe=False)
-    assert ("POST", "/admin/logout") in routes
-    for method, path in [*routes, ("POST", LOGIN)]:
+    routes = routes_of_pages(hub, is_safe=False)
+    assert {("POST", "/admin/logout"), ("POST", "/account/logout")} <= set(routes)
+    for method, path in [*routes, *(("POST", each) for each in LOGINS)]:
         answer = await browser.client.request(method, path, data=form, headers=headers)
         assert answer.status_code == 403, path
         assert answer.headers["content-type"] == "application/problem+json"
@@ -219,7 +221,7 @@ async def test_a_browser_without_sec_fetch_site_says_the_origin(
 async def test_forms_without_the_token_of_the_session_are_refused(
     hub: Hub, browser: OperatorBrowser, token: str
 ) -> None:
-    for _, path in operator_routes(hub, is_safe=False):
+    for _, path in routes_of_pages(hub, is_safe=False):
         answer = await browser.send(path, form_token=token)
         assert answer.status_code == 403, path
         assert "reload the page" in text_of(answer)

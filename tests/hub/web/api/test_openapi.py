@@ -36,8 +36,8 @@ from tests.support.services import LIST, PAGE, Hub
 from tests.support.storage_scene import Scene, at
 from tests.support.waiting import in_background
 
-OF_BROWSERS = ("/admin", "/assets/")
-"""The operator's pages, of which programs have no use."""
+OF_BROWSERS = ("/admin", "/account", "/assets/")
+"""The pages of operators and subscribers, of which programs have no use."""
 METHODS = {"get", "post", "put", "patch", "delete", "options"}
 
 
@@ -48,7 +48,8 @@ def real_routes(hub: Hub) -> set[tuple[str, str]]:
         (method, f"{prefix}{route.path}")
         for prefix, routes in (("", application.routes), *mounted(application.routes))
         for route in routes
-        if isinstance(route, Route) and not route.path.startswith(OF_BROWSERS)
+        if isinstance(route, Route)
+        if prefix or not route.path.startswith(OF_BROWSERS)
         for method in (route.methods or set()) - {"HEAD"}
     }
 
@@ -213,6 +214,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/tokens", {"account": "alice", "scopes": ["list"]}),
     ("GET", "/api/tokens", None),
     ("DELETE", "/api/tokens/1", None),
+    ("GET", "/api/account", None),
     ("POST", "/api/login-links", {}),
     ("GET", "/api/health", None),
     ("POST", "/api/db/check?wait=0", None),
