@@ -1,6 +1,6 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
-Much of a test is waiting, for a disk, a hub or a moment, so five lanes keep two cores
+Much of a test is waiting, for a disk, a hub or a moment, so six lanes keep two cores
 busy. Only the floors need tests to be traced, which makes them half as fast; what is
 not traced goes to a lane of its own. What a lane prints is in ``build/NAME.txt``.
 """
@@ -29,6 +29,7 @@ TROUBLE: Final = (
 )
 FORMATS: Final = ("tests/protocols", "tests/storage")
 DOORS: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
+BROWSER: Final = ("tests/browser",)
 
 SLOWEST: Final = 15
 STOPPING: Final = 10.0
@@ -61,11 +62,16 @@ def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 LANES: Final = (
-    Lane("hub", ("tests", *ignoring((*WAITING, *FORMATS, *TROUBLE, *DOORS))), True),
+    Lane(
+        "hub",
+        ("tests", *ignoring((*WAITING, *FORMATS, *TROUBLE, *DOORS, *BROWSER))),
+        True,
+    ),
     Lane("doors", (*DOORS, *ignoring(WAITING)), True),
     Lane("formats", FORMATS, True),
     Lane("waiting", WAITING),
     Lane("trouble", TROUBLE),
+    Lane("browser", BROWSER),
 )
 
 

@@ -1,0 +1,269 @@
+"""Hubs to look at in a browser, with data of several kinds, and where their pages are.
+
+Which pages there are is read from their routes, and where they are from the links of
+other pages, so that a new page is looked at without being named.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urljoin, urlsplit
+
+import lxml.html
+from playwright.async_api import Browser, BrowserContext
+from starlette.routing import compile_path
+
+import hub.web.application  # noqa: F401 - it imports all routes
+from hub.web.operation import HTML, Operation, Routes
+from tests.support.chromium import PHONE, Tab, new_tab
+from tests.support.command import fanfare, knowing
+from tests.support.http_server import ServerAnswer
+from tests.support.hub_process import HubApi, HubProcess
+from tests.support.operator_browser import HOSTILE, OPENED
+from tests.support.publisher import Publisher
+from tests.support.stage import Stage, open_stage
+
+MANY_FEEDS: Final = 60
+"""More than a page of the list has."""
+
+
+class Kind(StrEnum):
+    EMPTY = "empty"
+    LIVELY = "lively"
+    FAILING = "failing"
+
+    @property
+    def addresses(self) -> int:
+        """How many are looked at of one route; each takes half a second."""
+        return 6 if self is Kind.LIVELY else 2
+
+
+def operations(kind: type[Routes] = Routes) -> Iterator[Operation]:
+    for each in kind.__subclasses__():
+        yield from each.operations()
+        yield from operations(each)
+
+
+def _is_page(operation: Operation) -> bool:
+    content = operation.answers.get(200)
+    is_html = isinstance(content, Mapping) and HTML in content
+    return is_html and operation.method == "GET"
+
+
+PAGES: Final = sorted({each.path for each in operations() if _is_page(each)})
+"""Paths of the routes that answer with a page."""
+_PATTERNS: Final = {path: compile_path(path)[0] for path in PAGES}
+
+
+def page_of(address: str) -> str | None:
+    """The path of the route that an address leads to."""
+    path = urlsplit(address).path
+    return next((p for p, pattern in _PATTERNS.items() if pattern.match(path)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a browser made of one address."""
+
+    status: int
+    complaints: list[str]
+    inaccessible: list[str]
+    overflowing: list[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class BrowsedHub:
+    """A hub, and a browser that is logged in; with and without scripts."""
+
+    kind: Kind
+    stage: Stage
+    context: BrowserContext
+    scriptless: BrowserContext
+    addresses: Mapping[str, list[str]]  # by path of the route
+    _seen: dict[tuple[str, bool], dict[str, Seen]] = field(default_factory=dict)
+
+    async def look(self, page: str, *, has_scripts: bool = True) -> dict[str, Seen]:
+        """At every address of a page; what is seen is kept."""
+        key = page, has_scripts
+        if key not in self._seen:
+            tab = await self.new_tab(has_scripts=has_scripts)
+            found = self.addresses.get(page, [])
+            self._seen[key] = {
+                each: await _look(tab, each, has_scripts=has_scripts) for each in found
+            }
+            await tab.page.close()
+        return self._seen[key]
+
+    async def new_tab(self, *, has_scripts: bool = True) -> Tab:
+        context = self.context if has_scripts else self.scriptless
+        return await new_tab(context, self.stage.hub.url)
+
+
+async def _look(tab: Tab, address: str, *, has_scripts: bool) -> Seen:
+    """Axe waits by timers, which a page without scripts does not have."""
+    tab.complaints.clear()
+    await tab.see()
+    status = await tab.open(address)
+    complaints = list(tab.complaints)
+    found: list[str] = []
+    if has_scripts:
+        found += [f"light: {each}" for each in await tab.inaccessible()]
+        await tab.see(scheme="dark")
+        found += [f"dark: {each}" for each in await tab.inaccessible("color-contrast")]
+    await tab.see(width=PHONE)
+    overflowing = await tab.overflowing()
+    return Seen(
+        status=status,
+        complaints=complaints,
+        inaccessible=found,
+        overflowing=overflowing,
+    )
+
+
+@asynccontextmanager
+async def open_browsed_hub(
+    kind: Kind, browser: Browser, directory: Path
+) -> AsyncIterator[BrowsedHub]:
+    async with open_stage(directory) as stage:
+        starts = await FURNISH[kind](stage)
+        context = await browser.new_context()
+        await log_in(stage.hub, context)
+        state = await context.storage_state()
+        scriptless = await browser.new_context(
+            storage_state=state, java_script_enabled=False
+        )
+        cookies = {each["name"]: each["value"] for each in state["cookies"]}
+        yield BrowsedHub(
+            kind=kind,
+            stage=stage,
+            context=context,
+            scriptless=scriptless,
+            addresses=await find_addresses(
+                stage.api, cookies, starts, most=kind.addresses
+            ),
+        )
+        await context.close()
+        await scriptless.close()
+
+
+async def log_in(hub: HubProcess, context: BrowserContext) -> None:
+    """By the link that ``fanfare ui`` prints."""
+    printed = await fanfare("ui", variables=knowing(hub))
+    tab = await new_tab(context, hub.url)
+    await tab.page.goto(printed.out.strip())
+    await tab.page.get_by_role("button", name="Log in").click()
+    await tab.page.get_by_role("heading", name="Overview").wait_for()
+    await tab.page.close()
+
+
+async def find_addresses(
+    api: HubApi, cookies: Mapping[str, str], starts: list[str], *, most: int
+) -> dict[str, list[str]]:
+    """By route, ``most`` addresses of pages that are reached from these by links."""
+    found: dict[str, list[str]] = {}
+    waiting = deque(starts)
+    while waiting:
+        address = waiting.popleft()
+        page = page_of(address)
+        known = found.setdefault(page, []) if page else []
+        if page is None or address in known or len(known) >= most:
+            continue
+        known.append(address)
+        header = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        answer = await api.ask("GET", address, headers={**OPENED, "Cookie": header})
+        waiting.extend(_links(address, answer.text))
+    return found
+
+
+def _links(address: str, text: str) -> Iterator[str]:
+    """Those to other addresses of the same hub."""
+    for each in lxml.html.fromstring(text).xpath("//a/@href"):
+        target = urlsplit(urljoin(f"//hub{address}", each))
+        if target.netloc == "hub":
+            yield target._replace(scheme="", netloc="", fragment="").geturl()
+
+
+STARTS: Final = ["/", "/about", "/admin/login", "/admin", "/account/login", "/account"]
+"""Addresses that a reader, an operator and a subscriber type."""
+
+
+async def leave_empty(stage: Stage) -> list[str]:
+    return STARTS
+
+
+async def furnish(stage: Stage) -> list[str]:
+    """Feeds and subscriptions in all states; whatever others choose is hostile."""
+    api, publisher, subscribers = stage.api, stage.publisher, stage.subscribers
+    feed_id, feed = await stage.add_feed()
+    good = await stage.subscribe("good", feed)
+    failing = await stage.subscribe("failing", feed)
+    failing.answer(ServerAnswer(status=500, body=HOSTILE[0].encode()))
+    for each in HOSTILE:
+        feed.titles[feed.count + 1] = _escaped(each)
+        await stage.publish(feed_id, feed)
+    await subscribers.until_count(good.name, len(HOSTILE))
+    await subscribers.until_count(failing.name, 1)
+    await put_hostile_feeds(api, publisher)
+    for status in (503, 410):
+        other_id, other = await stage.add_feed()
+        other.instead = ServerAnswer(status=status)
+        await api.fetch(other_id)
+    paused_id, _ = await stage.add_feed()
+    await api.request("POST", f"/api/feeds/{paused_id}/pause")
+    await api.create_token("alice", "subscribe", "list")
+    form = {
+        "hub.mode": "subscribe",
+        "hub.topic": publisher.url(feed),
+        "hub.callback": subscribers["open"].url + "?" + quote(HOSTILE[0]),
+    }
+    answer = await api.ask("POST", "/hub", data=form)
+    link = answer.headers["Link"].partition("<")[2].partition(">; rel")[0]
+    return [*STARTS, urlsplit(link).path]
+
+
+async def put_hostile_feeds(api: HubApi, publisher: Publisher) -> None:
+    for number, text in enumerate(HOSTILE):
+        document = (
+            '<rss version="2.0"><channel>'
+            f"<title>{_escaped(text)}</title><link>javascript:alert(1)</link><item>"
+            f"<guid>{number}</guid><title>{_escaped(text)}</title>"
+            f"<link>javascript:alert(1)</link><author>{_escaped(text)}</author>"
+            f"<description>{_escaped(text)}</description></item></channel></rss>"
+        )
+        path = f"/{number}/{quote(text)}"
+        publisher.put(path, document, "application/rss+xml")
+        await api.add_feed(publisher.url(path), category=f"{number} {HOSTILE[0]}")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+async def let_all_fail(stage: Stage) -> list[str]:
+    feed_id, feed = await stage.add_feed()
+    for number in range(MANY_FEEDS):
+        subscriber = await stage.subscribe(f"{number}", feed)
+        subscriber.answer(ServerAnswer(status=500))
+    await stage.publish(feed_id, feed)
+    for number in range(MANY_FEEDS):
+        await stage.subscribers.until_count(f"{number}", 1)
+    for _ in range(MANY_FEEDS):
+        other_id, other = await stage.add_feed()
+        other.instead = ServerAnswer(status=503)
+        await stage.api.fetch(other_id)
+    feed.instead = ServerAnswer(status=503)
+    await stage.api.fetch(feed_id)
+    return STARTS
+
+
+FURNISH: Final[Mapping[Kind, Callable[[Stage], Awaitable[list[str]]]]] = {
+    Kind.EMPTY: leave_empty,
+    Kind.LIVELY: furnish,
+    Kind.FAILING: let_all_fail,
+}
