@@ -91,8 +91,10 @@ class Hub:
     def delete(self, path: str) -> Document:
         return self._request("DELETE", path)
 
-    def each(self, path: str, name: str, **query: object) -> Iterator[Document]:
-        """All items of a paged list."""
+    def each(
+        self, path: str, name: str, *, by: str = "after", **query: object
+    ) -> Iterator[Document]:
+        """All items of a paged list; ``by``: the parameter that ``next`` is for."""
         place: Document = {}
         while True:
             page = self.get(path, limit=PAGE, **place, **query)
@@ -101,7 +103,7 @@ class Hub:
             if page.get("cursor") is not None:
                 following = {"cursor": page["cursor"]}
             elif page["next"] is not None:
-                following = {"after": page["next"]}
+                following = {by: page["next"]}
             if following in ({}, place):  # the last page, or one that never ends
                 return
             place = following

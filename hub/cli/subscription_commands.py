@@ -216,6 +216,60 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
     print_attempts(found["attempts"])
 
 
+@subscriptions.command(
+    epilog=examples(
+        "fanfare subs attempts 1 --failed",
+        "fanfare subs attempts 1 --since 2026-11-21T14:00Z --until 2026-11-21T14:10Z",
+    )
+)
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@click.option(
+    "--delivered", "outcome", flag_value="delivered", help="Only those with a 2xx."
+)
+@click.option("--failed", "outcome", flag_value="failed", help="Only failures.")
+@click.option("--since", metavar="AGE|TIME", help="Only those from then on.")
+@click.option("--until", metavar="AGE|TIME", help="Only those before then.")
+@limit_option
+@json_option("Print one JSON array.")
+@speaks_to_hub
+def attempts(
+    hub: Hub,
+    subscription: int,
+    outcome: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List the requests to a callback, newest first, and what each told of."""
+    path = f"/api/subscriptions/{subscription}/attempts"
+    given = {"outcome": outcome, "since": since, "until": until}
+    every = hub.each(path, "attempts", by="before", **given)
+    found = list(islice(every, limit))
+    if as_json:
+        say_json(found)
+        return
+    if not found:
+        say("no attempts")
+        return
+    rows = [
+        (
+            moment(each["at"]),
+            each["position"],
+            each["status"] or "-",
+            each["milliseconds"],
+            each["error"] or _told(each),
+        )
+        for each in found
+    ]
+    print_table(("TIME", "RECORD", "STATUS", "MS", "ERROR OR ENTRY"), rows)
+
+
+def _told(attempt: Document) -> str:
+    more = attempt["entries"] - 1
+    return f"{attempt['title']} and {more} more" if more > 0 else attempt["title"]
+
+
 def _former_secret(found: Document) -> str:
     until = found["former_secret_until"]
     return f"signs as well until {moment(until)}" if until else ""

@@ -1,4 +1,5 @@
-"""The report of one failed delivery: where it failed, the answer, and what was sent.
+"""Reports of requests to callbacks: what each told of; and of one that failed, where it
+did, the answer, and what was sent.
 
 The request is not stored but rendered again, from the present entries, and signed
 again. Its size and checksum say whether that is what was sent.
@@ -6,7 +7,7 @@ again. Its size and checksum say whether that is what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -15,11 +16,16 @@ from hub.delivery.webhook import delivery_of, request_of
 from hub.http import Request
 from hub.http.network_errors import NetworkError
 from hub.http.request_head import target_of
+from protocols.model import Entry
 from protocols.websub.delivery import notification_id
 from storage.contract import Storage
 from storage.errors import NotFound
+from storage.packing import unpack
 from storage.records import (
     AccountId,
+    Attempt,
+    AttemptRange,
+    EntryId,
     FailedAttempt,
     FeedId,
     FeedState,
@@ -27,6 +33,7 @@ from storage.records import (
     Record,
     SentRequest,
     Subscription,
+    SubscriptionId,
     SubscriptionState,
 )
 
@@ -58,6 +65,19 @@ class DeliveryReport:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReport:
+    """A request, and of how many ``entries`` it told; ``title`` is that of the first.
+
+    ``entries`` 0: the log no longer has its record, or the account may no longer read
+    the feed.
+    """
+
+    attempt: Attempt
+    title: str = ""
+    entries: int = 0
+
+
 class DeliveryReportService:
     def __init__(self, storage: Storage, hub_url: str) -> None:
         self._storage = storage
@@ -78,6 +98,56 @@ class DeliveryReportService:
         if account is not None and not await self._is_open(subscription):
             return DeliveryReport(failed=failed, reason=NOT_OPEN)
         return await self._report(failed, subscription)
+
+    async def attempts(
+        self,
+        subscription_id: SubscriptionId,
+        wanted: AttemptRange,
+        limit: int,
+        *,
+        account: AccountId | None = None,
+    ) -> list[AttemptReport]:
+        """Requests to its callback, newest first, with what they told of.
+
+        Raises `NotFound`, also for one of another account than the given one.
+        """
+        subscription = await self._storage.subscriptions.get(subscription_id)
+        if subscription is None or account not in (None, subscription.account):
+            raise NotFound("subscription", subscription_id)
+        found = await self._storage.deliveries.attempts(subscription_id, limit, wanted)
+        if account is not None and not await self._is_open(subscription):
+            return [AttemptReport(attempt=each) for each in found]
+        told = await self._told(found, subscription.feed_id) if found else {}
+        titles = await self._titles(list(told.values()))
+        return [_attempt_report(each, told, titles) for each in found]
+
+    async def _told(
+        self, attempts: Sequence[Attempt], feed_id: FeedId
+    ) -> dict[Position, Record]:
+        """Records that they told of. The log is read once: a callback is sent nearly
+        all records of its feed. Of a track query those whose feed it may read now."""
+        first = min(each.position for each in attempts)
+        records = await self._storage.log.records(
+            after=Position(first - 1),
+            limit=max(PAGE, 2 * len(attempts)),
+            feed_id=feed_id,
+        )
+        sources = {each.source for each in records if each.source is not None}
+        hidden = {
+            each
+            for each in sources
+            if await self._storage.log.source(each, feed_id) is None
+        }
+        return {each.position: each for each in records if each.source not in hidden}
+
+    async def _titles(self, records: Sequence[Record]) -> dict[EntryId, str]:
+        """Of the first entry of each record."""
+        ids = [each.entries[0].entry_id for each in records if each.entries]
+        return {
+            each.id: _title(unpack(each.body, Entry))
+            for each in await self._storage.log.entries(ids)
+            if not each.deleted and not each.unlisted
+        }
 
     async def _is_open(self, subscription: Subscription) -> bool:
         """Whether its account may still be shown what the feed says: a request is
@@ -144,6 +214,25 @@ class DeliveryReportService:
         body = delivery.body
         is_same = (len(body), crc32(body)) == (sent.size, sent.checksum)
         return rendered_request(await request_of(delivery), is_same=is_same)
+
+
+def _title(entry: Entry) -> str:
+    return entry.title or entry.id
+
+
+def _attempt_report(
+    attempt: Attempt,
+    told: Mapping[Position, Record],
+    titles: Mapping[EntryId, str],
+) -> AttemptReport:
+    record = told.get(attempt.position)
+    if record is None:
+        return AttemptReport(attempt=attempt)
+    if record.event is not None:
+        return AttemptReport(attempt=attempt, title=record.event.type, entries=1)
+    title = titles.get(record.entries[0].entry_id, "") if record.entries else ""
+    count = len(record.entries) if title else 0
+    return AttemptReport(attempt=attempt, title=title, entries=count)
 
 
 def rendered_request(request: Request, *, is_same: bool) -> RenderedRequest:

@@ -144,6 +144,7 @@ def create_application(
             services.subscriptions,
             services.event_subscriptions,
             services.feed_reports,
+            services.delivery_reports,
             services.trials,
             services.tokens,
             services.storage,
@@ -203,6 +204,7 @@ def create_application(
         *SubscriptionPages(
             access,
             services.subscriptions,
+            services.delivery_reports,
             services.trials,
             services.undelivered,
             services.tokens,

@@ -11,6 +11,7 @@ from storage.records import (
     AccountId,
     Attempt,
     AttemptFilter,
+    AttemptRange,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
@@ -131,7 +132,10 @@ class DeliveryStore(Protocol):
         ...
 
     async def attempts(
-        self, subscription_id: SubscriptionId, limit: int
+        self,
+        subscription_id: SubscriptionId,
+        limit: int,
+        wanted: AttemptRange | None = None,
     ) -> list[Attempt]:
         """The last attempts, newest first, successful ones included.
 

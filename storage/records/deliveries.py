@@ -156,6 +156,19 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     subscription_id: SubscriptionId | None = None
 
 
+class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):
+    """Which attempts of a subscription are wanted; what is not given does not matter.
+
+    ``since``: from then on, ``until``: before then. ``before``: time and record of the
+    last one of the page before.
+    """
+
+    is_delivered: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    before: tuple[datetime, Position] | None = None
+
+
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """A failure, and whom it was for. Its ``details`` are not read in lists."""
 

@@ -15,6 +15,7 @@ from storage.records import (
     AccountId,
     Attempt,
     AttemptFilter,
+    AttemptRange,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
@@ -37,7 +38,7 @@ from storage.sqlite.delivery_chunks import (
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.pauses import refuse_if_paused
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import discard_retry, make_due, retry_dead_letter
+from storage.sqlite.retries import END, discard_retry, make_due, retry_dead_letter
 from storage.sqlite.rows import (
     ATTEMPT,
     PENDING,
@@ -186,16 +187,21 @@ class SqliteDeliveries:
             raise NotFound("dead letter", dead_id)
 
     async def attempts(
-        self, subscription_id: SubscriptionId, limit: int
+        self,
+        subscription_id: SubscriptionId,
+        limit: int,
+        wanted: AttemptRange | None = None,
     ) -> list[Attempt]:
-        noted = await self._readers.all(
-            f"SELECT {ATTEMPT}, a.details FROM attempts a"
-            " WHERE a.subscription_id = ? ORDER BY a.id DESC LIMIT ?",
-            (subscription_id, limit),
-        )
-        straight = await self._readers.all(
-            _STRAIGHT, {"subscription": subscription_id, "limit": limit}
-        )
+        wanted = wanted or AttemptRange()
+        parameters = {
+            "subscription": subscription_id,
+            "limit": limit,
+            **_range_parameters(wanted),
+        }
+        noted = await self._readers.all(_NOTED, parameters)
+        straight = []
+        if wanted.is_delivered is not False:
+            straight = await self._readers.all(_STRAIGHT, parameters)
         found = [read_attempt(row) for row in noted]
         found += [read_chunk_attempt(subscription_id, row) for row in straight]
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
@@ -263,6 +269,13 @@ SELECT count(*), min(at) FROM (
 """
 _WANTED = msgspec.json.encode([" ".join(each) for each in wanted_news()]).decode()
 
+_NOTED = f"""
+SELECT {ATTEMPT}, a.details FROM attempts a
+WHERE a.subscription_id = :subscription AND a.at >= :since AND a.at < :until
+    AND (a.at, a.position) < (:at, :position)
+    AND (a.error = '') IS coalesce(:is_delivered, a.error = '')
+ORDER BY a.id DESC LIMIT :limit
+"""
 _STRAIGHT = """
 WITH straight AS (
     SELECT position, at, members, outcomes FROM deliveries
@@ -275,6 +288,7 @@ WITH straight AS (
 SELECT d.position, d.at, substr(d.outcomes, m.key * 4 + 1, 4)
 FROM straight d CROSS JOIN json_each(d.members) m
 WHERE m.value = :subscription
+    AND d.at >= :since AND d.at < :until AND (d.at, d.position) < (:at, :position)
     AND hex(substr(d.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
 ORDER BY d.position DESC LIMIT :limit
 """
@@ -286,6 +300,18 @@ _WHOSE = (
     " CROSS JOIN subscriptions s ON s.id = a.subscription_id"
     " CROSS JOIN topics t ON t.id = s.topic_id"
 )
+
+
+def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
+    since, until = wanted.since, wanted.until
+    at, position = wanted.before or (None, END)
+    return {
+        "is_delivered": wanted.is_delivered,
+        "since": 0 if since is None else to_milliseconds(since),
+        "until": END if until is None else to_milliseconds(until),
+        "at": END if at is None else to_milliseconds(at),
+        "position": position,
+    }
 
 
 def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from storage.records import Attempt, AttemptFilter, Position, SubscriptionId
+from storage.records import (
+    Attempt,
+    AttemptFilter,
+    AttemptRange,
+    Position,
+    SubscriptionId,
+)
 from tests.support.failures import ANSWER, details, failed
 from tests.support.storage_scene import Scene, at
 
@@ -64,6 +72,54 @@ async def test_details_are_kept_of_the_last_five_failures_however_much_follows(
     assert await scene.storage.deliveries.count_failed_attempts(
         AttemptFilter(host="you.example"), 99
     ) == len(with_details)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({}, [20, 16, 12, 10, 0]),
+        ({"is_delivered": True}, [20, 16, 10, 0]),
+        ({"is_delivered": False}, [12]),
+        ({"since": at(12)}, [20, 16, 12]),
+        ({"until": at(12)}, [10, 0]),
+        ({"since": at(9), "until": at(13)}, [12, 10]),
+        ({"before": (at(16), Position(4))}, [16, 12, 10, 0]),
+        ({"before": (at(16), Position(3))}, [12, 10, 0]),
+    ],
+    ids=str,
+)
+async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
+    scene: Scene, wanted: dict[str, Any], expected: list[int]
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
+    for seconds in (0, 10):
+        await scene.publish(feed)
+        await scene.deliver(at(seconds))
+    await scene.publish(feed)
+    (chunk,) = await scene.claim(at(11))
+    await scene.fail(chunk, subscription, when=at(12))
+    attempts = []
+    for seconds in (16, 20):
+        caught_up = Attempt(
+            subscription_id=subscription.id,
+            position=Position(3),
+            at=at(seconds),
+            status=204,
+            milliseconds=1,
+        )
+        attempts.append(caught_up)
+    await scene.flush(attempts=tuple(attempts))
+
+    found = await scene.storage.deliveries.attempts(
+        subscription.id, 9, AttemptRange(**wanted)
+    )
+
+    assert [each.at for each in found] == [at(seconds) for seconds in expected]
+    [last] = await scene.storage.deliveries.attempts(
+        subscription.id, 1, AttemptRange(**wanted)
+    )
+    assert last == found[0]
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,13 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
-from hub.web.api.delivery_routes import MOST_COUNTED, place_of, read_place
-from hub.web.api.selection_input import DELIVERY_LIST, query_deliveries
+from hub.web.api.delivery_routes import MOST_COUNTED
+from hub.web.api.selection_input import (
+    DELIVERY_LIST,
+    place_of,
+    query_deliveries,
+    read_place,
+)
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import path_id
@@ -89,7 +94,9 @@ class DeliveryPages(OperatorPages):
             failed=failed,
             total=min(total, MOST_COUNTED),
             has_more=total > MOST_COUNTED,
-            next=place_of(failed[-1]) if len(failed) == ROWS else None,
+            next=place_of(failed[-1].attempt.at, failed[-1].attempt.id)
+            if len(failed) == ROWS
+            else None,
             is_first=before is None,
             dead_letters=dead_letters,
             most_dead_letters=SHOWN_DEAD_LETTERS,

@@ -9,9 +9,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.delivery_reports import DeliveryReportService
 from hub.services.token_authentication import TokenService
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.admin.page_access import (
@@ -25,8 +27,11 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.api.selection_input import (
+    ATTEMPT_LIST,
     SUBSCRIPTION_LIST,
     cursor_of,
+    place_of,
+    query_attempts,
     query_order,
     query_subscriptions,
 )
@@ -45,6 +50,7 @@ from storage.records import (
 
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
+SHOWN_ATTEMPTS: Final = 30
 
 
 class SubscriptionPages(OperatorPages):
@@ -52,6 +58,7 @@ class SubscriptionPages(OperatorPages):
         self,
         access: PageAccess,
         subscriptions: SubscriptionService,
+        deliveries: DeliveryReportService,
         trials: CallbackTrialService,
         undelivered: UndeliveredService,
         tokens: TokenService,
@@ -60,6 +67,7 @@ class SubscriptionPages(OperatorPages):
     ) -> None:
         super().__init__(access)
         self._subscriptions = subscriptions
+        self._deliveries = deliveries
         self._trials = trials
         self._undelivered = undelivered
         self._tokens = tokens
@@ -115,18 +123,35 @@ class SubscriptionPages(OperatorPages):
         id="get_subscription_page",
         summary="One subscription: how it is, what waits, its last requests",
         answers={200: {HTML: str}, 303: None},
-        problems=(403, 404, 429, 503),
+        query=ATTEMPT_LIST,
+        problems=(403, 404, 422, 429, 503),
     )
     async def show(self, request: Request) -> Response:
-        report = await self._subscriptions.get(
-            _subscription_id(request), account=own_account(request, TokenScope.LIST)
+        """The parameters are those of ``GET /api/subscriptions/{id}/attempts``."""
+        asked = without_blanks(request)
+        subscription_id = _subscription_id(request)
+        account = own_account(request, TokenScope.LIST)
+        wanted = query_attempts(asked, self._clock.now())
+        report = await self._subscriptions.get(subscription_id, account=account)
+        attempts = await self._deliveries.attempts(
+            subscription_id, wanted, SHOWN_ATTEMPTS, account=account
         )
+        last = attempts[-1].attempt if len(attempts) == SHOWN_ATTEMPTS else None
         return render_page(
             "subscription.html",
             section="Subscriptions",
             viewer=viewer_of(request),
             now=self._clock.now(),
             report=report,
+            attempts=attempts,
+            stages=STAGE_WORDS,
+            wanted=wanted,
+            next=place_of(last.at, last.position) if last else None,
+            query={
+                name: value
+                for name, value in asked.query_params.items()
+                if name not in ("before", "done")
+            },
             is_active=report.subscription.state is SubscriptionState.ACTIVE,
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),

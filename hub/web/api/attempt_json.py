@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from hub.services.callback_trials import CallbackTrial
-from hub.services.delivery_reports import DeliveryReport, RenderedRequest
+from hub.services.delivery_reports import AttemptReport, DeliveryReport, RenderedRequest
 from hub.web.json_output import JsonObject, Time
 from protocols.http import RequestStage, parse_content_type
 from storage.records import Attempt, CallbackAnswer, FailedAttempt
@@ -67,6 +67,28 @@ class AttemptJson(JsonObject):
             answer=CallbackAnswerJson.of_answer(details.answer if details else None),
             answer_withheld=details is not None and details.is_withheld,
         )
+
+
+class ListedAttemptJson(AttemptJson):
+    """A request, and of how many ``entries`` it told; ``title``: that of the first.
+
+    0: the log no longer has them.
+    """
+
+    title: str
+    entries: int
+
+    @classmethod
+    def of_listed(cls, report: AttemptReport) -> Self:
+        return cls.of(AttemptJson.of_attempt(report.attempt), report)
+
+
+class AttemptsJson(JsonObject):
+    """A page of requests to a callback, newest first; ``next`` is the ``before`` of the
+    following page."""
+
+    attempts: list[ListedAttemptJson]
+    next: str | None
 
 
 class FailedDeliveryJson(JsonObject):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Self
 
@@ -21,7 +19,13 @@ from hub.web.api.attempt_json import (
     FailedDeliveryJson,
     TrialDeliveryJson,
 )
-from hub.web.api.selection_input import DELIVERY_LIST, Id, query_deliveries
+from hub.web.api.selection_input import (
+    DELIVERY_LIST,
+    Id,
+    place_of,
+    query_deliveries,
+    read_place,
+)
 from hub.web.authentication import own_account
 from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -37,7 +41,6 @@ from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.records import (
     DeadLetter,
-    FailedAttempt,
     Format,
     RetryingSubscription,
     SubscriptionId,
@@ -259,7 +262,9 @@ class DeliveryRoutes(Routes):
         return json_response(
             FailedDeliveriesJson(
                 failed=[FailedDeliveryJson.of_failed(each) for each in found],
-                next=place_of(found[-1]) if len(found) == limit else None,
+                next=place_of(found[-1].attempt.at, found[-1].attempt.id)
+                if len(found) == limit
+                else None,
                 total=min(total, MOST_COUNTED),
                 has_more=total > MOST_COUNTED,
             )
@@ -346,27 +351,3 @@ class DeliveryRoutes(Routes):
         else:
             await self._undelivered.discard(SubscriptionId(number), account=account)
         return json_response(DiscardedJson(discarded=True))
-
-
-_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,18})")
-_START = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-def read_place(text: str) -> tuple[datetime, int] | None:
-    """Where a page of failures begins; None: the first. Raises `InvalidValue`."""
-    if not text:
-        return None
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        raise InvalidValue("before", "next of the page before", text)
-    try:
-        return _START + int(found[1]) * _MILLISECOND, int(found[2])
-    except OverflowError:
-        raise InvalidValue("before", "next of the page before", text) from None
-
-
-def place_of(failed: FailedAttempt) -> str:
-    """As clients are given it."""
-    at = (failed.attempt.at - _START) // _MILLISECOND
-    return f"{at}-{failed.attempt.id}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Final, TypeVar
 
@@ -27,10 +27,12 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import (
     AccountId,
     AttemptFilter,
+    AttemptRange,
     FeedFilter,
     FeedHealth,
     FeedSort,
     ListPlace,
+    Position,
     SubscriptionFilter,
     SubscriptionHealth,
     SubscriptionId,
@@ -306,6 +308,36 @@ def query_deliveries(request: Request) -> DeliverySelection:
     )
 
 
+class AttemptOutcome(StrEnum):
+    DELIVERED = "delivered"  # answered with a 2xx
+    FAILED = "failed"
+
+
+ATTEMPT_LIST: Final = (
+    Parameter(
+        name="outcome",
+        help="only those with this outcome",
+        choices=tuple(AttemptOutcome),
+    ),
+    Parameter(name="since", help=f"only requests since then: {AGE}"),
+    Parameter(name="until", help=f"only requests before then: {AGE}"),
+    Parameter(name="before", help="next of the page before"),
+)
+
+
+def query_attempts(request: Request, now: datetime) -> AttemptRange:
+    """Raises `InvalidValue`."""
+    query = request.query_params
+    outcome = query_choice(request, "outcome", AttemptOutcome)
+    before = read_place(query.get("before", ""))
+    return AttemptRange(
+        is_delivered=None if outcome is None else outcome is AttemptOutcome.DELIVERED,
+        since=_moment("since", query.get("since", ""), now),
+        until=_moment("until", query.get("until", ""), now),
+        before=before and (before[0], Position(before[1])),
+    )
+
+
 # --- places ---
 
 
@@ -335,6 +367,29 @@ def cursor_of(place: ListPlace | None) -> str | None:
 def id_of(place: ListPlace | None) -> int | None:
     """The ``after`` of the following page of a list by id."""
     return place.id if place is not None and place.key is None else None
+
+
+_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,18})")
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def read_place(text: str) -> tuple[datetime, int] | None:
+    """Where a page of requests begins; None: the first. Raises `InvalidValue`."""
+    if not text:
+        return None
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise InvalidValue("before", "next of the page before", text)
+    try:
+        return _START + int(found[1]) * _MILLISECOND, int(found[2])
+    except OverflowError:
+        raise InvalidValue("before", "next of the page before", text) from None
+
+
+def place_of(at: datetime, id: int) -> str:
+    """Where a page of requests ended, as clients are given it."""
+    return f"{(at - _START) // _MILLISECOND}-{id}"
 
 
 _BAD_CURSOR: Final = InvalidValue(

@@ -19,18 +19,27 @@ from hub.services.account_subscriptions import (
     SubscriptionService,
 )
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.delivery_reports import DeliveryReportService
 from hub.services.event_subscriptions import EventSubscriptionService
 from hub.services.feed_reports import FeedReportService
 from hub.services.token_authentication import TokenService
-from hub.web.api.attempt_json import AttemptJson, TrialDeliveryJson
+from hub.web.api.attempt_json import (
+    AttemptJson,
+    AttemptsJson,
+    ListedAttemptJson,
+    TrialDeliveryJson,
+)
 from hub.web.api.delivery_routes import DeadLetterJson, RetryingSubscriptionJson
 from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.api.selection_input import (
+    ATTEMPT_LIST,
     SUBSCRIPTION_LIST,
     account_named,
     cursor_of,
     id_of,
     listed_account,
+    place_of,
+    query_attempts,
     query_order,
     query_subscriptions,
 )
@@ -42,7 +51,7 @@ from hub.web.json_output import (
     json_response,
     named_schema,
 )
-from hub.web.operation import ApiOperation, Parameter, Routes
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
     RequestBody,
     path_id,
@@ -264,6 +273,7 @@ class SubscriptionRoutes(Routes):
         subscriptions: SubscriptionService,
         events: EventSubscriptionService,
         reports: FeedReportService,
+        deliveries: DeliveryReportService,
         trials: CallbackTrialService,
         tokens: TokenService,
         storage: Storage,
@@ -274,6 +284,7 @@ class SubscriptionRoutes(Routes):
         self._clock = clock
         self._subscriptions = subscriptions
         self._events = events
+        self._deliveries = deliveries
         self._trials = trials
         self._tokens = tokens
 
@@ -388,6 +399,34 @@ class SubscriptionRoutes(Routes):
         )
         return json_response(
             SubscriptionReportJson.of_report(report, self._clock.now())
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/subscriptions/{id}/attempts",
+        id="list_attempts",
+        scope=TokenScope.LIST,
+        summary="List the requests to a callback, by outcome and time",
+        description="Requests answered with a 2xx at the first try are kept for 7 days;"
+        " of others, failures and what was caught up with, the last 20.",
+        answers={200: AttemptsJson},
+        query=(*ATTEMPT_LIST, PAGE[1]),
+        problems=(404, 422),
+    )
+    async def attempts(self, request: Request) -> Response:
+        limit = query_limit(request)
+        found = await self._deliveries.attempts(
+            _subscription_id(request),
+            query_attempts(request, self._clock.now()),
+            limit,
+            account=own_account(request),
+        )
+        last = found[-1].attempt if len(found) == limit else None
+        return json_response(
+            AttemptsJson(
+                attempts=[ListedAttemptJson.of_listed(each) for each in found],
+                next=place_of(last.at, last.position) if last else None,
+            )
         )
 
     @ApiOperation(

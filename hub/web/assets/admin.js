@@ -1,5 +1,6 @@
 // The pages work without this: it only tells times in the viewer's zone, and how long ago they are now.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 function span(size) {
@@ -17,6 +18,10 @@ function tell() {
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     time.title = exact.format(at);
+    if ("exact" in time.dataset) {
+      time.textContent = precise.format(at);
+      continue;
+    }
     const seconds = (at - Date.now()) / 1000;
     const isSpan = "span" in time.dataset;
     const text = isSpan ? `for ${span(Math.round(Math.abs(seconds)))}` : relative(seconds);
@@ -24,5 +29,18 @@ function tell() {
   }
 }
 
+// Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
+function localize(input) {
+  if (input.value) {
+    const at = new Date(`${input.value}Z`);
+    input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  }
+  for (const zone of input.closest("label").querySelectorAll("[data-zone]")) zone.remove();
+  input.form.addEventListener("formdata", ({ formData }) => {
+    if (input.value) formData.set(input.name, `${new Date(input.value).toISOString().slice(0, 16)}Z`);
+  });
+}
+
+document.querySelectorAll("input[data-utc]").forEach(localize);
 tell();
 setInterval(tell, 10000);

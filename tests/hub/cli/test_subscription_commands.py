@@ -98,6 +98,24 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
     assert json.loads(fanfare("subs", "show", "4", "--json").stdout) == document
 
 
+def test_attempts_are_listed_with_what_each_told_of(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    common = {"at": "2026-01-01T12:00:00Z", "milliseconds": 20}
+    taken = {"position": 9, "status": 204, "error": "", "title": "News", "entries": 1}
+    several = {**taken, "position": 8, "entries": 3}
+    failure = {"position": 7, "status": 0, "error": "lost", "title": "", "entries": 0}
+    path = "GET /api/subscriptions/4/attempts"
+    found = [{**common, **each} for each in (taken, several, failure)]
+    api.answers[path] = (200, {"attempts": found, "next": None})
+    lines = fanfare("subs", "attempts", "4", "--since", "2h").stdout
+    assert "9       204     20  News\n" in lines
+    assert "News and 2 more" in lines
+    assert "7       -       20  lost" in lines
+    api.answers[path] = (200, {"attempts": [], "next": None})
+    assert fanfare("subs", "attempts", "4", "--failed").stdout == "no attempts\n"
+
+
 def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

@@ -81,6 +81,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "plans show": (("1",), ("1", "--json")),
     "scp build": ((), ("--json",)),
     "subs add": (("https://you.example/", "https://example.org/"),),
+    "subs attempts": (("1",), ("1", "--failed")),
     "subs edit": (("1", "--batch"),),
     "subs import": (("{folder}/subs.json",), ("{folder}/subs.json", "--json")),
     "subs list": ((), ("--json",)),

@@ -15,6 +15,7 @@ from storage.records import (
     AccountId,
     Attempt,
     AttemptFilter,
+    AttemptRange,
     ClaimedChunk,
     ClaimTerms,
     DeadLetter,
@@ -381,7 +382,10 @@ class MemoryDeliveries:
         state.retries[subscription.id] = ModelRetry(retrying, now, _START)
 
     async def attempts(
-        self, subscription_id: SubscriptionId, limit: int
+        self,
+        subscription_id: SubscriptionId,
+        limit: int,
+        wanted: AttemptRange | None = None,
     ) -> list[Attempt]:
         found = [
             each
@@ -404,6 +408,7 @@ class MemoryDeliveries:
                         milliseconds=taken,
                     )
                 )
+        found = [each for each in found if _is_in(wanted or AttemptRange(), each)]
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
         return found[:limit]
 
@@ -458,3 +463,13 @@ class MemoryDeliveries:
         state.attempts = [each for each in state.attempts if each not in old]
         state.finished = [each for each in state.finished if each not in done]
         return len(old) + len(done)
+
+
+def _is_in(wanted: AttemptRange, attempt: Attempt) -> bool:
+    place = (attempt.at, attempt.position)
+    return (
+        wanted.is_delivered in (None, not attempt.error)
+        and (wanted.since is None or attempt.at >= milliseconds(wanted.since))
+        and (wanted.until is None or attempt.at < milliseconds(wanted.until))
+        and (wanted.before is None or place < wanted.before)
+    )

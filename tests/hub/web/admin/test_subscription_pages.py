@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 import httpx2
 import pytest
 
+from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
 from storage.records import Format, NewDeadLetter, Position, StoredFeed
 from tests.support.failures import ANSWER, details, failed
 from tests.support.fake_network import answered
@@ -123,7 +124,51 @@ async def test_a_subscription_is_paused_resumed_and_ended_by_forms(
     assert "paused for" not in text_of(after)
     _, after = await press(browser, PAGE, f"{PAGE}/end")
     assert "ended by the operator" in text_of(after)
-    assert read(after).xpath("//main//form") == []
+    assert read(after).xpath("//main//form[@method='post']") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["Three", "Two", "The news"]),
+        ("?since=2026-01-01T14:05Z&until=2026-01-01T14:06Z", ["Two"]),
+        ("?until=2026-01-01T14:06", ["Two", "The news"]),
+        ("?outcome=delivered&since=2026-01-01T16:00", ["Three"]),
+        ("?outcome=failed", []),
+    ],
+)
+async def test_what_a_callback_got_at_a_time_is_found(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed, query: str, found: list[str]
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.publish(feed, "The news")
+    await scene.deliver(at(0))
+    for title, hour in (("Two", 14), ("Three", 16)):
+        when = at(hour * 3_600 + 5 * 60)
+        await scene.publish(feed, title, when=when)
+        await scene.deliver(when)
+    answer = await browser.open(f"{PAGE}{query}")
+    assert [row[2] for row in rows(answer)] == found
+    assert ("No request that is kept is like that." in text_of(answer)) is not bool(
+        found
+    )
+    assert "are kept for 7 days" in text_of(answer)
+    values = read(answer).xpath("//input[@type='datetime-local']/@value")
+    assert all(each[:16] in query for each in values if each)
+
+
+async def test_requests_are_shown_by_pages(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    for number in range(SHOWN_ATTEMPTS + 1):
+        await scene.publish(feed, f"Entry {number}")
+        await scene.deliver(at(number))
+    first = await browser.open(f"{PAGE}?outcome=delivered")
+    [link] = read(first).xpath("//a[@rel='next']/@href")
+    second = await browser.open(link.partition("#")[0])
+    titles = [row[2] for answer in (first, second) for row in rows(answer)]
+    assert titles == [f"Entry {each}" for each in range(SHOWN_ATTEMPTS, -1, -1)]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +250,8 @@ async def test_what_is_not_there_is_not_found(
         ("/admin/deliveries?status=9xx", "status: expected a status such as 404"),
         ("/admin/deliveries?before=odd", "before: expected next of the page before"),
         ("/admin/subscriptions?state=odd", "state: expected one of"),
+        ("/admin/subscriptions/1?since=odd", "since: expected an age such as"),
+        ("/admin/subscriptions/1?outcome=odd", "outcome: expected one of"),
     ],
 )
 async def test_a_bad_filter_is_told_in_words(
@@ -220,8 +267,11 @@ async def test_no_text_of_subscribers_becomes_part_of_a_page(
     hub: Hub, browser: OperatorBrowser, text: str
 ) -> None:
     await give_up(hub, reason=text)
-    feed = await Scene(hub.storage).add_feed("c")
-    await Scene(hub.storage).subscribe(feed, callback=f"https://you.example/{text}")
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed("c")
+    await scene.subscribe(feed, callback=f"https://you.example/{text}")
+    await scene.publish(feed, text)
+    await scene.deliver()
     pages = [
         await browser.open("/admin/subscriptions"),
         await browser.open("/admin/subscriptions/1"),

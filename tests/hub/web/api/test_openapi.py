@@ -197,6 +197,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("PATCH", "/api/subscriptions/1", {"format": "atom", "secret": "s"}),
     ("POST", "/api/subscriptions/1/pause", None),
     ("POST", "/api/subscriptions/1/resume", None),
+    ("GET", "/api/subscriptions/1/attempts", None),
     ("POST", "/api/subscriptions/1/test", None),
     ("POST", "/api/deliveries/test", {**SUBSCRIPTION}),
     ("POST", "/api/plans", {"action": "remove", "subscriptions": {"failing": True}}),

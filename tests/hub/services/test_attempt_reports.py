@@ -1,0 +1,108 @@
+"""What requests to a callback told of, as far as it may still be shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from hub.services.delivery_reports import DeliveryReportService
+from protocols.operational_events import EventType, event_topic
+from storage.contract import Storage
+from storage.errors import NotFound
+from storage.records import (
+    OPERATOR,
+    AccountId,
+    AttemptRange,
+    FeedChange,
+    Matched,
+    MatchWrite,
+    OperationalEvent,
+    RecordKind,
+    Subscription,
+)
+from tests.support.documents import an_entry
+from tests.support.new_database import open_new
+from tests.support.storage_scene import START, Scene, at, fetch, record
+
+ALICE = AccountId(7)
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    storage = await open_new(tmp_path / "hub.db")
+    try:
+        yield Scene(storage)
+    finally:
+        await storage.close()
+
+
+async def told(
+    storage: Storage, subscription: Subscription, account: AccountId | None = None
+) -> list[tuple[str, int]]:
+    reports = DeliveryReportService(storage, "https://hub.example/hub")
+    found = await reports.attempts(subscription.id, AttemptRange(), 9, account=account)
+    return [(each.title, each.entries) for each in found]
+
+
+async def test_each_request_is_shown_with_what_it_told_of(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR)
+    assert await told(scene.storage, subscription) == []
+    for keys in (("One", "Two"), ("Three",)):
+        await scene.publish(feed, *keys)
+        await scene.deliver(at(1))
+    assert await told(scene.storage, subscription) == [("Three", 1), ("One", 2)]
+    await scene.publish(feed, "Three", kind=RecordKind.DELETED)
+    assert await told(scene.storage, subscription) == [("", 0), ("One", 2)]
+
+
+async def test_an_account_is_told_as_long_as_it_may_read_the_feed(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR)
+    await scene.publish(feed, "One")
+    await scene.deliver(at(1))
+    assert await told(scene.storage, subscription, OPERATOR) == [("One", 1)]
+    with pytest.raises(NotFound):
+        await told(scene.storage, subscription, ALICE)
+    await scene.storage.subscriptions.end(subscription.id, "", START, tell=False)
+    assert await told(scene.storage, subscription, OPERATOR) == [("", 0)]
+    assert await told(scene.storage, subscription) == [("One", 1)]
+
+
+async def test_matches_of_a_feed_that_became_private_are_not_told(
+    scene: Scene,
+) -> None:
+    storage = scene.storage
+    feed = await scene.add_feed()
+    query = await storage.tracking.add("laurel", "laurel", START)
+    subscription = await scene.subscribe(query)
+    commit = fetch(
+        feed,
+        entries=(an_entry("One"),),
+        records=(record("One", kind=RecordKind.ENTRIES),),
+    )
+    matched = Matched(
+        version=await storage.tracking.version(),
+        matches=(MatchWrite(query.id, ("One",)),),
+    )
+    await storage.log.commit(replace(commit, matched=matched))
+    await scene.deliver(at(1))
+    assert await told(storage, subscription) == [("Title of One", 1)]
+    await storage.feeds.edit(feed.id, FeedChange(private=True), "", START)
+    assert await told(storage, subscription) == [("", 0)]
+
+
+async def test_an_event_is_told_by_its_type(scene: Scene) -> None:
+    topic = event_topic(("hub.disk",))
+    feed = await scene.storage.events.topic(topic, START)
+    subscription = await scene.subscribe(feed, account=OPERATOR, topic=topic)
+    event = OperationalEvent(type=EventType.HUB_DISK, at=START)
+    await scene.storage.events.note_conditions((event,), START)
+    await scene.storage.events.publish(START, 9)
+    await scene.deliver(at(1))
+    assert await told(scene.storage, subscription) == [("hub.disk", 1)]
