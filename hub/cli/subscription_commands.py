@@ -404,6 +404,64 @@ def edit(
     say(f"  {found['format']}, {found['updates']} updates, {_signing(found)}")
 
 
+@subscriptions.command(
+    epilog=examples(
+        "fanfare subs replay 1 --since 2h",
+        "fanfare subs replay 1 --record 4711",
+    )
+)
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@click.option("--since", metavar="AGE|TIME", help="What was found from then on.")
+@click.option("--record", type=click.IntRange(1), help="This record and later ones.")
+@json_option()
+@speaks_to_hub
+def replay(
+    hub: Hub, subscription: int, since: str | None, record: int | None, as_json: bool
+) -> None:
+    """Send a callback once more what the log has from there on, in order.
+
+    The notifications have the ids that they had: a receiver that remembers them drops
+    what it has.
+    """
+    if (since is None) is (record is None):
+        raise click.UsageError("give either --since or --record")
+    body: Document = {"record": record} if since is None else {"since": since}
+    found = hub.post(f"/api/subscriptions/{subscription}/replay", body)
+    if as_json:
+        say_json(found)
+        return
+    more = "at least " if found["has_more"] else ""
+    records = plural(found["records"], "record")
+    say(f"sending again: {more}{records}  (subscription {subscription})")
+
+
+@subscriptions.command(
+    name="rotate-secret",
+    epilog=examples(
+        "fanfare subs rotate-secret 1",
+        "fanfare subs rotate-secret 1 --secret-file secret.txt",
+    ),
+)
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@secret_option("secret", "The new secret, instead of one that the hub makes.")
+@json_option()
+@speaks_to_hub
+def rotate_secret(hub: Hub, subscription: int, secret: str, as_json: bool) -> None:
+    """Sign the deliveries of a subscription with another secret, and print it.
+
+    The former one signs as well for a while.
+    """
+    found = hub.post(f"/api/subscriptions/{subscription}/secret", {"secret": secret})
+    if as_json:
+        say_json(found)
+        return
+    if found["secret"]:
+        say(found["secret"])
+        say("the secret is not shown again", err=True)
+    if former := _former_secret(found):
+        say(f"the former one {former}", err=True)
+
+
 subscriptions_argument = click.argument(
     "subscriptions", nargs=-1, metavar="[ID|CALLBACK…]"
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -51,10 +52,10 @@ from protocols.operational_events import types_of_topic
 from protocols.protocol_errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
-from protocols.websub.signatures import SIGNINGS
+from protocols.websub.signatures import SIGNINGS, STANDARD_WEBHOOKS_PREFIX
 from protocols.websub.websub_parameters import ENDLESS_LEASE, LONGEST_SECRET
 from storage.contract import Storage
-from storage.errors import NotFound
+from storage.errors import NotFound, StorageBusy
 from storage.records import (
     OPERATOR,
     AccountId,
@@ -66,6 +67,7 @@ from storage.records import (
     Format,
     NewSubscription,
     NewVerification,
+    Position,
     RetryingSubscription,
     SelectedSubscription,
     StoredFeed,
@@ -179,6 +181,28 @@ class SubscriptionReport:
     attempts: tuple[Attempt, ...]
     retrying: RetryingSubscription | None
     dead_letters: tuple[DeadLetter, ...]
+
+
+ReplayStart = datetime | Position
+"""From where a replay begins: what was found from then on, or a record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotatedSecret:
+    """``new_secret``: the one that the hub has made; "": none."""
+
+    subscription: Subscription
+    new_secret: str
+
+
+SECRET_BYTES: Final = 32
+"""Standard Webhooks: "between 24 bytes (192 bits) and 64 bytes (512 bits)"."""
+
+
+def make_secret() -> str:
+    """As Standard Webhooks writes one."""
+    key = b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+    return f"{STANDARD_WEBHOOKS_PREFIX}{key}"
 
 
 SHOWN_DEAD_LETTERS: Final = 100
@@ -370,6 +394,56 @@ class SubscriptionService:
             retrying=facts.retrying,
             dead_letters=tuple(dead_letters),
         )
+
+    async def replay(
+        self,
+        subscription_id: SubscriptionId,
+        start: ReplayStart,
+        *,
+        account: AccountId | None = None,
+    ) -> DeliveryLag:
+        """Have its callback sent once more, in order, what the log has from there on,
+        and then what comes; what that is.
+
+        Raises `NotFound`, also for one of another account than the given one,
+        `Conflict` if it has ended, is never notified or is being sent something, and
+        `SubscriptionPaused`.
+        """
+        found = await self._existing(subscription_id, account)
+        if found.state is not SubscriptionState.ACTIVE:
+            raise _has_ended(found.id)
+        if found.from_position > (await self._storage.log.end()).position:
+            raise Conflict("the callback of this subscription is never notified")
+        if isinstance(start, datetime):
+            after = await self._storage.log.last_before(found.feed_id, start)
+        else:
+            after = Position(start - 1)
+        deliveries = self._storage.deliveries
+        try:
+            await deliveries.replay(found.id, after, self._clock.now())
+        except StorageBusy as error:
+            raise Conflict(
+                "another delivery of the subscription is in flight; try again later"
+            ) from error
+        return await deliveries.lag(found.id, SHOWN_LAG)
+
+    async def rotate_secret(
+        self,
+        subscription_id: SubscriptionId,
+        secret: str = "",
+        *,
+        account: AccountId | None = None,
+    ) -> RotatedSecret:
+        """Sign with another secret from now on, made by the hub unless one is given;
+        the former one signs as well for a while.
+
+        Raises `NotFound`, also for one of another account than the given one,
+        `Conflict` and `InvalidValue`.
+        """
+        found = await self._existing(subscription_id, account)
+        new_secret = "" if secret else make_secret()
+        edited = await self.edit(found, SubscriptionChange(secret=secret or new_secret))
+        return RotatedSecret(subscription=edited, new_secret=new_secret)
 
     async def remove(
         self,

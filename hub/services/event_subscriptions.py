@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
-from base64 import b64encode
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
 
 from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
-from hub.services.account_subscriptions import SubscriptionMade, check_signing
+from hub.services.account_subscriptions import (
+    SubscriptionMade,
+    check_signing,
+    make_secret,
+)
 from hub.services.topic_addresses import AddressCheck
 from protocols.operational_events import event_topic, read_event_types
 from protocols.protocol_errors import InvalidValue
 from protocols.websub.callbacks import read_callback
-from protocols.websub.signatures import STANDARD_WEBHOOKS_PREFIX
 from storage.contract import Storage
 from storage.records import OPERATOR, NewSubscription, Subscription, SubscriptionState
-
-SECRET_BYTES: Final = 32
-"""Standard Webhooks: "between 24 bytes (192 bits) and 64 bytes (512 bits)"."""
 
 
 class EventSubscriptionService:
@@ -57,7 +54,7 @@ class EventSubscriptionService:
         await self._addresses.check_callback("callback", callback)
         known = await self._storage.subscriptions.find(OPERATOR, topic, callback)
         kept = _secret_of(known)
-        new_secret = "" if secret or kept else _make_secret()
+        new_secret = "" if secret or kept else make_secret()
         now = self._clock.now()
         feed = await self._storage.events.topic(topic, now)
         new = NewSubscription(
@@ -81,8 +78,3 @@ def _secret_of(known: Subscription | None) -> str:
     """Of a subscription that goes on."""
     is_active = known is not None and known.state is SubscriptionState.ACTIVE
     return known.secret if known is not None and is_active else ""
-
-
-def _make_secret() -> str:
-    key = b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-    return f"{STANDARD_WEBHOOKS_PREFIX}{key}"

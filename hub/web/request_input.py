@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
@@ -140,6 +140,16 @@ def path_id(request: Request, what: str) -> int:
     if not raw.isascii() or not raw.isdigit() or len(raw) > 19:
         raise Problem(HTTPStatus.NOT_FOUND, f"no {what} {raw[:40]}")
     return min(int(raw), LARGEST_ID)
+
+
+def form_id(form: Mapping[str, str], name: str) -> int | None:
+    """A number of a form; None if it is left empty. Raises `InvalidValue`."""
+    raw = form.get(name, "").strip()
+    if not raw:
+        return None
+    if not raw.isascii() or not raw.isdigit() or len(raw) > 18 or raw.strip("0") == "":
+        raise InvalidValue(name, "a number from 1", raw)
+    return int(raw)
 
 
 def query_number(

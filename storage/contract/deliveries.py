@@ -19,6 +19,7 @@ from storage.records import (
     DeliveryLag,
     FailedAttempt,
     Flushed,
+    Position,
     RetryingSubscription,
     SubscriptionId,
 )
@@ -124,6 +125,17 @@ class DeliveryStore(Protocol):
 
         Raises `NotFound`, `SubscriptionPaused`, or `StorageBusy` while the subscription
         is in an unfinished chunk or has a retry that stands elsewhere.
+        """
+        ...
+
+    async def replay(
+        self, subscription_id: SubscriptionId, after: Position, now: datetime
+    ) -> None:
+        """Have it sent all records above ``after`` that it wants and the log still has,
+        once more, from now on: as a retry, of which none is left out.
+
+        Raises `NotFound` unless it is active, `SubscriptionPaused`, or `StorageBusy`
+        while it is in an unfinished chunk or its retry is leased.
         """
         ...
 

@@ -55,6 +55,11 @@ class LogStore(Protocol):
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
     ) -> list[Record]: ...
 
+    async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
+        """The feed's last record that was appended before that moment; `BEFORE_ALL` if
+        the log has none."""
+        ...
+
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         """What each feed has left in the log, up to and with a position, in the order
         asked for."""

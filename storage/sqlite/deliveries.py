@@ -23,6 +23,7 @@ from storage.records import (
     DeliveryLag,
     FailedAttempt,
     Flushed,
+    Position,
     RetryingSubscription,
     SubscriptionId,
 )
@@ -38,7 +39,13 @@ from storage.sqlite.delivery_chunks import (
 from storage.sqlite.flushes import apply_flush
 from storage.sqlite.pauses import refuse_if_paused
 from storage.sqlite.readers import Readers
-from storage.sqlite.retries import END, discard_retry, make_due, retry_dead_letter
+from storage.sqlite.retries import (
+    END,
+    discard_retry,
+    make_due,
+    replay,
+    retry_dead_letter,
+)
 from storage.sqlite.rows import (
     ATTEMPT,
     PENDING,
@@ -173,6 +180,12 @@ class SqliteDeliveries:
         await self._writer.submit(
             partial(retry_dead_letter, dead_id, to_milliseconds(now))
         )
+
+    async def replay(
+        self, subscription_id: SubscriptionId, after: Position, now: datetime
+    ) -> None:
+        unit = partial(replay, subscription_id, after, to_milliseconds(now))
+        await self._writer.submit(unit)
 
     async def discard_retry(
         self, subscription_id: SubscriptionId, now: datetime

@@ -11,6 +11,7 @@ from itertools import islice
 import msgspec
 
 from storage.records import (
+    BEFORE_ALL,
     Cursor,
     EntryId,
     FeedId,
@@ -24,7 +25,7 @@ from storage.records import (
     StoredEntry,
 )
 from storage.sqlite.batches import Batches
-from storage.sqlite.columns import pack_ids
+from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import CommitClaims
 from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.fetch_commits import (
@@ -98,6 +99,14 @@ class SqliteLog:
                 (feed_id, after, limit),
             )
         return [read_record(row) for row in rows]
+
+    async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
+        row = await self._readers.first(
+            "SELECT position FROM records WHERE feed_id = ? AND at < ?"
+            " ORDER BY position DESC LIMIT 1",
+            (feed_id, to_milliseconds(moment)),
+        )
+        return Position(row[0]) if row else BEFORE_ALL
 
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         rows = await self._readers.all(

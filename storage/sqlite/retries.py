@@ -139,6 +139,40 @@ def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) ->
     note_conditions([subscription_id], now, connection)
 
 
+def replay(
+    subscription_id: int, after: int, now: int, connection: sqlite3.Connection
+) -> None:
+    """Have a subscription catch up from there, in place of where its retry stands.
+
+    Raises `NotFound`, `StorageBusy`, `SubscriptionPaused`.
+    """
+    found = connection.execute(
+        "SELECT s.paused_at, m.tail, coalesce(g.lease_id, 0), g.position"
+        " FROM subscriptions s LEFT JOIN stragglers g ON g.subscription_id = s.id,"
+        " meta m WHERE s.id = ? AND s.state = 'active'",
+        (subscription_id,),
+    ).fetchone()
+    if found is None:
+        raise NotFound("active subscription", subscription_id)
+    paused_at, tail, lease_id, reached = found
+    if paused_at is not None:
+        raise SubscriptionPaused(subscription_id)
+    if lease_id:
+        raise StorageBusy(f"subscription {subscription_id} is catching up already")
+    _refuse_if_at_work(subscription_id, connection)
+    position = max(after, tail)
+    if reached is None:
+        _open(subscription_id, position, END, now, connection)
+    else:
+        connection.execute(
+            "UPDATE stragglers SET position = min(position, ?), skip_after = NULL,"
+            " skip_to = NULL, attempts = 0, next_try = ?, due = ?, tried_to = NULL"
+            " WHERE subscription_id = ?",
+            (position, now, now, subscription_id),
+        )
+    note_conditions([subscription_id], now, connection)
+
+
 def make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
     """Have a retry tried now; one that is leased is being tried already, and stays as
     it is. False if there is none."""

@@ -465,6 +465,10 @@ class Comparison(RuleBasedStateMachine):
         each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
         self._do(lambda storage: storage.deliveries.retry_dead_letter(each, self._now))
 
+    @rule(each=SUBSCRIPTIONS, after=st.integers(0, 12))
+    def replay(self, each: int, after: int) -> None:
+        self._do(lambda storage: storage.deliveries.replay(each, after, self._now))
+
     @rule(each=SUBSCRIPTIONS)
     def retry_now(self, each: int) -> None:
         self._do(lambda storage: storage.deliveries.retry_now(each, self._now))

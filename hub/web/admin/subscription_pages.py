@@ -34,10 +34,11 @@ from hub.web.api.selection_input import (
     query_attempts,
     query_order,
     query_subscriptions,
+    read_start,
 )
 from hub.web.operation import HTML
 from hub.web.page_rendering import render_page
-from hub.web.request_input import LARGEST_PAGE, path_id, query_number
+from hub.web.request_input import LARGEST_PAGE, form_id, path_id, query_number
 from storage.contract import Storage
 from storage.records import (
     LISTED_SUBSCRIPTIONS,
@@ -223,6 +224,49 @@ class SubscriptionPages(OperatorPages):
 
     @in_both_areas(
         method="POST",
+        path="/subscriptions/{id}/replay",
+        id="replay_subscription_of_page",
+        summary="Send a callback once more what the log has from there on",
+        answers={303: None},
+        problems=(403, 404, 409, 422, 429, 503),
+    )
+    async def replay(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        account = own_account(request, TokenScope.RETRIEVE)
+        form = viewer_of(request).form
+        start = read_start(
+            form.get("since", ""), form_id(form, "record"), self._clock.now()
+        )
+        await self._subscriptions.replay(subscription_id, start, account=account)
+        return _back(request, subscription_id, "replayed")
+
+    @in_both_areas(
+        method="POST",
+        path="/subscriptions/{id}/secret",
+        id="rotate_secret_of_page",
+        summary="Sign with another secret; only this page shows it",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 409, 422, 429, 503),
+    )
+    async def rotate(self, request: Request) -> Response:
+        viewer = viewer_of(request)
+        rotated = await self._subscriptions.rotate_secret(
+            _subscription_id(request),
+            viewer.form.get("secret", ""),
+            account=own_account(request, TokenScope.SUBSCRIBE),
+        )
+        if not rotated.new_secret:
+            return _back(request, rotated.subscription.id, "rotated")
+        return render_page(
+            "new_secret.html",
+            section="Subscriptions",
+            viewer=viewer,
+            now=self._clock.now(),
+            rotated=rotated,
+        )
+
+    @in_both_areas(
+        method="POST",
         path="/subscriptions/{id}/end",
         id="end_subscription_of_page",
         summary="End a subscription, and tell its callback",
@@ -240,6 +284,9 @@ _DONE: Final[Mapping[str, str]] = {
     "paused": "Nothing is sent until the subscription is resumed.",
     "resumed": "The subscription is sent what it lacks, in order, and what comes.",
     "due": "The retry is due now; reload the page to see its result.",
+    "replayed": "What the log has from there on is sent once more, in order; reload the"
+    " page to see how much waits still.",
+    "rotated": "Deliveries are signed with the new secret from now on.",
     "ended": "The subscription has ended.",
     "sent-again": "The dead letter is sent now; it is listed here again if that fails.",
     "discarded": "The dead letter was discarded: it is not sent any more.",

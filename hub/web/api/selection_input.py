@@ -13,6 +13,7 @@ import msgspec
 from starlette.requests import Request
 
 from hub.core.durations import read_moment
+from hub.services.account_subscriptions import ReplayStart
 from hub.services.token_authentication import TokenService
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter
@@ -336,6 +337,17 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
         until=_moment("until", query.get("until", ""), now),
         before=before and (before[0], Position(before[1])),
     )
+
+
+def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
+    """From where a replay begins: one of the two. Raises `InvalidValue`."""
+    at = _moment("since", since, now)
+    match at, record:
+        case datetime(), None:
+            return at
+        case None, int():
+            return Position(record)
+    raise InvalidValue("since", f"{AGE}; or a record")
 
 
 # --- places ---

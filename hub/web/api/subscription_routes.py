@@ -34,6 +34,7 @@ from hub.web.api.feed_json import PlannedFeedJson
 from hub.web.api.selection_input import (
     ATTEMPT_LIST,
     SUBSCRIPTION_LIST,
+    Id,
     account_named,
     cursor_of,
     id_of,
@@ -42,6 +43,7 @@ from hub.web.api.selection_input import (
     query_attempts,
     query_order,
     query_subscriptions,
+    read_start,
 )
 from hub.web.authentication import own_account
 from hub.web.json_output import (
@@ -119,6 +121,23 @@ class EventsToSubscribe(RequestBody):
     secret: str = ""
 
 
+class Replay(RequestBody):
+    """The body of ``POST /api/subscriptions/{id}/replay``: one of its members.
+
+    ``since``: a time or an age; ``record``: the number of the first record.
+    """
+
+    since: str = ""
+    record: Id | None = None
+
+
+class SecretToRotate(RequestBody):
+    """The body of ``POST /api/subscriptions/{id}/secret``. ``secret`` "": the hub makes
+    one."""
+
+    secret: str = ""
+
+
 class SubscriptionJson(JsonObject):
     """What a callback is told of, and how. ``events``: of a subscription to these, and
     not to a topic."""
@@ -179,6 +198,13 @@ class SubscribedJson(SubscriptionJson):
 class SubscribedToEventsJson(SubscriptionJson):
     """A subscription to events. ``secret``: the one that the hub has made for it, which
     is shown this once; "": it made none."""
+
+    secret: str
+
+
+class RotatedSecretJson(SubscriptionJson):
+    """A subscription with another secret. ``secret``: the one that the hub has made for
+    it, which is shown this once; "": it made none."""
 
     secret: str
 
@@ -483,6 +509,51 @@ class SubscriptionRoutes(Routes):
             _subscription_id(request), account=own_account(request)
         )
         return json_response(ListedSubscriptionJson.of_selected(resumed))
+
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/replay",
+        id="replay_subscription",
+        scope=TokenScope.RETRIEVE,
+        summary="Send a callback once more what the log has from there on, in order",
+        description="By the rules of deliveries: retried, and given up in the end. The"
+        " notifications have the ids that they had: a receiver that still knows them"
+        " drops them. The answer is what it lacks now.",
+        answers={202: DeliveryLagJson},
+        body=Replay(since="2h"),
+        problems=(404, 409),
+    )
+    async def replay(self, request: Request) -> Response:
+        body, now = await read_body(request, Replay), self._clock.now()
+        lag = await self._subscriptions.replay(
+            _subscription_id(request),
+            read_start(body.since, body.record, now),
+            account=own_account(request),
+        )
+        return json_response(DeliveryLagJson.of_lag(lag, now), HTTPStatus.ACCEPTED)
+
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions/{id}/secret",
+        id="rotate_secret",
+        scope=TokenScope.SUBSCRIBE,
+        summary="Sign with another secret; only this answer shows the one made",
+        description="The former one signs as well until `former_secret_until`.",
+        answers={200: RotatedSecretJson},
+        body=SecretToRotate(),
+        problems=(404, 409),
+    )
+    async def rotate(self, request: Request) -> Response:
+        body = await read_body(request, SecretToRotate)
+        rotated = await self._subscriptions.rotate_secret(
+            _subscription_id(request), body.secret, account=own_account(request)
+        )
+        return json_response(
+            RotatedSecretJson.of_subscription(
+                rotated.subscription, secret=rotated.new_secret
+            ),
+            is_secret=True,
+        )
 
     @ApiOperation(
         method="POST",

@@ -41,6 +41,17 @@ function localize(input) {
   });
 }
 
+function offerCopy(button) {
+  const words = button.textContent;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = words), 2000);
+  });
+}
+
+if (navigator.clipboard) document.querySelectorAll("button[data-copy]").forEach(offerCopy);
 document.querySelectorAll("input[data-utc]").forEach(localize);
 tell();
 setInterval(tell, 10000);

@@ -116,6 +116,35 @@ def test_attempts_are_listed_with_what_each_told_of(
     assert fanfare("subs", "attempts", "4", "--failed").stdout == "no attempts\n"
 
 
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        (("--since", "2h"), {"since": "2h"}),
+        (("--record", "7"), {"record": 7}),
+    ],
+)
+def test_a_replay_says_how_much_is_sent_again(
+    fanfare: Fanfare, api: FakeApi, given: tuple[str, ...], body: dict[str, object]
+) -> None:
+    lag = {"records": 2, "has_more": False, "seconds": 60.0}
+    api.answers["POST /api/subscriptions/4/replay"] = (202, lag)
+    assert "sending again: 2 records" in fanfare("subs", "replay", "4", *given).stdout
+    assert api.requests[-1][1] == body
+    assert fanfare("subs", "replay", "4").exit_code == 2
+
+
+@pytest.mark.parametrize(("secret", "shown"), [("whsec_x", "whsec_x\n"), ("", "")])
+def test_a_new_secret_is_all_that_goes_to_stdout(
+    fanfare: Fanfare, api: FakeApi, secret: str, shown: str
+) -> None:
+    until = "2126-01-01T00:00:00Z"
+    document = subscription_document(former_secret_until=until, secret=secret)
+    api.answers["POST /api/subscriptions/4/secret"] = (200, document)
+    result = fanfare("subs", "rotate-secret", "4")
+    assert result.stdout == shown
+    assert "the former one signs as well until 2126" in result.stderr
+
+
 def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

@@ -351,6 +351,36 @@ class MemoryDeliveries:
             del state.dead[dead_id]
         state.note_conditions([subscription.id], now)
 
+    async def replay(
+        self, subscription_id: SubscriptionId, after: Position, now: datetime
+    ) -> None:
+        state, now = self._state, milliseconds(now)
+        subscription = state.active_or_none(subscription_id)
+        if subscription is None:
+            raise NotFound("active subscription", subscription_id)
+        if state.is_paused(subscription_id):
+            raise SubscriptionPaused(subscription_id)
+        found = state.retries.get(subscription_id)
+        if found is not None and found.stored.lease_id:
+            raise StorageBusy("leased")
+        if any(subscription_id in chunk.members for chunk in state.chunks.values()):
+            raise StorageBusy("in a chunk")
+        position = Position(max(after, state.tail))
+        if found is None:
+            self._retry(subscription, position, 2**63 - 1, now)
+        else:
+            found.due = now
+            found.stored = replace(
+                found.stored,
+                position=min(found.stored.position, position),
+                skip_after=None,
+                skip_to=None,
+                attempts=0,
+                next_try=now,
+                tried_to=None,
+            )
+        state.note_conditions([subscription_id], now)
+
     def _retry(
         self, subscription: Subscription, position: Position, last: int, now: datetime
     ) -> None:

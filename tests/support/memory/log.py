@@ -212,6 +212,14 @@ class MemoryLog:
             if position > after and feed_id in (None, record.feed_id)
         ][:limit]
 
+    async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
+        found = [
+            position
+            for position, record in self._state.records.items()
+            if record.feed_id == feed_id and record.at < milliseconds(moment)
+        ]
+        return max(found, default=BEFORE_ALL)
+
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         return [self._trail(*each) for each in asked]
 

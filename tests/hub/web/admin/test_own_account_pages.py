@@ -127,7 +127,9 @@ async def test_what_is_of_another_account_is_not_found(
     assert PAGE in shown
     assert f"{PAGE}/end" in changed
     answers = [await visitor.open(path) for path in shown]
-    answers += [await visitor.send(path, form_token=token) for path in changed]
+    answers += [
+        await visitor.send(path, form_token=token, since="1h") for path in changed
+    ]
     assert {str(each.url.path): each.status_code for each in answers} == dict.fromkeys(
         [*shown, *changed], 404
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx2
 import pytest
 
 from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
-from storage.records import Format, NewDeadLetter, Position, StoredFeed
+from storage.records import Format, NewDeadLetter, Position, StoredFeed, SubscriptionId
+from tests.support.application_client import client_of
 from tests.support.failures import ANSWER, details, failed
 from tests.support.fake_network import answered
 from tests.support.operator_browser import (
@@ -18,7 +20,7 @@ from tests.support.operator_browser import (
     rows,
     text_of,
 )
-from tests.support.services import Hub
+from tests.support.services import Hub, open_hub
 from tests.support.storage_scene import Scene, at
 
 HOOK = "https://you.example/hook"
@@ -55,13 +57,13 @@ async def give_up(hub: Hub, reason: str = "tried too often") -> None:
 
 
 async def press(
-    browser: OperatorBrowser, path: str, action: str
+    browser: OperatorBrowser, path: str, action: str, **fields: str
 ) -> tuple[httpx2.Response, httpx2.Response]:
     """Send the form of a page that leads there; its answer, and the page after it."""
     page = read(await browser.open(path))
     [form] = page.xpath(f"//form[@action='{action}']")
     token = form.xpath(".//input[@name='form_token']/@value")[0]
-    answer = await browser.send(action, form_token=token)
+    answer = await browser.send(action, form_token=token, **fields)
     following = answer.headers.get("location", path)
     return answer, await browser.open(following)
 
@@ -186,6 +188,80 @@ async def test_a_test_delivery_shows_what_was_sent_and_answered(
     assert "Fanfare-Test: true" in text
     assert "The news" in text
     assert "geheim" not in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "waiting"),
+    [
+        ({"since": "2026-01-01T14:05Z"}, "2 records"),
+        ({"since": "", "record": "3"}, "1 record"),
+        ({"record": "1"}, "3 records"),
+    ],
+)
+async def test_what_a_callback_got_is_sent_again_from_a_time_or_a_record(
+    hub: Hub,
+    browser: OperatorBrowser,
+    feed: StoredFeed,
+    fields: dict[str, str],
+    waiting: str,
+) -> None:
+    scene = Scene(hub.storage)
+    [subscription] = await hub.storage.subscriptions.page(after=0, limit=1)
+    for hour in (14, 15):
+        await scene.publish(feed, f"At {hour}", when=at(hour * 3_600 + 5 * 60))
+    await scene.deliver()
+    assert (await hub.storage.deliveries.lag(subscription.id, 9)).records == 0
+    _, after = await press(browser, PAGE, f"{PAGE}/replay", **fields)
+    assert "is sent once more, in order" in text_of(after)
+    assert f"Waits to be sent{waiting}, the oldest" in text_of(after)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, "since: expected an age such as 7d"),
+        ({"since": "2h", "record": "1"}, "or a record"),
+        ({"since": "soon"}, "since: expected an age such as 7d"),
+        ({"record": "0"}, "record: expected a number from 1"),
+        ({"record": "one"}, "record: expected a number from 1"),
+    ],
+)
+async def test_a_replay_needs_one_place_to_begin_at(
+    browser: OperatorBrowser, feed: StoredFeed, fields: dict[str, str], reason: str
+) -> None:
+    answer, _ = await press(browser, PAGE, f"{PAGE}/replay", **fields)
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+async def test_the_secret_is_changed_and_the_former_one_counted_down(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_hub(tmp_path, secret_overlap=3_600) as hub,
+        client_of(hub.application) as client,
+    ):
+        browser = OperatorBrowser(client)
+        await browser.log_in()
+        scene = Scene(hub.storage)
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, callback=HOOK, secret="geheim")
+        answer, _ = await press(browser, PAGE, f"{PAGE}/secret")
+        [made] = read(answer).xpath("//pre[@id='secret']/text()")
+        assert made.startswith("whsec_")
+        assert "ends in 1 h" in text_of(answer)
+        assert "signs as well; that ends in 1 h" in text_of(await browser.open(PAGE))
+        _, after = await press(browser, PAGE, f"{PAGE}/secret", secret="of my own")
+        assert "signed with the new secret from now on" in text_of(after)
+        assert "of my own" not in after.text
+        found = await hub.storage.subscriptions.get(SubscriptionId(1))
+        assert found is not None
+        assert (found.secret, found.former_secret) == ("of my own", made)
+        hub.clock.advance(3_600)
+        assert (
+            "signs as well"
+            not in text_of(await browser.open(PAGE)).partition("Change the secret")[0]
+        )
 
 
 async def test_what_was_given_up_is_found_from_the_overview_and_sent_again(

@@ -198,6 +198,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/subscriptions/1/pause", None),
     ("POST", "/api/subscriptions/1/resume", None),
     ("GET", "/api/subscriptions/1/attempts", None),
+    ("POST", "/api/subscriptions/1/replay", {"since": "2h"}),
+    ("POST", "/api/subscriptions/1/secret", {}),
     ("POST", "/api/subscriptions/1/test", None),
     ("POST", "/api/deliveries/test", {**SUBSCRIPTION}),
     ("POST", "/api/plans", {"action": "remove", "subscriptions": {"failing": True}}),
