@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hub.runtime.clock import Clock
 from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
+from hub.web.page_rendering import answer_problem
 from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import LimitHeaders, RateLimits, with_headers
 from hub.web.streams.stream_requests import STREAM_PATH, find_principal
@@ -156,7 +157,8 @@ class LimitRequests:
             if scope["type"] != "lifespan" and self._covers(scope["path"]):
                 headers = await self._count(HTTPConnection(scope))
         except Problem as problem:
-            await problem_response(problem)(scope, receive, send)
+            answer = answer_problem(HTTPConnection(scope), problem)
+            await answer(scope, receive, send)
         else:
             if scope.get("path") == STREAM_PATH:  # each event would pass by them
                 headers = ()

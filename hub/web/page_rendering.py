@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 import hub
@@ -133,7 +133,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
     return answer_problem(request, logged_problem(request, error))
 
 
-def answer_problem(request: Request, problem: Problem) -> Response:
+def answer_problem(request: HTTPConnection, problem: Problem) -> Response:
     if not _wants_page(request):
         return problem_response(problem)
     return render_page(
@@ -150,7 +150,7 @@ def _start(path: str) -> str:
     return next((each for each in _PAGES_OF_SESSIONS if path.startswith(each)), "/")
 
 
-def _wants_page(request: Request) -> bool:
+def _wants_page(request: HTTPConnection) -> bool:
     """Whether a person reads the answer: browsers name HTML when they open a page.
 
     So do some programs by default; what they post to is no page of a session.

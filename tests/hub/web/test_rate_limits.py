@@ -14,12 +14,15 @@ from structlog.testing import capture_logs
 
 from hub.limits.token_bucket import per_minute
 from hub.services.token_authentication import CreateToken
+from hub.web.problems import PROBLEM_TYPE as PROBLEM
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address
 from storage.records import TokenScope
 from tests.support.admin import ADMIN
 from tests.support.clock import ManualClock
 from tests.support.services import Hub, open_hub
+
+HTML = "text/html; charset=utf-8"
 
 
 def connection(peer: str, *forwarded: str) -> HTTPConnection:
@@ -55,6 +58,20 @@ async def test_an_address_without_a_token_is_told_when_to_try_again(
     assert "address" in refused.json()["detail"]
     hub.clock.advance(5)
     assert (await anybody.get(path)).status_code == usual
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/nothing", "text/html; charset=utf-8"), ("/api/feeds", PROBLEM)],
+)
+async def test_a_browser_gets_a_page_that_says_when_to_try_again(
+    anybody: httpx2.AsyncClient, path: str, kind: str
+) -> None:
+    browser = {"Accept": "text/html,*/*;q=0.8"}
+    await statuses(anybody, path)
+    refused = await anybody.get(path, headers=browser)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+    assert refused.headers["content-type"] == kind
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/api/openapi.json"])
