@@ -37,6 +37,7 @@ NAMES = (
     "subscribe",
     "track",
     "list",
+    "pages",
     "retrieve",
     "footprint",
     "scp",

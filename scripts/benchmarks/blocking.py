@@ -234,7 +234,7 @@ async def _fetch_and_deliver(hub: _Hub, feed_id: FeedId) -> None:
 
 async def _longest_block(work: Callable[[], Awaitable[None]]) -> float:
     """Seconds."""
-    ticks = _Ticks()
+    ticks = Ticks()
     ticking = asyncio.create_task(ticks.run())
     await work()
     ticking.cancel()
@@ -249,7 +249,7 @@ async def _is_delivered(hub: _Hub, requests: int) -> bool:
 
 
 @dataclass(slots=True)
-class _Ticks:
+class Ticks:
     """``longest``: by how much the latest tick was late, or the CPU that this process
     had in the meantime, if that is less."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.browsed_hubs import PAGES, BrowsedHub, Kind
+from scripts.linked_pages import PAGES
+from tests.support.browsed_hubs import BrowsedHub, Kind
 from tests.support.chromium import in_a_browser
 
 pytestmark = [in_a_browser, pytest.mark.asyncio(loop_scope="session")]

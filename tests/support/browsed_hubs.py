@@ -1,26 +1,21 @@
 """Hubs to look at in a browser, with data of several kinds, and where their pages are.
 
-Which pages there are is read from their routes, and where they are from the links of
-other pages, so that a new page is looked at without being named.
+Where pages are is read from the links of other pages.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
-import lxml.html
 from playwright.async_api import Browser, BrowserContext
-from starlette.routing import compile_path
 
-import hub.web.application  # noqa: F401 - it imports all routes
-from hub.web.operation import HTML, Operation, Routes
+from scripts.linked_pages import STARTS, Fetch, find_addresses
 from tests.support.chromium import PHONE, Tab, new_tab
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import ServerAnswer
@@ -42,29 +37,6 @@ class Kind(StrEnum):
     def addresses(self) -> int:
         """How many are looked at of one route; each takes half a second."""
         return 6 if self is Kind.LIVELY else 2
-
-
-def operations(kind: type[Routes] = Routes) -> Iterator[Operation]:
-    for each in kind.__subclasses__():
-        yield from each.operations()
-        yield from operations(each)
-
-
-def _is_page(operation: Operation) -> bool:
-    content = operation.answers.get(200)
-    is_html = isinstance(content, Mapping) and HTML in content
-    return is_html and operation.method == "GET"
-
-
-PAGES: Final = sorted({each.path for each in operations() if _is_page(each)})
-"""Paths of the routes that answer with a page."""
-_PATTERNS: Final = {path: compile_path(path)[0] for path in PAGES}
-
-
-def page_of(address: str) -> str | None:
-    """The path of the route that an address leads to."""
-    path = urlsplit(address).path
-    return next((p for p, pattern in _PATTERNS.items() if pattern.match(path)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +117,7 @@ async def open_browsed_hub(
             context=context,
             scriptless=scriptless,
             addresses=await find_addresses(
-                stage.api, cookies, starts, most=kind.addresses
+                _fetching(stage.api, cookies), starts, most=kind.addresses
             ),
         )
         await context.close()
@@ -162,39 +134,18 @@ async def log_in(hub: HubProcess, context: BrowserContext) -> None:
     await tab.page.close()
 
 
-async def find_addresses(
-    api: HubApi, cookies: Mapping[str, str], starts: list[str], *, most: int
-) -> dict[str, list[str]]:
-    """By route, ``most`` addresses of pages that are reached from these by links."""
-    found: dict[str, list[str]] = {}
-    waiting = deque(starts)
-    while waiting:
-        address = waiting.popleft()
-        page = page_of(address)
-        known = found.setdefault(page, []) if page else []
-        if page is None or address in known or len(known) >= most:
-            continue
-        known.append(address)
-        header = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        answer = await api.ask("GET", address, headers={**OPENED, "Cookie": header})
-        waiting.extend(_links(address, answer.text))
-    return found
+def _fetching(api: HubApi, cookies: Mapping[str, str]) -> Fetch:
+    cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
 
+    async def fetch(address: str) -> str:
+        answer = await api.ask("GET", address, headers={**OPENED, "Cookie": cookie})
+        return answer.text
 
-def _links(address: str, text: str) -> Iterator[str]:
-    """Those to other addresses of the same hub."""
-    for each in lxml.html.fromstring(text).xpath("//a/@href"):
-        target = urlsplit(urljoin(f"//hub{address}", each))
-        if target.netloc == "hub":
-            yield target._replace(scheme="", netloc="", fragment="").geturl()
-
-
-STARTS: Final = ["/", "/about", "/admin/login", "/admin", "/account/login", "/account"]
-"""Addresses that a reader, an operator and a subscriber type."""
+    return fetch
 
 
 async def leave_empty(stage: Stage) -> list[str]:
-    return STARTS
+    return [*STARTS]
 
 
 async def furnish(stage: Stage) -> list[str]:
@@ -259,7 +210,7 @@ async def let_all_fail(stage: Stage) -> list[str]:
         await stage.api.fetch(other_id)
     feed.instead = ServerAnswer(status=503)
     await stage.api.fetch(feed_id)
-    return STARTS
+    return [*STARTS]
 
 
 FURNISH: Final[Mapping[Kind, Callable[[Stage], Awaitable[list[str]]]]] = {

@@ -1,0 +1,254 @@
+"""The pages of a hub with 100,000 feeds, 1,000,000 subscriptions and 1,000,000 failed
+requests, against those of a hub with 1,000 of each.
+
+The application is called as a server calls it, over databases of which nobody else
+wants anything. Every page is measured that links lead to, and every order and filter
+of the lists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message
+
+from hub.composition import build_hub
+from hub.settings import Settings
+from scripts.benchmarks.blocking import Ticks
+from scripts.benchmarks.measuring import Finding, Size, Stopwatch
+from scripts.benchmarks.stored_hubs import category_of
+from scripts.benchmarks.stored_lists import ListLengths, open_lists
+from scripts.linked_pages import PAGES, STARTS, find_addresses
+
+MANY: Final = ListLengths(feeds=100_000, subscriptions=1_000_000, deliveries=1_000_000)
+FEW: Final = ListLengths(feeds=1_000, subscriptions=1_000, deliveries=1_000)
+MOST_GROWTH: Final = 2.0
+MOST_CPU: Final = 50
+"""Milliseconds of a page."""
+MOST_BYTES: Final = 100_000
+MOST_BLOCKED: Final = 50
+"""Milliseconds that one page may hold the event loop."""
+NOISE: Final = 1.0
+"""Milliseconds that a page may take longer without being called twice as late."""
+ADDRESSES: Final = 4
+"""Of each route that are measured."""
+_PORT: Final = 8_080
+_HOST: Final = "127.0.0.1"
+_TOKEN: Final = "the token of the bench"  # noqa: S105 - of nothing
+
+LISTS: Final = (
+    "/admin/feeds?sort=url",
+    "/admin/feeds?state=failing&sort=-since",
+    f"/admin/feeds?category={category_of(7)}&sort=url",
+    "/admin/feeds?search=00042",
+    "/admin/feeds?search=example",
+    "/admin/feeds?since=2h",
+    "/admin/subscriptions?state=failing&sort=-since",
+    "/admin/subscriptions?sort=since",
+    "/admin/subscriptions?search=callback/17",
+    "/admin/subscriptions?search=nowhere",
+    "/admin/subscriptions?account=account-7",
+    "/admin/deliveries?status=5xx",
+    "/admin/deliveries?status=none",
+    "/admin/deliveries?host=s7.example",
+    "/admin/deliveries?since=2h",
+    "/admin/deliveries?subscription=100",
+)
+"""Beside those that links lead to."""
+
+
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    """Of each page how much later its first byte is; then the dearest of all."""
+    many = size.pick(
+        MANY, ListLengths(feeds=10_000, subscriptions=100_000, deliveries=100_000), FEW
+    )
+    few = size.pick(FEW, FEW, ListLengths(feeds=100, subscriptions=100, deliveries=100))
+    rounds = size.pick(15, 5, 1)
+    async with AsyncExitStack() as stack:
+        large = await _open(directory / "large", many, stack)
+        small = await _open(directory / "small", few, stack)
+        addresses = await _addresses(large)
+        pages = [await _measure(each, large, small, rounds) for each in addresses]
+    for page in pages:
+        yield page.growth(many, few)
+    for finding in _dearest(pages):
+        yield finding
+
+
+async def _addresses(hub: CalledHub) -> list[str]:
+    found = await find_addresses(hub.text, STARTS, most=ADDRESSES)
+    unseen = [each for each in PAGES if "{" not in each]
+    linked = [address for each in found.values() for address in each]
+    return [*dict.fromkeys((*linked, *unseen, *LISTS))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnswer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    seconds: float
+    """Until it began."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CalledHub:
+    application: ASGIApp
+    cookie: str = ""
+
+    async def ask(self, method: str, address: str, body: bytes = b"") -> PageAnswer:
+        """As a browser does that shows a page of the hub."""
+        began = time.perf_counter()
+        target = urlsplit(address)
+        headers = {
+            "host": f"{_HOST}:{_PORT}",
+            "accept": "text/html",
+            "sec-fetch-site": "same-origin",
+            "content-type": "application/x-www-form-urlencoded",
+            "content-length": str(len(body)),
+            "cookie": self.cookie,
+        }
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": target.path,
+            "raw_path": target.path.encode(),
+            "query_string": target.query.encode(),
+            "root_path": "",
+            "headers": [
+                (name.encode(), value.encode()) for name, value in headers.items()
+            ],
+            "client": (_HOST, 50_000),
+            "server": (_HOST, _PORT),
+        }
+        sent: list[tuple[float, Message]] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append((time.perf_counter() - began, message))
+
+        await self.application(scope, receive, send)
+        (seconds, start), *rest = sent
+        return PageAnswer(
+            status=start["status"],
+            headers={name.decode(): value.decode() for name, value in start["headers"]},
+            body=b"".join(each.get("body", b"") for _, each in rest),
+            seconds=seconds,
+        )
+
+    async def text(self, address: str) -> str:
+        return (await self.ask("GET", address)).body.decode()
+
+
+async def _open(
+    directory: Path, counts: ListLengths, stack: AsyncExitStack
+) -> CalledHub:
+    """A hub that does nothing by itself, and a session of its operator."""
+    directory.mkdir()  # noqa: ASYNC240 - before anything is measured
+    path = directory / "hub.db"
+    storage = await open_lists(path, counts)
+    stack.push_async_callback(storage.close)
+    settings = Settings(
+        database=f"sqlite:{path}", rate_limit_address=0, log_level="error"
+    )
+    url = f"http://{_HOST}:{_PORT}"
+    built = await build_hub(settings, storage, _TOKEN, url, stack)
+    hub = CalledHub(application=cast(ASGIApp, built.server.config.app))
+    form = f"token={_TOKEN.replace(' ', '+')}".encode()
+    answer = await hub.ask("POST", "/admin/login", form)
+    hub.cookie = answer.headers["set-cookie"].partition(";")[0]
+    return hub
+
+
+@dataclass(slots=True, kw_only=True)
+class Page:
+    """What one address cost, each time: milliseconds."""
+
+    address: str
+    later: list[float] = field(default_factory=list)
+    sooner: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+    blocked: float = 0.0
+    size: int = 0
+
+    def growth(self, many: ListLengths, few: ListLengths) -> Finding:
+        late, soon = median(self.later), median(self.sooner)
+        return Finding(
+            bench="pages",
+            measure=f"ms to the first byte of {self.address}",
+            hub=late,
+            floor=soon,
+            ratio=late / soon,
+            target=f"<= {MOST_GROWTH:g} x",
+            met=late <= max(MOST_GROWTH * soon, soon + NOISE),
+        )
+
+
+async def _measure(
+    address: str, large: CalledHub, small: CalledHub, rounds: int
+) -> Page:
+    page = Page(address=address)
+    answer = await large.ask("GET", address)
+    await small.ask("GET", address)
+    if answer.status >= 400:
+        raise RuntimeError(f"{address} answers {answer.status}")
+    page.size = len(answer.body)
+    watch = Stopwatch()
+    for _ in range(rounds):
+        page.later.append((await large.ask("GET", address)).seconds * 1e3)
+    page.cpu = watch.sample(rounds).cpu / rounds * 1e3
+    for _ in range(rounds):
+        page.sooner.append((await small.ask("GET", address)).seconds * 1e3)
+    page.blocked = await _blocked(large, address) * 1e3
+    return page
+
+
+async def _blocked(hub: CalledHub, address: str) -> float:
+    ticks = Ticks()
+    ticking = asyncio.create_task(ticks.run())
+    await asyncio.sleep(0)
+    await hub.ask("GET", address)
+    await asyncio.sleep(0)
+    ticking.cancel()
+    await asyncio.gather(ticking, return_exceptions=True)
+    return ticks.longest
+
+
+def _dearest(pages: list[Page]) -> list[Finding]:
+    dearest = max(pages, key=lambda page: page.cpu)
+    largest = max(pages, key=lambda page: page.size)
+    longest = max(pages, key=lambda page: page.blocked)
+    return [
+        _most(f"CPU ms of the dearest page, {dearest.address}", dearest.cpu, MOST_CPU),
+        _most(
+            f"bytes of the largest page, {largest.address}", largest.size, MOST_BYTES
+        ),
+        _most(
+            f"longest block of the event loop by a page, {longest.address}, ms",
+            longest.blocked,
+            MOST_BLOCKED,
+        ),
+    ]
+
+
+def _most(measure: str, value: float, most: int) -> Finding:
+    return Finding(
+        bench="pages",
+        measure=measure,
+        hub=value,
+        target=f"<= {most:,}",
+        met=value <= most,
+    )
