@@ -26,6 +26,7 @@ APART = {
     "hub/core/news/entry_language.py": "pure, and the committer is not",
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
     "hub/delivery/event_publisher.py": "a background task of its own",
+    "hub/web/admin/attempt_sparkline.py": "pure, and the page is not",
     "hub/limits/fifo_semaphore.py": "every limiter is in its folder",
     "hub/limits/host_circuit_breaker.py": "every limiter is in its folder",
     "hub/limits/memory_budget.py": "every limiter is in its folder",

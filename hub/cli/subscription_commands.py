@@ -404,6 +404,22 @@ def edit(
     say(f"  {found['format']}, {found['updates']} updates, {_signing(found)}")
 
 
+@subscriptions.command()
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@json_option()
+@speaks_to_hub
+def request(hub: Hub, subscription: int, as_json: bool) -> None:
+    """Print the request of a test delivery as curl, without sending it.
+
+    It is signed now: receivers take it for five minutes.
+    """
+    found = hub.get(f"/api/subscriptions/{subscription}/request")
+    if as_json:
+        say_json(found)
+        return
+    say(found["curl"])
+
+
 @subscriptions.command(
     epilog=examples(
         "fanfare subs replay 1 --since 2h",

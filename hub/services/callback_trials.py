@@ -35,6 +35,7 @@ from protocols.operational_events import types_of_topic
 from protocols.superfeedr.json_notifications import JSON_TYPE
 from protocols.urls import host_name
 from protocols.websub.callbacks import read_callback
+from protocols.websub.delivery import WebhookDelivery
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.packing import unpack_bytes
@@ -113,13 +114,31 @@ class CallbackTrialService:
     ) -> CallbackTrial:
         """Raises `NotFound`, also for one of another account than the given one,
         `Conflict`, `AddressRefused` and `TooManyWaiting`."""
+        found, feed = await self._existing(subscription_id, account)
+        return await self._try(found, feed)
+
+    async def preview(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> RenderedRequest:
+        """The request of a test delivery, which is not sent.
+
+        Raises `NotFound`, also for one of another account than the given one, and
+        `Conflict`.
+        """
+        found, feed = await self._existing(subscription_id, account)
+        document = await self._document(found, feed)
+        request = await request_of(self._delivery(found, document))
+        return rendered_request(request, is_same=True)
+
+    async def _existing(
+        self, subscription_id: SubscriptionId, account: AccountId | None
+    ) -> tuple[Subscription, StoredFeed | None]:
         found = await self._storage.subscriptions.get(subscription_id)
         if found is None or account not in (None, found.account):
             raise NotFound("subscription", subscription_id)
         if found.state is not SubscriptionState.ACTIVE:
             raise Conflict("the subscription has ended")
-        feed = await self._storage.feeds.get(found.feed_id)
-        return await self._try(found, feed)
+        return found, await self._storage.feeds.get(found.feed_id)
 
     async def try_callback(self, request: SubscriptionRequest) -> CallbackTrial:
         """As a subscription by this request would be sent it. Of a topic that the hub
@@ -174,16 +193,7 @@ class CallbackTrialService:
         self, subscription: Subscription, document: NotificationBody
     ) -> CallbackTrial:
         progress = _Progress()
-        delivery = delivery_of(
-            subscription,
-            document,
-            None,
-            # A new one: receivers drop an id that they have seen.
-            id=f"test-{secrets.token_hex(8)}-{subscription.id}",
-            at=int(self._clock.now().timestamp()),
-            hub_url=self._hub_url,
-            is_test=True,
-        )
+        delivery = self._delivery(subscription, document)
         request = await request_of(delivery, progress)
         trial = CallbackTrial(
             subscription=subscription,
@@ -204,6 +214,20 @@ class CallbackTrialService:
                 stage=progress.stage,
             )
         return _answered(trial, answer)
+
+    def _delivery(
+        self, subscription: Subscription, document: NotificationBody
+    ) -> WebhookDelivery:
+        return delivery_of(
+            subscription,
+            document,
+            None,
+            # A new one: receivers drop an id that they have seen.
+            id=f"test-{secrets.token_hex(8)}-{subscription.id}",
+            at=int(self._clock.now().timestamp()),
+            hub_url=self._hub_url,
+            is_test=True,
+        )
 
     async def _document(
         self, subscription: Subscription, feed: StoredFeed | None

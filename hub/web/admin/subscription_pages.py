@@ -9,6 +9,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
 from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
@@ -16,6 +17,7 @@ from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.token_authentication import TokenService
 from hub.services.undelivered_records import UndeliveredService
+from hub.web.admin.attempt_sparkline import draw_attempts
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -145,6 +147,7 @@ class SubscriptionPages(OperatorPages):
             now=self._clock.now(),
             report=report,
             attempts=attempts,
+            sparkline=draw_attempts(report.attempts) if report.attempts else None,
             stages=STAGE_WORDS,
             wanted=wanted,
             next=place_of(last.at, last.position) if last else None,
@@ -178,6 +181,33 @@ class SubscriptionPages(OperatorPages):
             now=self._clock.now(),
             trial=trial,
             body=trial.request.body.decode(errors="replace"),
+        )
+
+    @in_both_areas(
+        method="GET",
+        path="/subscriptions/{id}/request",
+        id="get_request_page",
+        summary="The request that a callback is sent, as curl, and code to check it",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def preview(self, request: Request) -> Response:
+        subscription_id = _subscription_id(request)
+        shown = await self._trials.preview(
+            subscription_id, account=own_account(request, TokenScope.SUBSCRIBE)
+        )
+        return render_page(
+            "callback_request.html",
+            section="Subscriptions",
+            viewer=viewer_of(request),
+            now=self._clock.now(),
+            number=subscription_id,
+            request=shown,
+            body=shown.body.decode(errors="replace"),
+            curl=as_curl(shown.method, shown.url, shown.headers, shown.body),
+            body_file=BODY_FILE if len(shown.body) > LONGEST_BODY else "",
+            is_signed="webhook-signature" in shown.headers,
+            verifiers=VERIFIERS,
         )
 
     @in_both_areas(

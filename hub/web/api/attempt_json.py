@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Self
 
+from hub.core.delivery.receiver_code import as_curl
 from hub.services.callback_trials import CallbackTrial
 from hub.services.delivery_reports import AttemptReport, DeliveryReport, RenderedRequest
 from hub.web.json_output import JsonObject, Time
@@ -129,6 +130,18 @@ class CallbackRequestJson(JsonObject):
             body=_text(request.body[:BODY_SHOWN], request.headers),
             size=len(request.body),
         )
+
+
+class PreviewedRequestJson(CallbackRequestJson):
+    """A test delivery that is not sent. ``curl``: as a command of the shell; a body
+    over 16 KiB is to be in a file, ``body.txt``."""
+
+    curl: str
+
+    @classmethod
+    def of_preview(cls, request: RenderedRequest) -> Self:
+        curl = as_curl(request.method, request.url, request.headers, request.body)
+        return cls.of(CallbackRequestJson.of_request(request), curl=curl)
 
 
 class DeliveryReportJson(AttemptJson):

@@ -27,6 +27,7 @@ from hub.web.api.attempt_json import (
     AttemptJson,
     AttemptsJson,
     ListedAttemptJson,
+    PreviewedRequestJson,
     TrialDeliveryJson,
 )
 from hub.web.api.delivery_routes import DeadLetterJson, RetryingSubscriptionJson
@@ -509,6 +510,22 @@ class SubscriptionRoutes(Routes):
             _subscription_id(request), account=own_account(request)
         )
         return json_response(ListedSubscriptionJson.of_selected(resumed))
+
+    @ApiOperation(
+        method="GET",
+        path="/subscriptions/{id}/request",
+        id="preview_request",
+        scope=TokenScope.SUBSCRIBE,
+        summary="Show the request of a test delivery, also as `curl`; it is not sent",
+        description="It is signed now: receivers take it for five minutes.",
+        answers={200: PreviewedRequestJson},
+        problems=(404, 409),
+    )
+    async def preview(self, request: Request) -> Response:
+        shown = await self._trials.preview(
+            _subscription_id(request), account=own_account(request)
+        )
+        return json_response(PreviewedRequestJson.of_preview(shown))
 
     @ApiOperation(
         method="POST",

@@ -145,6 +145,12 @@ def test_a_new_secret_is_all_that_goes_to_stdout(
     assert "the former one signs as well until 2126" in result.stderr
 
 
+def test_a_request_is_printed_as_curl(fanfare: Fanfare, api: FakeApi) -> None:
+    curl = "curl -X POST https://you.example/"
+    api.answers["GET /api/subscriptions/4/request"] = (200, {"curl": curl})
+    assert fanfare("subs", "request", "4").stdout == f"{curl}\n"
+
+
 def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

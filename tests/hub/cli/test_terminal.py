@@ -87,6 +87,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "subs list": ((), ("--json",)),
     "subs pause": (("1",), ("https://a.example/", "--json")),
     "subs remove": (("1",),),
+    "subs request": (("1",), ("1", "--json")),
     "subs replay": (("1", "--since", "2h"), ("1", "--record", "4", "--json")),
     "subs rotate-secret": (("1",), ("1", "--json")),
     "subs resume": (("1",), ("1", "--json")),
@@ -206,6 +207,7 @@ WITHOUT_IDS = {
     *("scp build", "subs import", "track test", "version", "feeds report", "subs test"),
     "account",
     "subs replay",
+    "subs request",
     "ui",
 }
 """What these tell of has no id, or one by a longer name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -9,7 +10,15 @@ import httpx2
 import pytest
 
 from hub.web.admin.subscription_pages import SHOWN_ATTEMPTS
-from storage.records import Format, NewDeadLetter, Position, StoredFeed, SubscriptionId
+from protocols.websub.signatures import verify
+from storage.records import (
+    Attempt,
+    Format,
+    NewDeadLetter,
+    Position,
+    StoredFeed,
+    SubscriptionId,
+)
 from tests.support.application_client import client_of
 from tests.support.failures import ANSWER, details, failed
 from tests.support.fake_network import answered
@@ -190,6 +199,73 @@ async def test_a_test_delivery_shows_what_was_sent_and_answered(
     assert "geheim" not in text
 
 
+async def test_the_request_is_shown_as_curl_with_code_that_checks_it(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    page = read(await browser.open(PAGE))
+    [link] = page.xpath("//a[contains(., 'curl')]/@href")
+    answer = await browser.open(link)
+    [curl] = read(answer).xpath("//pre[@id='curl']/text()")
+    words = shlex.split(curl.replace("\\\n", ""))
+    assert words[:4] == ["curl", "-X", "POST", HOOK]
+    headers = dict(
+        words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H"
+    )
+    body = words[words.index("--data-raw") + 1].encode()
+    assert verify(headers["X-Hub-Signature"], "geheim", body)
+    assert "geheim" not in answer.text
+    assert "Check the signature in Node" in text_of(answer)
+    assert len(read(answer).xpath("//button[@data-copy and @hidden]")) == 3
+    assert hub.network.requests == []
+
+
+async def test_a_long_body_is_to_be_kept_in_a_file(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    await scene.publish(feed, "k" * 40_000)
+    await scene.subscribe(feed, callback=HOOK)
+    answer = await browser.open(f"{PAGE}/request")
+    assert "--data-binary @body.txt" in answer.text
+    assert "keep it in a file body.txt first" in text_of(answer)
+    assert "This is how the body begins." in text_of(answer)
+    assert "It is not signed" in text_of(answer)
+    assert len(answer.content) < 100_000
+
+
+async def test_nothing_is_sent_to_one_that_has_ended(
+    browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    await press(browser, PAGE, f"{PAGE}/end")
+    assert (await browser.open(f"{PAGE}/request")).status_code == 409
+
+
+async def test_the_last_requests_are_bars_and_a_sentence(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    subscription = await scene.subscribe(await scene.add_feed())
+    assert read(await browser.open(PAGE)).xpath("//svg") == []
+    taken = Attempt(
+        subscription_id=subscription.id,
+        position=Position(1),
+        at=at(2),
+        status=204,
+        milliseconds=1_200,
+    )
+    await scene.flush(attempts=(failed(subscription, at(1)), taken))
+    page = read(await browser.open(PAGE))
+    [picture] = page.xpath("//svg")
+    assert picture.get("aria-label") == (
+        "2xx answers: 1 of the last 2 requests, after 1,200 ms (median),"
+        " at most 1,200 ms."
+    )
+    down, up = picture.xpath("rect")
+    assert (down.get("class"), up.get("class")) == ("bad", "good")
+    assert int(up.get("y")) + int(up.get("height")) == int(down.get("y"))
+
+
 @pytest.mark.parametrize(
     ("fields", "waiting"),
     [
@@ -352,6 +428,7 @@ async def test_no_text_of_subscribers_becomes_part_of_a_page(
         await browser.open("/admin/subscriptions"),
         await browser.open("/admin/subscriptions/1"),
         await browser.open("/admin/subscriptions/3"),
+        await browser.open("/admin/subscriptions/3/request"),
         await browser.open("/admin/deliveries"),
         await browser.open("/admin/deliveries/1"),
         await browser.client.get("/admin/deliveries", params={"host": text}),

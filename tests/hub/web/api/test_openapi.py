@@ -198,6 +198,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/subscriptions/1/pause", None),
     ("POST", "/api/subscriptions/1/resume", None),
     ("GET", "/api/subscriptions/1/attempts", None),
+    ("GET", "/api/subscriptions/1/request", None),
     ("POST", "/api/subscriptions/1/replay", {"since": "2h"}),
     ("POST", "/api/subscriptions/1/secret", {}),
     ("POST", "/api/subscriptions/1/test", None),
