@@ -47,7 +47,7 @@ _TOKEN: Final = "the token of the bench"  # noqa: S105 - of nothing
 LISTS: Final = (
     "/admin/feeds?sort=url",
     "/admin/feeds?state=failing&sort=-since",
-    f"/admin/feeds?category={category_of(7)}&sort=url",
+    f"/admin/feeds?category={category_of(7)}&sort=url&limit=20",
     "/admin/feeds?search=00042",
     "/admin/feeds?search=example",
     "/admin/feeds?since=2h",
@@ -56,6 +56,8 @@ LISTS: Final = (
     "/admin/subscriptions?search=callback/17",
     "/admin/subscriptions?search=nowhere",
     "/admin/subscriptions?account=account-7",
+    "/admin/subscriptions?account=account-7&sort=since",
+    "/admin/subscriptions?account=account-0&state=failing",
     "/admin/deliveries?status=5xx",
     "/admin/deliveries?status=none",
     "/admin/deliveries?host=s7.example",

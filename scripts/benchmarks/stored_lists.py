@@ -92,7 +92,7 @@ def _put_feeds(connection: sqlite3.Connection, count: int, now: datetime) -> Non
         "id, url, state, private, section, title, format, created_at, fetch_url,"
         " credentials, polling, resource_hash, condition, condition_since",
         (
-            _feed(each, now - timedelta(days=each / (count + 1)))
+            _feed(each, now - timedelta(days=_scattered(each, count) / (count + 1)))
             for each in range(2, count + 1)
         ),
     )
@@ -123,6 +123,11 @@ def _feed(feed: int, since: datetime) -> tuple[object, ...]:
         *(at, url, "", msgspec.json.encode(polling), hash_resource(url)),
         *("failing" if is_failing else "ok", at),
     )
+
+
+def _scattered(number: int, count: int) -> int:
+    """Below ``count``, another for each: ids are in no order of time."""
+    return number * 7_919 % count
 
 
 def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
@@ -191,6 +196,10 @@ def _put_subscriptions(
         "UPDATE feeds SET subscribers = (SELECT count(*) FROM subscriptions s"
         " WHERE s.feed_id = feeds.id)"
     )
+    connection.execute(
+        "INSERT INTO subscription_counts SELECT account_id, health, count(*)"
+        " FROM subscriptions GROUP BY 1, 2"
+    )
     connection.execute("INSERT INTO listings SELECT * FROM listable")
     _put_listed(connection)
 
@@ -198,7 +207,8 @@ def _put_subscriptions(
 def _subscription(number: int, counts: ListLengths, at: int) -> tuple[object, ...]:
     feed = 1 + number % counts.feeds
     callback = f"https://s{number // 10}.example/callback/{number}"
-    since = at - _DAY * number // (counts.subscriptions + 1)
+    order = _scattered(number, counts.subscriptions)
+    since = at - _DAY * order // (counts.subscriptions + 1)
     is_failing = not number % OF_FAILING
     return (
         *(
@@ -299,7 +309,7 @@ def _put_failures(connection: sqlite3.Connection, counts: ListLengths, at: int) 
 
 
 def _attempt(number: int, counts: ListLengths, at: int) -> tuple[object, ...]:
-    subscription = 1 + number % counts.subscriptions
+    subscription = 1 + _scattered(number, counts.subscriptions)
     feed = 1 + subscription % counts.feeds
     host = f"s{subscription // 10}.example"
     at -= _DAY - _DAY * number // (counts.deliveries + 1)

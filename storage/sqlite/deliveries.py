@@ -123,7 +123,8 @@ class SqliteDeliveries:
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
-        among, values = _among_retrying(wanted or AttemptFilter())
+        wanted = wanted or AttemptFilter()
+        among, values = _among_retrying(wanted, await self._has_few(wanted))
         rows = await self._readers.all(
             f"SELECT v.* FROM {among}"
             " CROSS JOIN stored_stragglers v ON v.id = u.subscription_id"
@@ -154,7 +155,8 @@ class SqliteDeliveries:
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
-        among, values = _among_dead(wanted or AttemptFilter())
+        wanted = wanted or AttemptFilter()
+        among, values = _among_dead(wanted, await self._has_few(wanted))
         rows = await self._readers.all(
             f"SELECT v.* FROM {among} CROSS JOIN stored_dead v ON v.id = u.id"
             " WHERE u.id > :after ORDER BY u.id LIMIT :limit",
@@ -163,8 +165,9 @@ class SqliteDeliveries:
         return [read_dead_letter(row) for row in rows]
 
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
-        retrying, values = _among_retrying(wanted)
-        dead, _ = _among_dead(wanted)
+        has_few = await self._has_few(wanted)
+        retrying, values = _among_retrying(wanted, has_few)
+        dead, _ = _among_dead(wanted, has_few)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT :most)",
@@ -254,10 +257,18 @@ class SqliteDeliveries:
         )
         return int(row[0]) if row else 0
 
+    async def _has_few(self, wanted: AttemptFilter) -> bool:
+        """Whether so few attempts are wanted that all of them are looked at."""
+        found = await self.count_failed_attempts(wanted, MOST_LOOKED_AT + 1)
+        return found <= MOST_LOOKED_AT
+
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         unit = partial(_trim_attempts, to_milliseconds(before), limit)
         return await self._writer.submit(unit)
 
+
+MOST_LOOKED_AT = 500
+"""Attempts of which each is looked at."""
 
 _LAG = """
 WITH stand AS (
@@ -353,30 +364,45 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
     return " AND ".join(conditions), values
 
 
-def _among_retrying(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+def _among_retrying(
+    wanted: AttemptFilter, has_few: bool
+) -> tuple[str, dict[str, int | str]]:
     """The table of retries as ``u``, as far as they are wanted, and values."""
-    return _among("stragglers", "a.position > g.position", wanted)
+    told_of = "a.position > g.position"
+    return _among("stragglers", "subscription_id", told_of, wanted, has_few)
 
 
-def _among_dead(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+def _among_dead(
+    wanted: AttemptFilter, has_few: bool
+) -> tuple[str, dict[str, int | str]]:
     """The same of dead letters."""
-    return _among("dead", "a.position BETWEEN g.first AND g.last", wanted)
+    told_of = "a.position BETWEEN g.first AND g.last"
+    return _among("dead", "id", told_of, wanted, has_few)
 
 
 def _among(
-    table: str, told_of: str, wanted: AttemptFilter
+    table: str, key: str, told_of: str, wanted: AttemptFilter, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
-    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``."""
+    """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
+
+    Few attempts say which rows are wanted; of many, each row has one soon.
+    """
     condition, values = _failures(wanted)
     if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
         is_wanted = "subscription_id = :subscription" if values else "TRUE"
-        return f"(SELECT * FROM {table} WHERE {is_wanted}) u", values
-    return (
-        f"(SELECT * FROM {table} g WHERE EXISTS (SELECT 1 FROM attempts a"
-        " INDEXED BY attempts_by_subscription"
-        f" WHERE a.subscription_id = g.subscription_id AND {told_of} AND {condition})"
-        ") u"
-    ), values
+    elif has_few:
+        is_wanted = (
+            f"{key} IN (SELECT g.{key} FROM attempts a CROSS JOIN {table} g"
+            f" ON g.subscription_id = a.subscription_id AND {told_of}"
+            f" WHERE {condition})"
+        )
+    else:
+        is_wanted = (
+            "EXISTS (SELECT 1 FROM attempts a INDEXED BY attempts_by_subscription"
+            f" WHERE a.subscription_id = g.subscription_id AND {told_of}"
+            f" AND {condition})"
+        )
+    return f"(SELECT * FROM {table} g WHERE {is_wanted}) u", values
 
 
 # --- units of work ---

@@ -141,12 +141,14 @@ class SqliteStorage:
 
     async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
         row = await self._readers.first(
-            "SELECT (SELECT count(*) FROM feeds"
-            "  WHERE state NOT IN ('removed', 'track', 'events')),"
-            " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
+            "SELECT (SELECT coalesce(sum(total), 0) FROM feed_counts"
+            "  WHERE health NOT IN ('removed', 'track', 'events')),"
+            " (SELECT coalesce(sum(total), 0) FROM subscription_counts"
+            "  WHERE health NOT IN ('pending', 'gone', 'ended')),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
-            " (SELECT count(*) FROM feeds WHERE state = 'track'),"
+            " (SELECT coalesce(sum(total), 0) FROM feed_counts"
+            "  WHERE health = 'track'),"
             f" {OLDEST_DUE},"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"

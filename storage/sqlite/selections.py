@@ -385,15 +385,29 @@ class SqliteSubscriptionSelections:
     async def _total(self, wanted: SubscriptionFilter) -> int | None:
         if wanted.text:
             return await self._count_searched(wanted)
+        if _is_of_groups(wanted):
+            return await self._count_of_groups(wanted)
         number = await self.count(wanted, MOST_COUNTED + 1)
         return None if number > MOST_COUNTED else number
 
     async def count(self, wanted: SubscriptionFilter, most: int) -> int:
         if wanted.text:
             return min(most, await self._count_having(wanted, most))
+        if _is_of_groups(wanted):
+            return min(most, await self._count_of_groups(wanted))
         found, parameters = _found(wanted, SubscriptionSort.ID, None, most)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM ({found}) LIMIT :limit)", parameters
+        )
+        return row[0] if row else 0
+
+    async def _count_of_groups(self, wanted: SubscriptionFilter) -> int:
+        among = _listed(wanted.health or LISTED_SUBSCRIPTIONS)
+        of_account = "" if wanted.account is None else " AND account_id = :account"
+        row = await self._readers.first(
+            "SELECT coalesce(sum(total), 0) FROM subscription_counts"
+            f" WHERE health IN ({among}){of_account}",
+            {"account": wanted.account},
         )
         return row[0] if row else 0
 
@@ -415,8 +429,9 @@ class SqliteSubscriptionSelections:
 
     async def counts(self) -> dict[SubscriptionHealth, int]:
         rows = await self._readers.all(
-            "SELECT health, count(*) FROM subscriptions INDEXED BY subscriptions_unwell"
-            " WHERE health <> 'ok' AND health NOT IN ('gone', 'ended') GROUP BY health"
+            "SELECT health, sum(total) AS number FROM subscription_counts"
+            " WHERE health NOT IN ('ok', 'gone', 'ended') GROUP BY health"
+            " HAVING number > 0"
         )
         return {SubscriptionHealth(health): number for health, number in rows}
 
@@ -508,18 +523,26 @@ def _subscription_groups(
     elif wanted.topic is not None or wanted.feed_id is not None:
         yield "", f"health IN ({_listed(among)})"
     elif sort is SubscriptionSort.SINCE:
+        of_account = "by_health" if wanted.account is None else "of_account"
         for each in among:
-            yield "INDEXED BY subscriptions_by_health_since", f"health = '{each}'"
+            yield f"INDEXED BY subscriptions_{of_account}_since", f"health = '{each}'"
     elif not wanted.health and wanted.account is None:
         yield "NOT INDEXED", "state IN ('pending', 'active')"
     elif wanted.account is not None and SubscriptionHealth.OK in among:
         yield "INDEXED BY subscriptions_by_account", f"health IN ({_listed(among)})"
     else:
+        unwell_index = "unwell" if wanted.account is None else "of_account_unwell"
         for each in among:
             is_ok = each is SubscriptionHealth.OK
-            index = "NOT INDEXED" if is_ok else "INDEXED BY subscriptions_unwell"
+            index = f"INDEXED BY subscriptions_{unwell_index}"
+            index = "NOT INDEXED" if is_ok else index
             unwell = "" if is_ok else " AND health <> 'ok'"
             yield index, f"health = '{each}'{unwell}"
+
+
+def _is_of_groups(wanted: SubscriptionFilter) -> bool:
+    """Whether nothing but a state and an account is asked for."""
+    return wanted == SubscriptionFilter(health=wanted.health, account=wanted.account)
 
 
 def _subscription_conditions(wanted: SubscriptionFilter) -> Iterator[str]:
