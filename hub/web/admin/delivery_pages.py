@@ -9,6 +9,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.core.delivery.receiver_code import as_curl
 from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService
@@ -132,6 +133,9 @@ class DeliveryPages(OperatorPages):
             report=report,
             stage=STAGE_WORDS[details.stage] if details else "not kept",
             body=sent.body.decode(errors="replace") if sent else "",
+            curl=as_curl(sent.method, sent.url, sent.headers, sent.body)
+            if sent
+            else "",
         )
 
     @in_both_areas(

@@ -378,7 +378,10 @@ async def test_a_failed_request_is_shown_with_its_answer(
     await give_up(hub)
     listed = read(await browser.open("/admin/deliveries?status=5xx&host=you.example"))
     [link] = listed.xpath("//section[@aria-labelledby='failed']//td/a/@href")
-    text = text_of(await browser.open(link))
+    answer = await browser.open(link)
+    [curl] = read(answer).xpath("//pre[@id='curl']/text()")
+    assert curl.startswith("curl -X POST https://subscriber.example/late")
+    text = text_of(answer)
     assert "answered 503" in text
     assert "HTTP/1.1 503 Busy" in text
     assert "retry-after: 60" in text
