@@ -420,7 +420,7 @@ async def build_hub(
         {
             PlanKind.FEEDS: FeedTargets(storage.feed_selections, feeds),
             PlanKind.SUBSCRIPTIONS: SubscriptionTargets(
-                storage.subscription_selections, subscriptions
+                storage.subscription_selections, subscriptions, undelivered
             ),
             PlanKind.DELIVERIES: DeliveryTargets(storage.deliveries, undelivered),
         },

@@ -538,6 +538,32 @@ def resume(
     _each_subscription(hub, subscriptions, resume_one, as_json=as_json)
 
 
+@subscriptions.command()
+@subscriptions_argument
+@subscription_selection
+@account_option
+@plan_options
+@json_option(EACH_OR_PLAN)
+@speaks_to_hub
+def retry(
+    hub: Hub, /, subscriptions: tuple[str, ...], as_json: bool, **given: object
+) -> None:
+    """Try callbacks now that wait for their next try."""
+    if is_by_filter(
+        hub, "retry", "subscriptions", subscriptions, given, as_json=as_json
+    ):
+        return
+
+    def retry_one(name: str, subscription: int) -> Document:
+        hub.post("/api/deliveries/retry", {"subscription": subscription})
+        found = hub.get(f"/api/subscriptions/{subscription}")
+        if not as_json:
+            _say_turned("due", found)
+        return found
+
+    _each_subscription(hub, subscriptions, retry_one, as_json=as_json)
+
+
 def _say_turned(what: str, found: Document) -> None:
     say(
         f"{what}  {printable(found['callback'])}  (subscription {found['id']})\n"

@@ -142,7 +142,10 @@ def _note(state: str, reason: str) -> str:
 
 class SubscriptionTargets:
     def __init__(
-        self, selections: SubscriptionSelections, subscriptions: SubscriptionService
+        self,
+        selections: SubscriptionSelections,
+        subscriptions: SubscriptionService,
+        undelivered: UndeliveredService,
     ) -> None:
         self._selections = selections
         self._actions: Actions[SelectedSubscription] = {
@@ -154,6 +157,9 @@ class SubscriptionTargets:
             ),
             PlanAction.REMOVE: lambda plan, found: subscriptions.remove(
                 found.subscription.id, tell=True, account=_acting_account(plan)
+            ),
+            PlanAction.RETRY: lambda plan, found: undelivered.retry(
+                found.subscription.id, account=_acting_account(plan)
             ),
         }
         self.actions = frozenset(self._actions)

@@ -21,6 +21,7 @@ from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
+from hub.web.admin.plan_pages import PlanPages
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
 from hub.web.api.account_routes import AccountRoutes
@@ -216,6 +217,13 @@ def create_application(
             services.storage.deliveries,
             services.delivery_reports,
             services.undelivered,
+            services.clock,
+        ).routes(),
+        *PlanPages(
+            access,
+            services.plans,
+            services.storage.plans,
+            services.tokens,
             services.clock,
         ).routes(),
         *TokenPages(

@@ -27,6 +27,10 @@ class BulkPlanStore(Protocol):
         """Plans by id, of all accounts or of one."""
         ...
 
+    async def latest(self, limit: int) -> list[BulkPlan]:
+        """Those of all accounts that were made last, the newest first."""
+        ...
+
     async def running(self) -> list[BulkPlan]:
         """Those that are confirmed and not over, by id."""
         ...

@@ -42,7 +42,8 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
     """All that is set must hold.
 
     ``text`` is a part of the URL or title, in any case. ``since``: in its health since
-    then, or longer; ``after``: it came into it later.
+    then, or longer; ``after``: it came into it later. ``ids``: one of these, if any are
+    named.
     """
 
     health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
@@ -50,6 +51,7 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     since: datetime | None = None
     after: datetime | None = None
+    ids: tuple[FeedId, ...] = ()
 
 
 class FeedSort(ListSort):
@@ -106,6 +108,7 @@ class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     since: datetime | None = None
     after: datetime | None = None
+    ids: tuple[SubscriptionId, ...] = ()
 
 
 class SubscriptionSort(ListSort):

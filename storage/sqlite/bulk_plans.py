@@ -71,6 +71,10 @@ class SqliteBulkPlans:
         )
         return [_read(row) for row in rows]
 
+    async def latest(self, limit: int) -> list[BulkPlan]:
+        rows = await self._readers.all(f"{_PLANS} ORDER BY p.id DESC LIMIT ?", (limit,))
+        return [_read(row) for row in rows]
+
     async def running(self) -> list[BulkPlan]:
         rows = await self._readers.all(
             f"{_PLANS} WHERE p.state = 'running' ORDER BY p.id"

@@ -150,6 +150,8 @@ class SqliteFeedSelections:
         return None if found > MOST_COUNTED else found
 
     async def count(self, wanted: FeedFilter, most: int) -> int:
+        if wanted.ids:
+            return min(most, await self._number(*_among_query(wanted, wanted.ids)))
         return min(most, await self._number(*_count_query(wanted, most)))
 
     async def _count_of_group(self, wanted: FeedFilter) -> int:
@@ -169,6 +171,8 @@ class SqliteFeedSelections:
 
     async def _few(self, wanted: FeedFilter, sort: FeedSort) -> list[int] | None:
         """A few feeds among which are all that are wanted; None if that takes more."""
+        if wanted.ids:
+            return list(wanted.ids)
         for query in _narrowing(wanted, sort):
             rows = await self._readers.all(*query)
             if len(rows) <= MOST_SORTED:
@@ -494,6 +498,7 @@ def _found(
         "since": to_milliseconds_or_none(wanted.since),
         "after": to_milliseconds_or_none(wanted.after),
         "limit": limit,
+        "ids": pack_ids(wanted.ids),
         **_place_parameters(after),
     }
     return _merged(_subscription_ranges(wanted, sort, after)), parameters
@@ -518,7 +523,10 @@ def _subscription_groups(
 ) -> Iterator[tuple[str, str]]:
     """An index and a health, in SQL, for each range that is read."""
     among = wanted.health or LISTED_SUBSCRIPTIONS
-    if wanted.callback is not None:
+    if wanted.ids:
+        are_named = "id IN (SELECT value FROM json_each(:ids))"
+        yield "NOT INDEXED", f"{are_named} AND health IN ({_listed(among)})"
+    elif wanted.callback is not None:
         yield "INDEXED BY subscriptions_by_key", f"health IN ({_listed(among)})"
     elif wanted.topic is not None or wanted.feed_id is not None:
         yield "", f"health IN ({_listed(among)})"

@@ -176,6 +176,7 @@ async def test_plans_are_listed_by_id_and_account(scene: Scene) -> None:
     assert await plans.page(after=PlanId(0), limit=2) == [first, foreign]
     assert await plans.page(after=foreign.id, limit=2) == [last]
     assert await plans.page(after=PlanId(0), limit=9, account=OPERATOR) == [first, last]
+    assert await plans.latest(2) == [last, foreign]
 
 
 async def test_an_account_has_no_more_open_plans_than_it_may(scene: Scene) -> None:

@@ -157,6 +157,8 @@ def letters(feeds: tuple[StoredFeed, ...]) -> str:
         (FeedFilter(after=at(100)), "cb"),
         (FeedFilter(after=START, since=at(200)), "cd"),
         (FeedFilter(after=START, text="feed"), "cb"),
+        (FeedFilter(ids=(FeedId(2), FeedId(1), FeedId(9))), "ca"),
+        (FeedFilter(ids=(FeedId(1), FeedId(2)), health=(FAILING,)), "c"),
     ],
 )
 async def test_feeds_are_found_by_all_that_is_asked_for(
@@ -367,6 +369,8 @@ SUBSCRIBERS = (  # what their callbacks end with; and their account
     ("gone", OPERATOR),
 )
 
+NAMED = (SubscriptionId(4), SubscriptionId(2), SubscriptionId(5), SubscriptionId(9))
+
 
 @pytest.fixture
 async def five(scene: Scene) -> Scene:
@@ -400,6 +404,9 @@ async def five(scene: Scene) -> Scene:
         (SubscriptionFilter(text="example"), "x y z failing"),
         (SubscriptionFilter(since=START), "x y z failing"),
         (SubscriptionFilter(after=START, health=ALL), "gone"),
+        (SubscriptionFilter(ids=NAMED), "y failing"),
+        (SubscriptionFilter(ids=NAMED, account=OPERATOR), "y"),
+        (SubscriptionFilter(ids=NAMED, text="example/y"), "y"),
     ],
 )
 @pytest.mark.parametrize("sort", [SubscriptionSort.ID, SubscriptionSort.SINCE])

@@ -31,7 +31,7 @@ class OperatorBrowser:
     async def open(self, path: str) -> httpx2.Response:
         return await self.client.get(path, headers=OPENED)
 
-    async def send(self, path: str, **fields: str) -> httpx2.Response:
+    async def send(self, path: str, **fields: str | list[str]) -> httpx2.Response:
         """Post a form of a page of the hub."""
         return await self.client.post(path, data=fields, headers=FROM_A_PAGE)
 

@@ -25,6 +25,7 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
+from hub.web.admin.plan_pages import filter_of
 from hub.web.api.delivery_routes import MOST_COUNTED
 from hub.web.api.selection_input import (
     DELIVERY_LIST,
@@ -108,6 +109,7 @@ class DeliveryPages(OperatorPages):
                 for name, value in asked.query_params.items()
                 if name not in ("before", "done")
             },
+            filter=filter_of(asked),
             done=_DONE.get(asked.query_params.get("done", ""), ""),
         )
 

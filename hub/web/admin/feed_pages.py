@@ -22,6 +22,7 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
+from hub.web.admin.plan_pages import filter_of
 from hub.web.api.selection_input import (
     FEED_LIST,
     cursor_of,
@@ -106,6 +107,7 @@ class FeedPages(OperatorPages):
                 if name not in ("cursor", "after")
             },
             states=LISTED_HEALTH,
+            filter=filter_of(asked),
         )
 
     @Operation(

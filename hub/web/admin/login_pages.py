@@ -109,7 +109,7 @@ class LoginPages(Routes):
         self._access.remember(request, answer, secret)
         return answer
 
-    async def _begin(self, form: dict[str, str], area: Area) -> str:
+    async def _begin(self, form: Mapping[str, str], area: Area) -> str:
         """The new session. Raises `Problem` 403."""
         if link := form.get("link"):
             secret = await self._access.sessions.redeem(link)

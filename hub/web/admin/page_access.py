@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -28,13 +29,14 @@ from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
 from hub.web.page_rendering import PAGE_HEADERS
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
-from hub.web.request_input import read_bytes
+from hub.web.request_input import LARGEST_PAGE, read_bytes
 from storage.records import LONGEST_SESSION, AccountId, TokenScope
 
 FORM_FIELD: Final = "form_token"
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _LARGEST_FORM: Final = 64 * 1024
-_MOST_FIELDS: Final = 100
+_MOST_FIELDS: Final = LARGEST_PAGE + 100
+"""A chosen row is one; a page may be all chosen."""
 _SCOPE_KEY: Final = "fanfare.viewer"
 _Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
 
@@ -59,12 +61,12 @@ def area_of(request: Request) -> Area:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
     """Who looks at a page. ``form``: what was sent with the form, the first of each
-    name."""
+    name, or by ``getlist`` all of them."""
 
     principal: Principal
     area: Area
     form_token: str
-    form: Mapping[str, str]
+    form: ImmutableMultiDict[str, str]
 
     def may(self, scope: str) -> bool:
         """Whether the session's token has a scope, by its name."""
@@ -102,7 +104,7 @@ def require_same_origin(request: Request) -> None:
         )
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
     """Raises `Problem` 400, 408 or 413."""
     body = await read_bytes(request, _LARGEST_FORM)
     try:
@@ -111,7 +113,7 @@ async def read_form(request: Request) -> dict[str, str]:
         )
     except ValueError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the form cannot be read") from None
-    return dict(reversed(fields))
+    return ImmutableMultiDict(fields[::-1])
 
 
 def redirect(path: str) -> Response:
@@ -161,9 +163,10 @@ class PageAccess:
         area = area_of(request)
         if area is Area.OPERATOR:
             require_operator(principal)
-        form = {} if request.method in _SAFE else await read_form(request)
+        is_safe = request.method in _SAFE
+        form = ImmutableMultiDict() if is_safe else await read_form(request)
         is_good = self.sessions.is_form_token(secret, form.get(FORM_FIELD, ""))
-        if request.method not in _SAFE and not is_good:
+        if not is_safe and not is_good:
             raise Problem(
                 HTTPStatus.FORBIDDEN,
                 "the form is of another session; reload the page and try again",

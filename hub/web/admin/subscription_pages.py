@@ -28,6 +28,7 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
+from hub.web.admin.plan_pages import filter_of
 from hub.web.api.selection_input import (
     ATTEMPT_LIST,
     SUBSCRIPTION_LIST,
@@ -118,6 +119,7 @@ class SubscriptionPages(OperatorPages):
                 if name not in ("cursor", "after")
             },
             states=LISTED_SUBSCRIPTIONS,
+            filter=filter_of(asked),
         )
 
     @in_both_areas(

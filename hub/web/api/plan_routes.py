@@ -42,6 +42,7 @@ _SCOPES: Final = {
     (PlanKind.SUBSCRIPTIONS, PlanAction.PAUSE): TokenScope.UNSUBSCRIBE,
     (PlanKind.SUBSCRIPTIONS, PlanAction.RESUME): TokenScope.SUBSCRIBE,
     (PlanKind.SUBSCRIPTIONS, PlanAction.REMOVE): TokenScope.UNSUBSCRIBE,
+    (PlanKind.SUBSCRIPTIONS, PlanAction.RETRY): TokenScope.SUBSCRIBE,
 }
 """As the single operations have them; all others: `ADMIN`."""
 
@@ -86,6 +87,7 @@ class PlanFilterJson(JsonObject):
     subscription: int | None = None
     since: Time | None = None
     within: Time | None = None
+    ids: list[int] | None = None
 
     @classmethod
     def of_filter(cls, wanted: PlanFilter) -> Self:
@@ -97,6 +99,7 @@ class PlanFilterJson(JsonObject):
                     search=wanted.text or None,
                     since=wanted.since,
                     within=wanted.after,
+                    ids=list(wanted.ids) or None,
                 )
             case SubscriptionFilter():
                 return cls(
@@ -107,6 +110,7 @@ class PlanFilterJson(JsonObject):
                     search=wanted.text or None,
                     since=wanted.since,
                     within=wanted.after,
+                    ids=list(wanted.ids) or None,
                 )
             case AttemptFilter():
                 return cls(

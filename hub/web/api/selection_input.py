@@ -19,6 +19,7 @@ from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter
 from hub.web.request_input import (
     LARGEST_ID,
+    LARGEST_PAGE,
     RequestBody,
     query_choice,
     query_flag,
@@ -31,6 +32,7 @@ from storage.records import (
     AttemptRange,
     FeedFilter,
     FeedHealth,
+    FeedId,
     FeedSort,
     ListPlace,
     Position,
@@ -60,12 +62,16 @@ _STATES_OF_SUBSCRIPTIONS: Final[Mapping[str, tuple[SubscriptionHealth, ...]]] = 
 
 # --- what is asked for ---
 
+Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
+Ids = Annotated[list[Id], msgspec.Meta(min_length=1, max_length=LARGEST_PAGE)]
+"""An empty list would be all, or none; so it is neither."""
+
 
 class FeedSelection(RequestBody):
     """Which feeds: all that is given must hold.
 
     ``since``: in their state since then, or longer; ``within``: no longer than that.
-    Either is an age or a time.
+    Either is an age or a time. ``ids``: these alone.
     """
 
     state: list[str] = msgspec.field(default_factory=list)
@@ -74,6 +80,7 @@ class FeedSelection(RequestBody):
     search: str = ""
     since: str = ""
     within: str = ""
+    ids: Ids | None = None
 
     def filter(self, now: datetime) -> FeedFilter:
         """Raises `InvalidValue`."""
@@ -84,6 +91,7 @@ class FeedSelection(RequestBody):
             text=_checked_text(self.search),
             since=_moment("since", self.since, now),
             after=_moment("within", self.within, now),
+            ids=tuple(map(FeedId, self.ids or ())),
         )
 
 
@@ -98,6 +106,7 @@ class SubscriptionSelection(RequestBody):
     search: str = ""
     since: str = ""
     within: str = ""
+    ids: Ids | None = None
 
     def filter(self, now: datetime, account: AccountId | None) -> SubscriptionFilter:
         """Raises `InvalidValue`."""
@@ -110,10 +119,8 @@ class SubscriptionSelection(RequestBody):
             text=_checked_text(self.search),
             since=_moment("since", self.since, now),
             after=_moment("within", self.within, now),
+            ids=tuple(map(SubscriptionId, self.ids or ())),
         )
-
-
-Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
 
 class DeliverySelection(RequestBody):

@@ -117,6 +117,10 @@ def asked(api: FakeApi) -> list[str]:
             {"action": "resume", "subscriptions": {"state": ["paused"]}},
         ),
         (
+            "subs retry --failing",
+            {"action": "retry", "subscriptions": {"failing": True}},
+        ),
+        (
             "deliveries retry --status 5xx --host a.example",
             {
                 "action": "retry",

@@ -499,6 +499,16 @@ def test_several_are_paused_and_resumed_by_id_or_callback(
     assert [each["id"] for each in shown] == [4, 5, 6]
 
 
+def test_a_callback_is_tried_now(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["POST /api/deliveries/retry"] = (202, {"due": "now"})
+    api.answers["GET /api/subscriptions/4"] = (200, subscription_document(id=4))
+    result = fanfare("subs", "retry", "4")
+    assert result.stdout.startswith(f"due  {HOOK}  (subscription 4)")
+    assert ("POST /api/deliveries/retry", {"subscription": 4}) in api.requests
+    shown = json.loads(fanfare("subs", "retry", "4", "--json").stdout)
+    assert [each["id"] for each in shown] == [4]
+
+
 def test_of_several_one_that_cannot_be_paused_keeps_none_from_it(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

@@ -220,7 +220,7 @@ async def test_an_account_has_so_many_plans_and_not_more(hub: Hub) -> None:
     ("action", "wanted", "category", "reason"),
     [
         (PlanAction.RETRY, ALL, None, "action: expected one of fetch, pause, remove"),
-        (PlanAction.FETCH, SubscriptionFilter(), None, "resume for subscriptions"),
+        (PlanAction.FETCH, SubscriptionFilter(), None, "retry for subscriptions"),
         (PlanAction.REMOVE, AttemptFilter(), None, "discard, retry for deliveries"),
         (PlanAction.PAUSE, ALL, "news", "category: expected one for set_category"),
         (PlanAction.SET_CATEGORY, ALL, None, "category: expected one for"),
@@ -374,6 +374,20 @@ async def test_subscriptions_are_paused_and_resumed(hub: Hub, scene: Scene) -> N
     await carry_out(hub, await make(hub, PlanAction.RESUME, paused))
     [condition] = await hub.storage.subscription_selections.conditions([late.id])
     assert condition.health is SubscriptionHealth.FAILING
+
+
+async def test_subscriptions_that_wait_for_a_try_are_tried_now(
+    hub: Hub, scene: Scene
+) -> None:
+    late = await scene.subscribe_retrying(await scene.add_feed())
+    await scene.subscribe(await scene.add_feed("b"), "well")
+
+    plan = await make(hub, PlanAction.RETRY, SubscriptionFilter())
+    done = await carry_out(hub, plan)
+
+    [due] = await hub.storage.deliveries.retrying(after=SubscriptionId(0), limit=9)
+    assert (due.subscription.id, due.next_try) == (late.id, hub.clock.now())
+    assert (done.progress.done, done.progress.failed) == (1, 1)
 
 
 async def test_a_subscription_that_recovered_since_is_left_out(

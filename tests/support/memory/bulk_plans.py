@@ -50,6 +50,9 @@ class MemoryBulkPlans:
             if each.id > after and account in (None, each.account.id)
         ][:limit]
 
+    async def latest(self, limit: int) -> list[BulkPlan]:
+        return [*self._plans.values()][::-1][:limit]
+
     async def running(self) -> list[BulkPlan]:
         return [
             each for each in self._plans.values() if each.state is PlanState.RUNNING

@@ -91,6 +91,7 @@ class MemoryFeedSelections:
             for feed in (each.stored for each in self._state.feeds.values())
             if feed.health in (wanted.health or LISTED_HEALTH)
             and wanted.category in (None, feed.category)
+            and (not wanted.ids or feed.id in wanted.ids)
             and (text in feed.url.lower() or text in feed.title.lower())
             and _is_in_time(wanted, feed.health_since)
         ]
@@ -182,6 +183,7 @@ def _is_wanted(wanted: SubscriptionFilter, each: SelectedSubscription) -> bool:
         each.condition.health in (wanted.health or LISTED_SUBSCRIPTIONS)
         and wanted.account in (None, subscription.account)
         and wanted.feed_id in (None, subscription.feed_id)
+        and (not wanted.ids or subscription.id in wanted.ids)
         and (wanted.topic is None or normal_url(wanted.topic) == normal_url(topic))
         and (
             wanted.callback is None

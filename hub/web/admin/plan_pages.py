@@ -1,0 +1,280 @@
+"""``/admin/plans``: what is done to many at once: planned, confirmed, and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, TypeVar
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.runtime.clock import Clock
+from hub.services.planned_actions import PlanService
+from hub.services.token_authentication import TokenService
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    redirect,
+    viewer_of,
+    without_blanks,
+)
+from hub.web.api.plan_routes import PlanFilterJson
+from hub.web.api.selection_input import (
+    query_deliveries,
+    query_feeds,
+    query_subscriptions,
+)
+from hub.web.operation import HTML, Operation
+from hub.web.page_rendering import render_page
+from hub.web.problems import Problem
+from hub.web.request_input import LARGEST_ID, path_id
+from protocols.protocol_errors import InvalidValue
+from storage.contract import BulkPlanStore
+from storage.records import (
+    AccountId,
+    BulkPlan,
+    PlanAction,
+    PlanFilter,
+    PlanId,
+    PlanKind,
+    PlanState,
+)
+
+Choice = TypeVar("Choice", PlanAction, PlanKind)
+
+SHOWN: Final = 50
+"""Plans of a page."""
+REFRESH_SECONDS: Final = 2
+_OF_THE_PAGE: Final = frozenset({"cursor", "after", "before", "limit", "sort", "done"})
+"""Parameters of a list that do not say which rows are meant."""
+
+
+def filter_of(asked: Request) -> str:
+    """The part of a list's query that says which rows are meant."""
+    given = asked.query_params.multi_items()
+    return urlencode([each for each in given if each[0] not in _OF_THE_PAGE])
+
+
+class PlanPages(OperatorPages):
+    def __init__(
+        self,
+        access: PageAccess,
+        plans: PlanService,
+        store: BulkPlanStore,
+        tokens: TokenService,
+        clock: Clock,
+    ) -> None:
+        super().__init__(access)
+        self._plans = plans
+        self._store = store
+        self._tokens = tokens
+        self._clock = clock
+
+    @Operation(
+        method="GET",
+        path="/admin/plans",
+        id="get_plans_page",
+        summary="The last plans: what was done to many at once",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 429, 503),
+    )
+    async def page(self, request: Request) -> Response:
+        now = self._clock.now()
+        plans = await self._store.latest(SHOWN)
+        return render_page(
+            "plans.html",
+            section="Plans",
+            viewer=viewer_of(request),
+            now=now,
+            plans=[(each, described(each), each.state_at(now)) for each in plans],
+        )
+
+    @Operation(
+        method="POST",
+        path="/admin/plans",
+        id="make_plan_of_page",
+        summary="Plan an action on chosen rows of a list, or on all that match",
+        answers={303: None},
+        problems=(403, 404, 422, 429, 503),
+    )
+    async def make(self, request: Request) -> Response:
+        form, account = viewer_of(request).form, viewer_of(request).principal.account
+        action = _choice(PlanAction, form.get("action", ""), "action")
+        wanted = await self._filter(request)
+        takes_category = action is PlanAction.SET_CATEGORY
+        category = form.get("new_category", "").strip() if takes_category else None
+        plan = await self._plans.make(account, action, wanted, category)
+        return _to(plan)
+
+    async def _filter(self, request: Request) -> PlanFilter:
+        """As the list's own query says, or the rows that were chosen.
+
+        Raises `InvalidValue` and `NotFound`.
+        """
+        form, now = viewer_of(request).form, self._clock.now()
+        kind = _choice(PlanKind, form.get("kind", ""), "kind")
+        ids = _ids(form.getlist("id")) if form.get("which") == "chosen" else None
+        listed = form.get("filter", "") if ids is None else ""
+        query = {**request.scope, "query_string": listed.encode()}
+        asked = without_blanks(Request(query))
+        match kind:
+            case PlanKind.FEEDS:
+                feeds = query_feeds(asked)
+                feeds.ids = ids
+                return feeds.filter(now)
+            case PlanKind.SUBSCRIPTIONS:
+                subscriptions = query_subscriptions(asked)
+                subscriptions.ids = ids
+                account = await self._named(subscriptions.account)
+                return subscriptions.filter(now, account)
+            case PlanKind.DELIVERIES:
+                return query_deliveries(asked).filter(now)
+
+    async def _named(self, account: str) -> AccountId | None:
+        if not account:
+            return None
+        return (await self._tokens.account("account", account)).id
+
+    @Operation(
+        method="GET",
+        path="/admin/plans/{id}",
+        id="get_plan_page",
+        summary="A plan: to be confirmed, under way, or what came of it",
+        answers={200: {HTML: str}, 303: None},
+        problems=(403, 404, 429, 503),
+    )
+    async def show(self, request: Request) -> Response:
+        plan, now = await self._plan(request), self._clock.now()
+        state = plan.state_at(now)
+        is_running = state is PlanState.RUNNING
+        progress = plan.progress
+        return render_page(
+            "plan.html",
+            # What browsers heed as they do an element of the page of that name.
+            headers={"Refresh": f"{REFRESH_SECONDS}"} if is_running else {},
+            section=plan.kind.capitalize(),
+            viewer=viewer_of(request),
+            now=now,
+            plan=plan,
+            what=described(plan),
+            state=state,
+            left=max(0, plan.total - progress.done - progress.failed),
+            conditions=_conditions(plan.wanted),
+            place=_PLACES[plan.kind],
+            is_final=plan.action in _FINAL,
+            effect=_EFFECTS.get((plan.kind, plan.action), ""),
+        )
+
+    @Operation(
+        method="POST",
+        path="/admin/plans/{id}/confirm",
+        id="confirm_plan_of_page",
+        summary="Carry out a plan",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def confirm(self, request: Request) -> Response:
+        return _to(await self._plans.confirm(await self._plan(request)))
+
+    @Operation(
+        method="POST",
+        path="/admin/plans/{id}/cancel",
+        id="cancel_plan_of_page",
+        summary="Stop a plan, or drop one that is not confirmed",
+        answers={303: None},
+        problems=(403, 404, 409, 429, 503),
+    )
+    async def cancel(self, request: Request) -> Response:
+        return _to(await self._plans.cancel(await self._plan(request)))
+
+    async def _plan(self, request: Request) -> BulkPlan:
+        return await self._plans.get(PlanId(path_id(request, "plan")))
+
+
+def _to(plan: BulkPlan) -> Response:
+    return redirect(f"/admin/plans/{plan.id}")
+
+
+# --- what is asked for ---
+
+
+def _choice(kind: type[Choice], value: str, field: str) -> Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidValue(field, f"one of {', '.join(kind)}", value) from None
+
+
+def _ids(chosen: list[str]) -> list[int]:
+    """Raises `Problem` and `InvalidValue`."""
+    if not chosen:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "no row was chosen: go back and tick some, or plan it for all that match",
+        )
+    if not all(each.isascii() and each.isdigit() for each in chosen):
+        raise InvalidValue("id", "numbers of rows", chosen[0])
+    return [min(int(each), LARGEST_ID) for each in chosen]
+
+
+# --- in words ---
+
+_DEEDS: Final[Mapping[PlanAction, str]] = {
+    PlanAction.PAUSE: "Pause",
+    PlanAction.RESUME: "Resume",
+    PlanAction.REMOVE: "Remove",
+    PlanAction.FETCH: "Fetch",
+    PlanAction.SET_CATEGORY: "Set the category of",
+    PlanAction.RETRY: "Send again",
+    PlanAction.DISCARD: "Discard",
+}
+_ONE: Final[Mapping[PlanKind, str]] = {
+    PlanKind.FEEDS: "feed",
+    PlanKind.SUBSCRIPTIONS: "subscription",
+    PlanKind.DELIVERIES: "delivery",
+}
+_PLACES: Final[Mapping[PlanKind, str]] = {
+    PlanKind.FEEDS: "/admin/feeds",
+    PlanKind.SUBSCRIPTIONS: "/admin/subscriptions",
+    PlanKind.DELIVERIES: "/admin/deliveries",
+}
+_FINAL: Final = frozenset({PlanAction.REMOVE, PlanAction.DISCARD})
+_EFFECTS: Final[Mapping[tuple[PlanKind, PlanAction], str]] = {
+    (PlanKind.FEEDS, PlanAction.REMOVE): "Their subscriptions end with them.",
+    (PlanKind.FEEDS, PlanAction.PAUSE): "They are not polled until they are resumed.",
+    (PlanKind.SUBSCRIPTIONS, PlanAction.PAUSE): "Nothing is sent to their callbacks"
+    " until they are resumed; what comes is kept.",
+    (PlanKind.SUBSCRIPTIONS, PlanAction.REMOVE): "Their callbacks are told, and"
+    " subscribers have to subscribe again.",
+    (PlanKind.SUBSCRIPTIONS, PlanAction.RETRY): "Those that wait for their next try"
+    " are tried now; one that waits for nothing counts as failed.",
+    (PlanKind.DELIVERIES, PlanAction.RETRY): "Dead letters are sent after all, and"
+    " retrying subscriptions are tried now.",
+    (PlanKind.DELIVERIES, PlanAction.DISCARD): "Dead letters are dropped, and retrying"
+    " subscriptions go on with what comes from now on.",
+}
+
+
+def described(plan: BulkPlan) -> str:
+    """``Pause 1,234 feeds``."""
+    is_ending = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.REMOVE
+    is_tried = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.RETRY
+    deed = "End" if is_ending else "Retry" if is_tried else _DEEDS[plan.action]
+    which = _ONE[plan.kind] if plan.total == 1 else plan.kind.value
+    words = f"{deed} {plan.total:,} {which}"
+    if plan.action is PlanAction.SET_CATEGORY:
+        words += f" to {plan.category}" if plan.category else " to none"
+    return words
+
+
+def _conditions(wanted: PlanFilter) -> list[tuple[str, object]]:
+    """What the plan's filter asks for, by the names of the list's parameters."""
+    found = PlanFilterJson.of_filter(wanted)
+    given = [(name, getattr(found, name)) for name in found.__struct_fields__]
+    return [
+        (name, ", ".join(map(str, each)) if isinstance(each, list) else each)
+        for name, each in given
+        if each is not None
+    ]

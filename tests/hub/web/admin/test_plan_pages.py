@@ -1,0 +1,228 @@
+"""Many at once on the pages: planned from a list, confirmed, and watched to its end."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from storage.records import PlanState
+from tests.support.admin import ADMIN
+from tests.support.operator_browser import (
+    HOSTILE,
+    OperatorBrowser,
+    read,
+    rows,
+    text_of,
+)
+from tests.support.services import Hub
+from tests.support.storage_scene import Scene
+from tests.support.waiting import eventually, in_background
+
+PLANS = "/admin/plans"
+
+
+@pytest.fixture
+async def scene(hub: Hub) -> Scene:
+    scene = Scene(hub.storage)
+    for name in "abc":
+        await scene.add_feed(name, category="news" if name == "a" else "")
+    hub.clock.advance(60)
+    return scene
+
+
+async def plan(
+    browser: OperatorBrowser, listing: str, **fields: str | list[str]
+) -> httpx2.Response:
+    """Send the form of a list for many at once, as a browser would."""
+    page = read(await browser.open(listing))
+    hidden = {
+        each.get("name"): each.get("value")
+        for each in page.xpath("//form[@id='plan']/input[@type='hidden']")
+    }
+    return await browser.send(PLANS, **{**hidden, "which": "all", **fields})
+
+
+async def press(browser: OperatorBrowser, path: str, verb: str) -> httpx2.Response:
+    token = await browser.form_token()
+    return await browser.send(f"{path}/{verb}", form_token=token)
+
+
+async def work(hub: Hub, number: int = 1) -> None:
+    async def is_over() -> bool:
+        plans = await hub.storage.plans.latest(9)
+        return all(each.state is not PlanState.RUNNING for each in plans)
+
+    async with in_background(hub.built.background["plans"]):
+        await eventually(is_over)
+
+
+async def test_a_plan_for_all_that_match_is_shown_confirmed_and_done(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    made = await plan(browser, "/admin/feeds?category=news&sort=url", action="pause")
+    path = made.headers["location"]
+    planned = await browser.open(path)
+    assert read(planned).findtext(".//h1") == "Pause 1 feed"
+    assert "Nothing is done yet." in text_of(planned)
+    assert "Categorynews" in text_of(planned)
+    assert rows(planned) == [["https://a.example/feed", "ok"]]
+
+    await press(browser, path, "confirm")
+    running = await browser.open(path)
+    assert running.headers["refresh"] == "2"
+    assert "Under way" in text_of(running)
+
+    await work(hub)
+    done = await browser.open(path)
+    assert "refresh" not in done.headers
+    assert "Done1 of 1" in text_of(done)
+    paused = rows(await browser.open("/admin/feeds?state=paused"))
+    assert len(paused) == 1
+    [listed] = rows(await browser.open(PLANS))
+    assert listed[:2] == ["Pause 1 feed", "done"]
+
+
+async def test_it_may_be_for_ticked_rows_alone(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    listed = read(await browser.open("/admin/feeds"))
+    ticks = listed.xpath("//tbody//input[@type='checkbox' and @form='plan']")
+    ids = [each.get("value") for each in ticks][1:]
+    made = await plan(
+        browser,
+        "/admin/feeds?category=news",
+        which="chosen",
+        id=ids,
+        action="set_category",
+        new_category="old",
+    )
+    path = made.headers["location"]
+    assert "Set the category of 2 feeds to old" in text_of(await browser.open(path))
+    await press(browser, path, "confirm")
+    await work(hub)
+    assert len(rows(await browser.open("/admin/feeds?category=old"))) == 2
+
+
+async def test_without_a_tick_none_is_meant(
+    scene: Scene, browser: OperatorBrowser
+) -> None:
+    answer = await plan(browser, "/admin/feeds", which="chosen", action="remove")
+    assert answer.status_code == 422
+    assert "no row was chosen" in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"action": "odd"}, "action: expected one of"),
+        ({"action": "pause", "kind": "odd"}, "kind: expected one of"),
+        ({"action": "retry"}, "action: expected one of"),
+        ({"action": "pause", "which": "chosen", "id": "x"}, "id: expected numbers"),
+        ({"action": "pause", "filter": "state=odd"}, "state: expected one of"),
+        (
+            {"action": "end", "kind": "subscriptions", "filter": "account=nobody"},
+            "action: expected one of",
+        ),
+        (
+            {"action": "remove", "kind": "subscriptions", "filter": "account=nobody"},
+            "account: expected",
+        ),
+    ],
+)
+async def test_a_form_that_makes_no_sense_is_refused_in_words(
+    scene: Scene, browser: OperatorBrowser, fields: dict[str, str], reason: str
+) -> None:
+    answer = await plan(browser, "/admin/feeds", **fields)
+    assert answer.status_code == 422
+    assert reason in text_of(answer)
+
+
+async def test_a_plan_is_dropped_and_one_that_runs_is_stopped(
+    scene: Scene, browser: OperatorBrowser
+) -> None:
+    for confirms, said in ((False, "Nothing was done."), (True, "What was done stays")):
+        made = await plan(browser, "/admin/feeds", action="remove")
+        path = made.headers["location"]
+        assert "This cannot be undone." in text_of(await browser.open(path))
+        if confirms:
+            await press(browser, path, "confirm")
+        await press(browser, path, "cancel")
+        assert said in text_of(await browser.open(path))
+        assert (await press(browser, path, "confirm")).status_code == 409
+
+
+async def test_a_plan_that_nobody_confirms_expires(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    made = await plan(browser, "/admin/feeds", action="pause")
+    hub.clock.advance(3600)
+    text = text_of(await browser.open(made.headers["location"]))
+    assert "it was not confirmed in time" in text
+
+
+async def test_subscriptions_are_retried_and_those_that_fail_say_why(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    await scene.subscribe_retrying(await scene.add_feed("x"), "late/failing")
+    await scene.subscribe(await scene.add_feed("y"), "late/well")
+    hub.clock.advance(60)
+    made = await plan(browser, "/admin/subscriptions?search=/late", action="retry")
+    path = made.headers["location"]
+    assert read(await browser.open(path)).findtext(".//h1") == "Retry 2 subscriptions"
+    await press(browser, path, "confirm")
+    await work(hub)
+    done = await browser.open(path)
+    assert "1 failed, for the reasons below" in text_of(done)
+    assert rows(done)[0][0].startswith("https://subscriber.example/late/well of ")
+
+
+async def test_what_is_undelivered_is_sent_again_or_discarded_by_filter(
+    hub: Hub, scene: Scene, browser: OperatorBrowser
+) -> None:
+    await scene.subscribe_retrying(await scene.add_feed("late"), "failing")
+    hub.clock.advance(60)
+    for host, total in (("nobody.example", 0), ("", 1)):
+        listing = f"/admin/deliveries?host={host}"
+        fields = {"filter": f"host={host}", "kind": "deliveries", "action": "discard"}
+        token = await browser.form_token()
+        made = await browser.send(PLANS, form_token=token, which="all", **fields)
+        text = text_of(await browser.open(made.headers["location"]))
+        assert ("there is nothing to do" in text) is (total == 0)
+        assert ("Discard 1 delivery" in text) is (total == 1)
+        assert ("Plan for all" in text_of(await browser.open(listing))) is bool(total)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_nothing_that_others_wrote_is_more_than_text(
+    hub: Hub, scene: Scene, browser: OperatorBrowser, text: str
+) -> None:
+    feed = await scene.add_feed(quote(text), title=text, category=text)
+    await scene.subscribe(feed, quote(text))
+    hub.clock.advance(60)
+    listing = f"/admin/feeds?category={quote(text)}"
+    made = await plan(browser, listing, action="pause")
+    for path in (listing, made.headers["location"], PLANS):
+        answer = await browser.open(path)
+        assert answer.status_code == 200
+        page = read(answer)
+        assert len(page.xpath("//script")) == 1
+        assert page.xpath("//style | //img | //@style | //@onfocus | //@onerror") == []
+
+
+async def test_an_unknown_plan_is_not_found_and_a_stranger_logs_in(
+    browser: OperatorBrowser, visitor: OperatorBrowser
+) -> None:
+    assert (await browser.open(f"{PLANS}/99")).status_code == 404
+    visitor.client.cookies.clear()
+    answer = await visitor.open(f"{PLANS}/1")
+    assert answer.headers["location"] == "/admin/login?next=/admin/plans/1"
+
+
+async def test_what_is_planned_on_a_page_is_seen_by_the_api(
+    scene: Scene, browser: OperatorBrowser
+) -> None:
+    await plan(browser, "/admin/feeds", which="chosen", id=["2"], action="fetch")
+    [made] = (await browser.client.get("/api/plans", headers=ADMIN)).json()["plans"]
+    assert (made["action"], made["filter"]["ids"]) == ("fetch", [2])
