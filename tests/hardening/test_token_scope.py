@@ -35,7 +35,7 @@ VERBS = (
     *("CONNECT", "PROPFIND", "PURGE", "ODD"),
 )
 OPEN = {(each.method, each.path) for each in OPEN_OPERATIONS}
-OF_SESSIONS = "/admin"
+OF_SESSIONS = ("/admin", "/account")
 """Pages: `tests/hub/web/admin/test_sessions_of_pages.py` walks their routes."""
 OPEN_WEBSOCKETS = {"/stream"}
 ANY_TOKEN = {("POST", "/openfeeder/update")}
@@ -73,7 +73,7 @@ def is_declared(method: str, path: str) -> bool:
         return path in OPEN_WEBSOCKETS
     if path.startswith("/api"):
         return (method, path.removeprefix("/api")) in SCOPES
-    is_of_pages = path.startswith((OF_SESSIONS, "/assets/"))
+    is_of_pages = path.startswith((*OF_SESSIONS, "/assets/"))
     return is_of_pages or (method, path) in OPEN
 
 
@@ -259,7 +259,7 @@ async def test_open_doors_take_their_own_verbs_whoever_knocks(
     scene: Scene, who: str
 ) -> None:
     for path in scene.paths:
-        if path.startswith(("/api", OF_SESSIONS)) or path == "/":
+        if path.startswith(("/api", *OF_SESSIONS)) or path == "/":
             continue  # what is at ``/`` is told apart by its mode
         for verb in VERBS:
             status = (await scene.ask(verb, path, who)).status_code

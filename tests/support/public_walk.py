@@ -65,7 +65,7 @@ class Answer:
         return hashlib.sha256(said).hexdigest()
 
 
-OF_SESSIONS = "/admin"
+OF_SESSIONS = ("/admin", "/account")
 """Pages that take a session, and the form that begins one."""
 
 
