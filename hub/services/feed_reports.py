@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.core.push.hub_subscription import PushFacts, push_facts
+from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from hub.core.schedule.poll_period import Plan
+from hub.core.schedule.posting_profile import velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
+from hub.core.status.feed_health import HealthReport, health_of
 from hub.core.status.findings import (
     FeedFinding,
     FindingKind,
@@ -25,7 +28,14 @@ from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.contract import Storage
 from storage.errors import NotFound
-from storage.records import FeedId, FeedStatistics, Poll, StoredBody, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedState,
+    FeedStatistics,
+    Poll,
+    StoredBody,
+    StoredFeed,
+)
 
 SHOWN_RELATED = 10
 
@@ -74,6 +84,22 @@ class FeedFindings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeedActivity:
+    """What a list says of a feed beside its state. ``posts``: new entries a day, as
+    they were seen; ``pusher``: the hub that pushes it, "" for nobody."""
+
+    feed: StoredFeed
+    health: HealthReport
+    posts: float
+    polls_per_entry: float | None
+    pusher: str
+
+    @property
+    def is_polled(self) -> bool:
+        return self.feed.state is FeedState.ACTIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FindingsPage:
     """``next`` is the ``after`` of the following page, None after the last."""
 
@@ -113,6 +139,26 @@ class FeedReportService:
             to_commit=DelayDigest.unpack(feed.polling.delays).summary(),
             to_delivery=self._freshness.to_delivery_of(feed_id),
         )
+
+    async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
+        """Of the rows of a list, in their order."""
+        now = self._clock.now()
+        pushes = await self._storage.pushes.of([each.id for each in feeds])
+        hubs = {
+            each.feed_id: facts.hub
+            for each in pushes
+            if (facts := push_facts(each, now)) and facts.state is PushState.SUBSCRIBED
+        }
+        return [
+            FeedActivity(
+                feed=each,
+                health=health_of(each),
+                posts=velocity(each.polling.posting, now),
+                polls_per_entry=polls_per_entry(each, now),
+                pusher=hubs.get(each.id, ""),
+            )
+            for each in feeds
+        ]
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
         """The last valid document, packed, of formats that are kept as they come.

@@ -14,7 +14,7 @@ from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import HTTPConnection, Request
@@ -84,6 +84,17 @@ def relative_time(at: datetime, now: datetime) -> str:
     return f"in {span}" if seconds > 0 else f"{span} ago"
 
 
+def rate_text(rate: float) -> str:
+    """To two figures: ``0.14``, ``3.5``, ``1,200``."""
+    figures = float(f"{rate:.2g}")
+    return f"{figures:,.0f}" if figures >= 10 else f"{figures:g}"
+
+
+def host_of(url: str) -> str:
+    """With its port; "" of what has none."""
+    return urlsplit(url).netloc
+
+
 def with_query(query: Mapping[str, str], **changes: str | None) -> str:
     """A query with some parameters changed; None removes one."""
     changed = {**query, **changes}
@@ -103,6 +114,8 @@ def _environment() -> Environment:
     environment.filters.update(
         bytes=byte_size,
         duration=duration,
+        host=host_of,
+        rate=rate_text,
         exact=time_text,
         number=lambda value: f"{value:,}",
         relative=relative_time,

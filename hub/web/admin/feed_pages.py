@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.core.status.feed_health import HealthReport, health_of
+from hub.core.status.feed_health import health_of
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, FeedService
 from hub.services.feed_requests import AddFeed, EditFeed
@@ -39,7 +38,6 @@ from storage.records import (
     FeedId,
     FeedSort,
     FeedState,
-    StoredFeed,
     SubscriptionFilter,
     SubscriptionSort,
 )
@@ -47,13 +45,6 @@ from storage.records import (
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
 SHOWN_SUBSCRIBERS: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedRow:
-    feed: StoredFeed
-    health: HealthReport
-    is_polled: bool
 
 
 class FeedPages(OperatorPages):
@@ -96,7 +87,7 @@ class FeedPages(OperatorPages):
             section="Feeds",
             viewer=viewer_of(request),
             now=now,
-            rows=[_row(each) for each in page.feeds],
+            rows=await self._reports.activities(page.feeds),
             total=page.total,
             next=cursor_of(page.next),
             is_first=after is None,
@@ -276,11 +267,6 @@ _DONE: Final[Mapping[str, str]] = {
 def _back(feed_id: FeedId, done: str) -> Response:
     """To the feed's page, which says what was done."""
     return redirect(f"/admin/feeds/{feed_id}?done={done}")
-
-
-def _row(feed: StoredFeed) -> FeedRow:
-    is_polled = feed.state is FeedState.ACTIVE
-    return FeedRow(feed=feed, health=health_of(feed), is_polled=is_polled)
 
 
 def _period(written: str) -> float:

@@ -45,6 +45,8 @@ from hub.web.request_input import LARGEST_PAGE, form_id, path_id, query_number
 from storage.contract import Storage
 from storage.records import (
     LISTED_SUBSCRIPTIONS,
+    DeliveryLag,
+    SelectedSubscription,
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionSort,
@@ -55,6 +57,15 @@ from storage.records import (
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
 SHOWN_ATTEMPTS: Final = 30
+MOST_LAG: Final = 100
+"""Records that a row counts."""
+_BEHIND: Final = frozenset(
+    {
+        SubscriptionHealth.FAILING,
+        SubscriptionHealth.SLOW,
+        SubscriptionHealth.PAUSED,
+    }
+)
 
 
 class SubscriptionPages(OperatorPages):
@@ -108,7 +119,8 @@ class SubscriptionPages(OperatorPages):
             section="Subscriptions",
             viewer=viewer_of(request),
             now=now,
-            rows=page.subscriptions,
+            rows=[(each, await self._lag(each)) for each in page.subscriptions],
+            most_lag=MOST_LAG,
             total=page.total,
             next=cursor_of(page.next),
             is_first=after is None,
@@ -121,6 +133,12 @@ class SubscriptionPages(OperatorPages):
             states=LISTED_SUBSCRIPTIONS,
             filter=filter_of(asked),
         )
+
+    async def _lag(self, found: SelectedSubscription) -> DeliveryLag | None:
+        """None of one that is well, or is sent nothing: nobody asks."""
+        if found.condition.health not in _BEHIND:
+            return None
+        return await self._storage.deliveries.lag(found.subscription.id, MOST_LAG)
 
     @in_both_areas(
         method="GET",

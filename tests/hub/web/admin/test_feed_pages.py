@@ -10,7 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from hub.web.page_rendering import POLICY
-from storage.records import FeedHealth, FeedId, Polling
+from storage.records import (
+    FeedHealth,
+    FeedId,
+    NewPushCallback,
+    Polling,
+    Posting,
+    Push,
+    PushOffer,
+    PushWay,
+    PushWrite,
+)
 from tests.support.admin import ADMIN
 from tests.support.operator_browser import (
     HOSTILE,
@@ -20,6 +30,7 @@ from tests.support.operator_browser import (
     text_of,
 )
 from tests.support.services import PAGE, Hub
+from tests.support.storage_scene import Scene, fetch
 
 SITE = "https://example.org"
 
@@ -58,7 +69,42 @@ async def test_each_feed_says_how_it_is_and_when_it_is_polled(
     [row] = rows(await browser.open("/admin/feeds"))
     assert row[0] == f"A feed private {SITE}/feed"
     assert row[1:3] == ["ok for 2 h", "2 h ago"]
-    assert row[4:] == ["0", "news"]
+    assert row[4:] == ["0", "", "", "0", "news"]
+
+
+async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed = await Scene(hub.storage).add_feed()
+    now = hub.clock.now()
+    day = timedelta(days=1)
+    posting = Posting(since=now - 10 * day, weight=42.0, at=now)
+    polling = Polling(period=3600.0, posting=posting)
+    hub_url = "https://hub.example:8443/"
+    offer = PushOffer(way=PushWay.WEBSUB, hub=hub_url, topic=feed.url)
+    commit = replace(
+        fetch(feed, polling=polling), push=PushWrite(push=Push(offer=offer))
+    )
+    await hub.storage.log.commit(commit)
+    [row] = rows(await browser.open("/admin/feeds"))
+    assert row[4:7] == ["4", "6", ""]
+    await hub.storage.pushes.ask(
+        NewPushCallback(
+            feed_id=feed.id,
+            way=PushWay.WEBSUB,
+            hub=hub_url,
+            topic=feed.url,
+            token="token",
+            secret="secret",
+            asked_at=now,
+            until=now + day,
+        )
+    )
+    callback = await hub.storage.pushes.find("token")
+    assert callback is not None
+    await hub.storage.pushes.confirm(callback, now + day)
+    [row] = rows(await browser.open("/admin/feeds"))
+    assert row[6] == "hub.example:8443"
 
 
 async def test_times_are_exact_for_programs_and_for_who_hovers(

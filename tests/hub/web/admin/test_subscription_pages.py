@@ -99,12 +99,21 @@ async def test_each_subscription_says_how_it_is(
     [row] = rows(answer)
     assert row[0] == HOOK
     assert row[1].startswith("ok for ")
-    assert row[2] == feed.url
-    [link] = read(answer).xpath("//tbody//a/@href")
+    assert row[2:4] == ["", feed.url]
+    [link, _topic] = read(answer).xpath("//tbody//a/@href")
     text = text_of(await browser.open(link))
     assert "everything is delivered" in text
     assert "with a secret (sha256)" in text
     assert "geheim" not in text
+
+
+async def test_one_that_fails_says_how_much_waits_and_since_when(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await Scene(hub.storage).subscribe_retrying(await Scene(hub.storage).add_feed())
+    hub.clock.advance(60)
+    [row] = rows(await browser.open("/admin/subscriptions?state=failing"))
+    assert row[2].startswith("1 record since ")
 
 
 async def test_the_list_is_filtered_and_paged_by_links(
