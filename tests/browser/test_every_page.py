@@ -1,5 +1,5 @@
 """Each page of the hub in a real browser, over an empty hub, a lively one with hostile
-texts wherever others choose them, and one where everything fails."""
+texts wherever others choose them, one where everything fails, and a large one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ every_page = pytest.mark.parametrize("page", PAGES)
 
 
 @every_page
-async def test_it_is_reached_by_links_and_opens(browsed: BrowsedHub, page: str) -> None:
+async def test_it_opens(browsed: BrowsedHub, page: str) -> None:
     seen = await browsed.look(page)
     assert seen or ("{" in page and browsed.kind is not Kind.LIVELY), (
         f"no link leads to {page} in a hub that is lively: have `furnish` in"
-        " tests/support/browsed_hubs.py make what it shows, or name an address there"
+        " tests/support/browsed_hubs.py make what it shows, or return an address there"
     )
     assert {each.status for each in seen.values()} <= {200}
 

@@ -15,7 +15,8 @@ from urllib.parse import quote, urlsplit
 
 from playwright.async_api import Browser, BrowserContext
 
-from scripts.linked_pages import STARTS, Fetch, find_addresses
+from scripts.benchmarks.stored_lists import ListLengths, open_lists
+from scripts.linked_pages import PAGES, STARTS, Fetch, find_addresses
 from tests.support.chromium import PHONE, Tab, new_tab
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import ServerAnswer
@@ -26,17 +27,21 @@ from tests.support.stage import Stage, open_stage
 
 MANY_FEEDS: Final = 60
 """More than a page of the list has."""
+FIXED_PAGES: Final = [each for each in PAGES if "{" not in each]
+LARGE: Final = ListLengths(feeds=100_000, subscriptions=1_000, deliveries=1_000)
+"""That lists are as quick of more is measured by ``scripts/bench pages``."""
 
 
 class Kind(StrEnum):
     EMPTY = "empty"
     LIVELY = "lively"
     FAILING = "failing"
+    LARGE = "large"
 
     @property
     def addresses(self) -> int:
         """How many are looked at of one route; each takes half a second."""
-        return 6 if self is Kind.LIVELY else 2
+        return 4 if self is Kind.LIVELY else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +107,8 @@ async def _look(tab: Tab, address: str, *, has_scripts: bool) -> Seen:
 async def open_browsed_hub(
     kind: Kind, browser: Browser, directory: Path
 ) -> AsyncIterator[BrowsedHub]:
+    if kind is Kind.LARGE:
+        await (await open_lists(directory / "hub.db", LARGE)).close()
     async with open_stage(directory) as stage:
         starts = await FURNISH[kind](stage)
         context = await browser.new_context()
@@ -117,7 +124,9 @@ async def open_browsed_hub(
             context=context,
             scriptless=scriptless,
             addresses=await find_addresses(
-                _fetching(stage.api, cookies), starts, most=kind.addresses
+                _fetching(stage.api, cookies),
+                [*starts, *FIXED_PAGES],
+                most=kind.addresses,
             ),
         )
         await context.close()
@@ -144,7 +153,7 @@ def _fetching(api: HubApi, cookies: Mapping[str, str]) -> Fetch:
     return fetch
 
 
-async def leave_empty(stage: Stage) -> list[str]:
+async def leave_as_it_is(stage: Stage) -> list[str]:
     return [*STARTS]
 
 
@@ -168,6 +177,7 @@ async def furnish(stage: Stage) -> list[str]:
     paused_id, _ = await stage.add_feed()
     await api.request("POST", f"/api/feeds/{paused_id}/pause")
     await api.create_token("alice", "subscribe", "list")
+    await api.request("POST", "/api/plans", action="pause", feeds={"state": ["ok"]})
     form = {
         "hub.mode": "subscribe",
         "hub.topic": publisher.url(feed),
@@ -214,7 +224,8 @@ async def let_all_fail(stage: Stage) -> list[str]:
 
 
 FURNISH: Final[Mapping[Kind, Callable[[Stage], Awaitable[list[str]]]]] = {
-    Kind.EMPTY: leave_empty,
+    Kind.EMPTY: leave_as_it_is,
     Kind.LIVELY: furnish,
     Kind.FAILING: let_all_fail,
+    Kind.LARGE: leave_as_it_is,
 }

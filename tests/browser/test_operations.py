@@ -1,0 +1,282 @@
+"""What an operator does on pages, to its end, with a mouse or by keys, with and without
+scripts."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page
+
+from tests.support.admin import TOKEN
+from tests.support.browsed_hubs import BrowsedHub, Kind, open_browsed_hub
+from tests.support.chromium import Tab, in_a_browser, new_tab
+from tests.support.http_server import ServerAnswer
+from tests.support.stage import Stage
+from tests.support.waiting import eventually
+
+pytestmark = [in_a_browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def browsed(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[BrowsedHub]:
+    directory = tmp_path_factory.mktemp("operated")
+    async with open_browsed_hub(Kind.EMPTY, chromium, directory) as browsed:
+        yield browsed
+
+
+@pytest_asyncio.fixture(loop_scope="session", params=[True, False], ids=["", "no-js"])
+async def tab(
+    request: pytest.FixtureRequest, browsed: BrowsedHub
+) -> AsyncIterator[Tab]:
+    """Where nothing is complained of in the end."""
+    tab = await browsed.new_tab(has_scripts=request.param)
+    yield tab
+    await tab.page.close()
+    assert tab.complaints == []
+
+
+def button(tab: Tab, name: str) -> Locator:
+    return tab.page.get_by_role("button", name=name, exact=True)
+
+
+async def told(tab: Tab) -> str:
+    """What the page says was done."""
+    return await tab.page.get_by_role("status").first.inner_text()
+
+
+async def unfold(page: Page, summary: str) -> None:
+    await page.locator("summary", has_text=summary).click()
+
+
+# --- sessions ---
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+async def test_one_logs_in_by_a_token_and_out_again(
+    browsed: BrowsedHub, chromium: Browser, has_scripts: bool
+) -> None:
+    context = await chromium.new_context(java_script_enabled=has_scripts)
+    tab = await new_tab(context, browsed.stage.hub.url)
+    await tab.open("/admin/feeds?sort=url")
+    assert "/admin/login" in tab.page.url
+    await tab.page.get_by_label("Token").fill("wrong")
+    await button(tab, "Log in").click()
+    assert "Not logged in" in await tab.page.get_by_role("alert").inner_text()
+    await tab.page.get_by_label("Token").fill(TOKEN)
+    await button(tab, "Log in").click()
+    assert tab.page.url.endswith("/admin/feeds?sort=url")
+    await button(tab, "Log out").click()
+    await tab.open("/admin")
+    assert "/admin/login" in tab.page.url
+    await context.close()
+
+
+# --- feeds ---
+
+
+async def test_a_feed_is_added_changed_paused_polled_again_and_removed(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    publisher, page = browsed.stage.publisher, tab.page
+    url = publisher.url(publisher.add_feed())
+    await tab.open("/admin/feeds")
+    await page.get_by_label("URL of the feed or its page").fill(url)
+    await button(tab, "Add").click()
+    assert await told(tab) == "The feed was added."
+    await button(tab, "Pause").first.click()
+    assert await told(tab) == "The feed is no longer polled."
+    await button(tab, "Poll it again").click()
+    assert await told(tab) == "The feed is polled again."
+    await button(tab, "Fetch now").click()
+    assert await told(tab) == "The feed was fetched."
+    await unfold(page, "Edit the feed")
+    form = page.locator("form[action$='/edit']")
+    await form.get_by_label("Category").fill("news")
+    await form.get_by_role("button", name="Save").click()
+    assert await told(tab) == "The feed was changed."
+    await tab.open("/admin/feeds?category=news&state=ok")
+    await page.locator("tbody").get_by_role("link").first.click()
+    await unfold(page, "Remove the feed")
+    await button(tab, "Remove it").click()
+    assert "The feed was removed" in await told(tab)
+
+
+async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    _, feed = await browsed.stage.add_feed()
+    url = browsed.stage.publisher.url(feed)
+    await tab.open("/admin/feeds")
+    await tab.page.get_by_label("Search").fill(url)
+    await button(tab, "Show").click()
+    assert "search=" in tab.page.url
+    assert await tab.page.locator("tbody tr").count() == 1
+    assert await tab.page.get_by_label("Search").input_value() == url
+
+
+# --- subscriptions ---
+
+
+async def test_a_subscription_is_tried_paused_resumed_and_ended(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    stage = browsed.stage
+    subscription_id = await subscribe(stage)
+    path = f"/admin/subscriptions/{subscription_id}"
+    await tab.open(path)
+    await button(tab, "Send a test").click()
+    assert "The callback took it: 200" in await told(tab)
+    await tab.open(path)
+    await button(tab, "Pause").click()
+    assert await health_of(stage, subscription_id) == "paused"
+    await button(tab, "Resume").click()
+    assert await health_of(stage, subscription_id) == "ok"
+    await unfold(tab.page, "End the subscription")
+    await button(tab, "End it").click()
+    state = (await stage.api.subscription(subscription_id))["state"]
+    assert state in ("ending", "ended")
+
+
+async def test_what_was_given_up_is_sent_again(tab: Tab, browsed: BrowsedHub) -> None:
+    stage = browsed.stage
+    feed_id, feed = await stage.add_feed()
+    subscriber = await stage.subscribe(f"late-{feed_id}", feed)
+    await stage.publish(feed_id, feed)
+    await stage.subscribers.until_count(subscriber.name, 1)
+    await give_up(stage, subscriber.url)
+    await tab.open("/admin/deliveries")
+    row = tab.page.get_by_role("row").filter(has_text=subscriber.url)
+    await row.get_by_role("button", name="Send again").click()
+    await stage.subscribers.until_count(subscriber.name, 2)
+
+
+async def test_what_was_given_up_is_discarded(tab: Tab, browsed: BrowsedHub) -> None:
+    stage = browsed.stage
+    feed_id, feed = await stage.add_feed()
+    subscriber = await stage.subscribe(f"lost-{feed_id}", feed)
+    await stage.publish(feed_id, feed)
+    await stage.subscribers.until_count(subscriber.name, 1)
+    await give_up(stage, subscriber.url)
+    await tab.open("/admin/deliveries")
+    row = tab.page.get_by_role("row").filter(has_text=subscriber.url)
+    await row.get_by_role("button", name="Discard").click()
+    assert "discarded" in await told(tab)
+    assert await row.count() == 0
+
+
+async def test_a_retrying_subscription_is_tried_at_once(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    stage = browsed.stage
+    feed_id, feed = await stage.add_feed()
+    subscriber = await stage.subscribe(f"slow-{feed_id}", feed)
+    subscriber.answer(ServerAnswer(status=500))
+    await stage.publish(feed_id, feed)
+    subscription_id = (await stage.api.subscriptions())[subscriber.url]
+    await eventually(lambda: is_retrying(stage, subscription_id))
+    before = len(subscriber.receipts)
+    await tab.open(f"/admin/subscriptions/{subscription_id}")
+    await button(tab, "Retry now").click()
+    await stage.subscribers.until_count(subscriber.name, before + 1)
+
+
+async def is_retrying(stage: Stage, subscription_id: int) -> bool:
+    found = await stage.api.subscription(subscription_id)
+    return found["retrying"] is not None
+
+
+async def health_of(stage: Stage, subscription_id: int) -> str:
+    found = await stage.api.subscription(subscription_id)
+    return str(found["health"]["state"])
+
+
+async def subscribe(stage: Stage) -> int:
+    feed_id, feed = await stage.add_feed()
+    subscriber = await stage.subscribe(f"one-{feed_id}", feed)
+    return (await stage.api.subscriptions())[subscriber.url]
+
+
+async def give_up(stage: Stage, callback: str) -> None:
+    """As if the last record had been tried for a week."""
+    subscription_id = (await stage.api.subscriptions())[callback]
+    with closing(sqlite3.connect(stage.hub.database)) as connection, connection:
+        connection.execute(
+            "INSERT INTO dead (subscription_id, first, last, reason, at)"
+            " SELECT ?, position, position, 'answered 500', at FROM records"
+            " WHERE position = (SELECT head FROM meta)",
+            (subscription_id,),
+        )
+
+
+# --- tokens ---
+
+
+async def test_a_token_is_made_used_and_revoked(tab: Tab, browsed: BrowsedHub) -> None:
+    account = "js" if await tab.page.evaluate("1") else "none"
+    await tab.open("/admin/tokens")
+    await tab.page.get_by_role("textbox", name="Account").fill(account)
+    await tab.page.get_by_label("list:").check()
+    await button(tab, "Make it").click()
+    secret = await tab.page.get_by_role("status").locator("code").inner_text()
+    headers = {"Authorization": f"Bearer {secret}"}
+    ask = browsed.stage.api.ask
+    assert (await ask("GET", "/api/subscriptions", headers=headers)).status == 200
+    row = tab.page.get_by_role("row").filter(has_text=account)
+    await row.get_by_role("button", name="Revoke").first.click()
+    assert "revoked" in await told(tab)
+    assert (await ask("GET", "/api/subscriptions", headers=headers)).status == 401
+
+
+# --- keys ---
+
+
+async def test_by_keys_one_skips_to_the_content_and_sees_where_one_is(
+    browsed: BrowsedHub,
+) -> None:
+    tab = await browsed.new_tab()
+    await tab.open("/admin/feeds")
+    await tab.page.keyboard.press("Tab")
+    focused = tab.page.locator(":focus")
+    assert await focused.inner_text() == "Skip to the content"
+    assert await is_seen(focused)
+    await tab.page.keyboard.press("Enter")
+    await tab.page.keyboard.press("Tab")
+    assert await focused.evaluate("node => Boolean(node.closest('main'))")
+    assert await focused.evaluate("node => node.matches(':focus-visible')")
+    await tab.page.close()
+
+
+async def test_keys_pass_the_page_in_the_order_in_which_it_is_read(
+    browsed: BrowsedHub,
+) -> None:
+    tab = await browsed.new_tab()
+    for path in ("/admin", "/admin/feeds", "/admin/tokens", "/admin/deliveries"):
+        await tab.open(path)
+        assert await tab.page.locator("[tabindex]").evaluate_all(
+            "nodes => nodes.every((node) => node.tabIndex <= 0)"
+        )
+        await tab.page.keyboard.press("Tab")
+        order = []
+        for _ in range(15):
+            order.append(await tab.page.evaluate(PLACE_OF_FOCUS))
+            await tab.page.keyboard.press("Tab")
+        reached = [each for each in order if each >= 0]
+        assert reached == sorted(reached)
+    await tab.page.close()
+
+
+async def is_seen(locator: Locator) -> bool:
+    box = await locator.bounding_box()
+    return box is not None and box["x"] >= 0 and box["y"] >= 0 and box["width"] > 10
+
+
+PLACE_OF_FOCUS = (
+    "() => [...document.querySelectorAll('*')].indexOf(document.activeElement)"
+    " - (document.activeElement === document.body ? 1e9 : 0)"
+)
