@@ -242,7 +242,7 @@ def _is_waiting(plan: Document) -> bool:
 def _filter(wanted: Document) -> str:
     """``state failing, gone; category news``."""
     return "; ".join(
-        f"{name} {', '.join(value) if isinstance(value, list) else value}"
+        f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in wanted.items()
     )
 
