@@ -68,6 +68,8 @@ from hub.services import (
     CollectionService,
     DeliveryReportService,
     EventSubscriptionService,
+    FeedExportService,
+    FeedImportService,
     FeedListService,
     FeedReportService,
     FeedService,
@@ -426,11 +428,14 @@ async def build_hub(
         },
         clock,
     )
+    feed_imports = FeedImportService(feeds, clock)
     services = Services(
         storage=storage,
         clock=clock,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock, metrics),
+        feed_imports=feed_imports,
+        feed_exports=FeedExportService(storage.feed_selections, public_url),
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,
@@ -534,6 +539,7 @@ async def build_hub(
         "clock": clock_watch.run,
         "database jobs": database_jobs.run,
         "plans": plans.run,
+        "imports": feed_imports.run,
         "housekeeping": housekeeping.run,
         "event log": events.run,
         "conditions": conditions.run,

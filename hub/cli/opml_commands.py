@@ -9,7 +9,7 @@ from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 
 import click
 
@@ -18,6 +18,7 @@ from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
 from hub.cli.progress import CopyProgress, waiting
 from hub.cli.renamed_options import renamed_option
+from hub.cli.selection_options import feed_selection, selection
 from hub.cli.wording import (
     Failure,
     age,
@@ -43,14 +44,28 @@ def opml() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write.  [default: standard output]",
 )
+@feed_selection
+@click.option("--all", "every", is_flag=True, help="All feeds, private ones too.")
 @json_option("Print one JSON object with the feeds and the file written.")
 @speaks_to_hub
-def export(hub: Hub, output: Path | None, as_json: bool) -> None:
+def export(
+    hub: Hub, /, output: Path | None, every: bool, as_json: bool, **given: object
+) -> None:
     """Write the public feeds as OPML 2.0, like /myPublicFeeds.opml.
 
-    Categories become folders.
+    With a filter, or --all: the feeds that it finds, private ones too. Categories
+    become folders.
     """
-    document = hub.read("/myPublicFeeds.opml")
+    wanted = selection(**given)
+    asked = urlencode(
+        {name: "true" if value is True else value for name, value in wanted.items()},
+        doseq=True,
+    )
+    document = hub.read(
+        f"/api/feeds.opml{'?' if asked else ''}{asked}"
+        if wanted or every
+        else MY_PUBLIC_FEEDS
+    )
     if output is not None:
         _write(output, document)
     if as_json:

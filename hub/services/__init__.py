@@ -20,6 +20,8 @@ from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.event_subscriptions import EventSubscriptionService
+from hub.services.feed_exports import FeedExportService
+from hub.services.feed_imports import FeedImportService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
 from hub.services.hub_conditions import HubConditions
@@ -46,6 +48,8 @@ __all__ = [
     "CollectionService",
     "DeliveryReportService",
     "EventSubscriptionService",
+    "FeedExportService",
+    "FeedImportService",
     "FeedListService",
     "FeedReportService",
     "FeedService",
@@ -82,6 +86,8 @@ class Services:
     clock: Clock
     feeds: FeedService
     feed_reports: FeedReportService
+    feed_imports: FeedImportService
+    feed_exports: FeedExportService
     lists: FeedListService
     list_watches: ListWatchService
     subscriptions: SubscriptionService

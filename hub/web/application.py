@@ -17,6 +17,7 @@ from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.feed_pages import FeedPages
+from hub.web.admin.import_pages import ImportPages
 from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
@@ -137,6 +138,7 @@ def create_application(
             services.feeds,
             services.feed_reports,
             services.lists,
+            services.feed_exports,
             services.storage,
             services.clock,
         ).routes(),
@@ -201,6 +203,9 @@ def create_application(
             services.feed_reports,
             services.storage,
             services.clock,
+        ).routes(),
+        *ImportPages(
+            access, services.feed_imports, services.feed_exports, services.clock
         ).routes(),
         *SubscriptionPages(
             access,

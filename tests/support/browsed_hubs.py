@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
+from xml.sax.saxutils import quoteattr
 
 from playwright.async_api import Browser, BrowserContext
 
@@ -113,6 +114,8 @@ async def open_browsed_hub(
         starts = await FURNISH[kind](stage)
         context = await browser.new_context()
         await log_in(stage.hub, context)
+        if kind is Kind.LIVELY:
+            await give_list(stage.hub, context)
         state = await context.storage_state()
         scriptless = await browser.new_context(
             storage_state=state, java_script_enabled=False
@@ -140,6 +143,19 @@ async def log_in(hub: HubProcess, context: BrowserContext) -> None:
     await tab.page.goto(printed.out.strip())
     await tab.page.get_by_role("button", name="Log in").click()
     await tab.page.get_by_role("heading", name="Overview").wait_for()
+    await tab.page.close()
+
+
+async def give_list(hub: HubProcess, context: BrowserContext) -> None:
+    """On the page of imports, whose lists a hub keeps in memory alone."""
+    tab = await new_tab(context, hub.url)
+    await tab.open("/admin/imports")
+    title = quoteattr(HOSTILE[0])
+    outline = f'<outline text={title} xmlUrl="http://10.0.0.1/"/>'
+    text = f'<opml version="2.0"><body>{outline}</body></opml>'
+    await tab.page.get_by_label("or its text").fill(text)
+    await tab.page.get_by_role("button", name="Check it").click()
+    await tab.page.get_by_role("heading", name="A list of 1 feed").wait_for()
     await tab.page.close()
 
 

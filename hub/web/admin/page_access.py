@@ -12,7 +12,7 @@ A session is a cookie that no script reads and that no other site's request carr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
@@ -25,16 +25,19 @@ from starlette.responses import RedirectResponse, Response
 from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import Principal
 from hub.web.authentication import is_foreign, require
+from hub.web.multipart_forms import MULTIPART, read_parts
 from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
 from hub.web.page_rendering import PAGE_HEADERS
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import LARGEST_PAGE, read_bytes
+from protocols.opml import MOST_BYTES
 from storage.records import LONGEST_SESSION, AccountId, TokenScope
 
 FORM_FIELD: Final = "form_token"
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _LARGEST_FORM: Final = 64 * 1024
+_LARGEST_UPLOAD: Final = MOST_BYTES + _LARGEST_FORM
 _MOST_FIELDS: Final = LARGEST_PAGE + 100
 """A chosen row is one; a page may be all chosen."""
 _SCOPE_KEY: Final = "fanfare.viewer"
@@ -61,12 +64,13 @@ def area_of(request: Request) -> Area:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
     """Who looks at a page. ``form``: what was sent with the form, the first of each
-    name, or by ``getlist`` all of them."""
+    name, or by ``getlist`` all of them; ``files``: those that were chosen for it."""
 
     principal: Principal
     area: Area
     form_token: str
     form: ImmutableMultiDict[str, str]
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def may(self, scope: str) -> bool:
         """Whether the session's token has a scope, by its name."""
@@ -114,6 +118,23 @@ async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
     except ValueError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the form cannot be read") from None
     return ImmutableMultiDict(fields[::-1])
+
+
+async def read_upload(
+    request: Request,
+) -> tuple[ImmutableMultiDict[str, str], dict[str, bytes]]:
+    """The fields and the files of a form that may have some.
+
+    Raises `Problem` 400, 408 or 413.
+    """
+    body = await read_bytes(request, _LARGEST_UPLOAD)
+    try:
+        parts = list(read_parts(body, request.headers["content-type"]))
+        fields = [(it.name, it.content.decode()) for it in parts if not it.is_file]
+    except ValueError:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the form cannot be read") from None
+    files = {each.name: each.content for each in parts if each.is_file}
+    return ImmutableMultiDict(fields[::-1]), files
 
 
 def redirect(path: str) -> Response:
@@ -164,7 +185,7 @@ class PageAccess:
         if area is Area.OPERATOR:
             require_operator(principal)
         is_safe = request.method in _SAFE
-        form = ImmutableMultiDict() if is_safe else await read_form(request)
+        form, files = await self._form(request)
         is_good = self.sessions.is_form_token(secret, form.get(FORM_FIELD, ""))
         if not is_safe and not is_good:
             raise Problem(
@@ -172,7 +193,20 @@ class PageAccess:
                 "the form is of another session; reload the page and try again",
             )
         token = self.sessions.form_token(secret)
-        return Viewer(principal=principal, area=area, form_token=token, form=form)
+        return Viewer(
+            principal=principal, area=area, form_token=token, form=form, files=files
+        )
+
+    async def _form(
+        self, request: Request
+    ) -> tuple[ImmutableMultiDict[str, str], dict[str, bytes]]:
+        """Files are taken from operators alone. Raises `Problem` 400, 408 or 413."""
+        if request.method in _SAFE:
+            return ImmutableMultiDict(), {}
+        type = request.headers.get("content-type", "")
+        if area_of(request) is Area.OPERATOR and type.lower().startswith(MULTIPART):
+            return await read_upload(request)
+        return await read_form(request), {}
 
     def session_of(self, request: Request) -> str:
         """The session that the browser names; "" if none."""

@@ -14,6 +14,7 @@ from hub.core.status.findings import FindingKind
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
+from hub.services.feed_exports import FeedExportService
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
 from hub.services.opml_lists import FeedListService
 from hub.services.service_errors import SeveralFeeds
@@ -53,7 +54,7 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
-from protocols.opml import DEEPEST, MOST_LISTS
+from protocols.opml import DEEPEST, MOST_LISTS, OPML_TYPE
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
@@ -165,6 +166,7 @@ class FeedRoutes(Routes):
         feeds: FeedService,
         reports: FeedReportService,
         lists: FeedListService,
+        exports: FeedExportService,
         storage: Storage,
         clock: Clock,
     ) -> None:
@@ -173,6 +175,7 @@ class FeedRoutes(Routes):
         self._feeds = feeds
         self._reports = reports
         self._lists = lists
+        self._exports = exports
 
     @ApiOperation(
         method="GET",
@@ -200,6 +203,21 @@ class FeedRoutes(Routes):
             wanted, sort, after=after, limit=query_limit(request)
         )
         return json_response(FeedsJson.of_page(page))
+
+    @ApiOperation(
+        method="GET",
+        path="/feeds.opml",
+        id="export_feeds",
+        scope=TokenScope.ADMIN,
+        summary="The feeds that a filter finds, private ones too, as OPML 2.0",
+        answers={200: {"text/x-opml": str}},
+        query=FEED_LIST,
+        problems=(422,),
+    )
+    async def export(self, request: Request) -> Response:
+        wanted = query_feeds(request).filter(self._clock.now())
+        headers = {"Content-Type": OPML_TYPE}
+        return Response(await self._exports.render(wanted), headers=headers)
 
     @ApiOperation(
         method="POST",

@@ -19,6 +19,22 @@ def test_the_public_feeds_are_printed(fanfare: Fanfare, api: FakeApi) -> None:
     assert fanfare("opml", "export").stdout == "<opml/>\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "query"),
+    [
+        (("--all",), ""),
+        (("--failing", "--category", "a b"), "failing=true&category=a+b"),
+    ],
+)
+def test_feeds_are_exported_by_a_filter(
+    fanfare: Fanfare, api: FakeApi, options: tuple[str, ...], query: str
+) -> None:
+    api.answers["GET /api/feeds.opml"] = (200, b"<opml/>\n")
+    assert fanfare("opml", "export", *options).stdout == "<opml/>\n"
+    [(request, _)] = api.requests
+    assert request == f"GET /api/feeds.opml{'?' if query else ''}{query}"
+
+
 def test_or_written_to_a_file(fanfare: Fanfare, api: FakeApi, tmp_path: Path) -> None:
     api.answers[EXPORT] = (200, b"<opml/>\n")
     target = tmp_path / "feeds.opml"

@@ -479,6 +479,7 @@ async def test_events_are_as_described(tmp_path: Path) -> None:
 def test_every_operation_has_been_asked() -> None:
     asked = {operation_of(method, url)[0] for method, url, *_ in JSON_CALLS + REFUSED}
     elsewhere = {
+        ("GET", "/api/feeds.opml"),
         ("GET", "/api/deliveries"),
         ("GET", "/api/deliveries/failed"),
         ("GET", "/api/deliveries/failed/{id}"),

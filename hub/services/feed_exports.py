@@ -1,0 +1,43 @@
+"""Feeds that a filter finds, as a list in OPML that other programs import."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from hub.runtime.offloading import run_in_thread
+from protocols.opml import FeedOutline, render_opml
+from storage.contract import FeedSelectionStore
+from storage.records import FeedFilter, FeedSort, ListPlace, StoredFeed
+
+PAGE: Final = 500
+"""Feeds read at a time."""
+
+
+class FeedExportService:
+    """For operators: private feeds are in it."""
+
+    def __init__(self, selections: FeedSelectionStore, public_url: str) -> None:
+        self._selections = selections
+        self._host = public_url.partition("://")[2]
+
+    async def render(self, wanted: FeedFilter) -> bytes:
+        """Folders are the categories; in a category the feeds are by id."""
+        outlines: list[FeedOutline] = []
+        after: ListPlace | None = None
+        while True:
+            page = await self._selections.page(
+                wanted, FeedSort.ID, after=after, limit=PAGE, has_total=False
+            )
+            outlines += map(_outline, page.feeds)
+            after = page.next
+            if after is None:
+                break
+        title = f"Feeds at {self._host}" if self._host else "Feeds"
+        return await run_in_thread(partial(render_opml, title, outlines, None))
+
+
+def _outline(feed: StoredFeed) -> FeedOutline:
+    return FeedOutline(
+        title=feed.title, description="", xml_url=feed.url, category=feed.category
+    )
