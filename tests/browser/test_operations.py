@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -118,6 +119,25 @@ async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
     assert "search=" in tab.page.url
     assert await tab.page.locator("tbody tr").count() == 1
     assert await tab.page.get_by_label("Search").input_value() == url
+
+
+async def test_what_is_done_to_many_is_planned_confirmed_and_watched(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    category = f"many {tab.page.url} {id(tab)}"
+    publisher, api = browsed.stage.publisher, browsed.stage.api
+    for _ in range(3):
+        await api.add_feed(publisher.url(publisher.add_feed()), category=category)
+    await tab.open(f"/admin/feeds?category={quote(category)}")
+    await tab.page.get_by_role("checkbox").first.wait_for()
+    form = tab.page.get_by_role("form", name="For many at once")
+    await form.get_by_role("combobox").select_option("pause")
+    await form.get_by_role("button", name="Plan for all").click()
+    assert "Nothing is done yet" in await tab.page.locator("main").inner_text()
+    await tab.page.locator("main").get_by_role("button").first.click()
+    await tab.page.get_by_text("3 of 3").wait_for()
+    await tab.open(f"/admin/feeds?category={quote(category)}&state=paused")
+    assert await tab.page.locator("tbody tr").count() == 3
 
 
 # --- subscriptions ---
