@@ -23,6 +23,7 @@ from hub.demo.outside import Outside, entry_ids
 from hub.demo.samples import FeedKind
 from hub.main import run_until_stopped
 from hub.runtime.clock import Clock, SystemClock
+from hub.services.token_authentication import ADMINISTRATOR
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
 from protocols.live.live_messages import NotificationMessage
@@ -74,7 +75,7 @@ async def show(
             f"a hub runs at {stage.url}, a publisher and a callback at {_url(others)}"
         )
         try:
-            await _perform(stage, directory, seconds, own, others, stack)
+            await _perform(stage, directory, seconds, announce, own, others, stack)
         except* Exception as failures:
             raise DemoFailed(_reason(failures)) from failures
     return arrivals
@@ -84,6 +85,7 @@ async def _perform(
     stage: Stage,
     directory: str,
     seconds: float,
+    announce: Callable[[str], None],
     own: socket.socket,
     others: socket.socket,
     stack: AsyncExitStack,
@@ -93,6 +95,8 @@ async def _perform(
     built = await build_hub(
         _settings(directory), stage.storage, secrets.token_hex(16), stage.url, stack
     )
+    link = await built.services.sessions.make_link(ADMINISTRATOR)
+    announce(f"its pages, by a link that works once: {link.url}")
     around = create_server(stage.outside.application())
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:

@@ -20,6 +20,7 @@ async def test_one_round_brings_every_entry_by_every_way() -> None:
         (way, kind) for way in Way for kind in FeedKind
     }
     assert said[0].startswith("a hub runs at http://127.0.0.1:")
+    assert "/admin/login?link=" in said[1]
 
 
 async def test_what_takes_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
