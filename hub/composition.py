@@ -73,7 +73,6 @@ from hub.services import (
     FeedListService,
     FeedReportService,
     FeedService,
-    FrontPageService,
     HintService,
     ListWatchService,
     LiveService,
@@ -84,6 +83,7 @@ from hub.services import (
     PublicService,
     PublishingService,
     PushCallbackService,
+    ReaderService,
     RedeliveryService,
     RetrievalService,
     SearchService,
@@ -106,6 +106,7 @@ from hub.services.plan_targets import (
     FeedTargets,
     SubscriptionTargets,
 )
+from hub.services.reader_pages import AboutPage, Doors
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
 from hub.sites.feed_finder import FeedFinder
@@ -310,6 +311,7 @@ async def build_hub(
         wake_verifier=lambda: verifier.wake(),
     )
     policy = OpenHub(settings.open_hub)
+    public = PublicService(storage, public_url)
     admission = TopicAdmission(
         storage,
         poller,
@@ -478,7 +480,7 @@ async def build_hub(
         ),
         hints=HintService(storage, websub),
         publishing=PublishingService(storage.feeds, pushed_content, clock),
-        public=PublicService(storage, public_url),
+        public=public,
         collections=CollectionService(
             builder, store, clock, public_url, is_on=has_collections
         ),
@@ -494,12 +496,22 @@ async def build_hub(
         ),
         database_jobs=database_jobs,
         metrics=MetricsService(storage, metrics, clock, disk, lambda: poller.under_way),
-        front=FrontPageService(
+        readers=ReaderService(
             storage,
+            public,
+            search,
             clock,
-            public_url,
-            settings.contact,
-            heeds_robots=settings.robots == "on",
+            Doors(
+                url=public_url,
+                is_hub_open=policy is not OpenHub.OFF,
+                is_stream_open=settings.open_stream == "on",
+                has_collections=has_collections,
+            ),
+            AboutPage(
+                url=public_url,
+                contact=settings.contact,
+                heeds_robots=settings.robots == "on",
+            ),
         ),
     )
     application = create_application(

@@ -44,7 +44,7 @@ def test_the_wheel_has_the_migrations(wheel: list[str]) -> None:
 
 
 def test_the_wheel_has_the_pages_and_their_files(wheel: list[str]) -> None:
-    folders = [ROOT / "hub" / "web" / each for each in ("assets", "pages", "templates")]
+    folders = [ROOT / "hub" / "web" / each for each in ("assets", "templates")]
     in_tree = {str(p.relative_to(ROOT)) for each in folders for p in each.iterdir()}
     assert len(in_tree) > 10
     assert in_tree <= set(wheel)

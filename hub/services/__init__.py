@@ -33,9 +33,10 @@ from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.operator_sessions import SessionService
 from hub.services.opml_lists import FeedListService
 from hub.services.planned_actions import PlanService
-from hub.services.public_pages import FrontPageService, PublicService
+from hub.services.public_pages import PublicService
 from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
+from hub.services.reader_pages import ReaderService
 from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
@@ -53,7 +54,6 @@ __all__ = [
     "FeedListService",
     "FeedReportService",
     "FeedService",
-    "FrontPageService",
     "HintService",
     "ListWatchService",
     "LiveService",
@@ -64,6 +64,7 @@ __all__ = [
     "PublicService",
     "PublishingService",
     "PushCallbackService",
+    "ReaderService",
     "RedeliveryService",
     "RetrievalService",
     "SearchService",
@@ -105,7 +106,7 @@ class Services:
     tracks: TrackTopics
     websub: WebSubService
     metrics: MetricsService
-    front: FrontPageService
+    readers: ReaderService
     live: LiveService
     retrieval: RetrievalService
     search: SearchService

@@ -1,4 +1,4 @@
-"""What everybody may read: the front page, the list of public feeds, and each of them.
+"""What everybody may read: the list of public feeds, and each of them.
 
 Private feeds, removed ones, those that their publisher keeps out of lists
 (``discoverable: false``), and withdrawn entries do not appear.
@@ -15,7 +15,6 @@ from functools import partial
 from msgspec.structs import replace
 
 import hub
-from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from protocols.opml import FeedOutline, render_opml
@@ -28,10 +27,8 @@ from storage.packing import unpack, unpack_head
 from storage.records import (
     EntryId,
     FeedId,
-    FeedState,
     ListedEntry,
     PublicFeed,
-    StoredFeed,
 )
 
 PAGE = 250
@@ -183,87 +180,3 @@ def _read_place(before: str) -> tuple[datetime, EntryId] | None:
 
 def _place_of(listed: ListedEntry) -> str:
     return str(PagePlace(dated=listed.dated, entry=listed.entry.id))
-
-
-FRESH_SECONDS = 5.0
-"""The database is asked no more often than this, however many visitors there are."""
-SHOWN_FEEDS = 50
-READ_FEEDS = 1_000
-"""So many feeds are looked at to find public ones."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontPage:
-    """``feeds``: some that are public, the earliest added first."""
-
-    url: str
-    version: str
-    feeds: tuple[StoredFeed, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AboutPage:
-    """What publishers are told about the program that fetches their feeds."""
-
-    url: str
-    version: str
-    user_agent: str
-    contact: str = ""
-    heeds_robots: bool = False
-
-
-class FrontPageService:
-    def __init__(
-        self,
-        storage: Storage,
-        clock: Clock,
-        public_url: str,
-        contact: str = "",
-        *,
-        heeds_robots: bool = False,
-    ) -> None:
-        self.about = AboutPage(
-            url=public_url,
-            version=hub.__version__,
-            user_agent=hub.PRODUCT,
-            contact=contact,
-            heeds_robots=heeds_robots,
-        )
-        self._feeds = storage.feeds
-        self._public = storage.public
-        self._clock = clock
-        self._public_url = public_url
-        self._read_at = float("-inf")
-        self._shown: tuple[StoredFeed, ...] = ()
-
-    async def show(self) -> FrontPage:
-        """Raises `StorageError`."""
-        now = self._clock.monotonic()
-        if now - self._read_at >= FRESH_SECONDS:
-            self._shown = tuple(await self._read())
-            self._read_at = now
-        return FrontPage(
-            url=self._public_url, version=hub.__version__, feeds=self._shown
-        )
-
-    async def _read(self) -> Sequence[StoredFeed]:
-        found: list[StoredFeed] = []
-        after = FeedId(0)
-        for _ in range(READ_FEEDS // PAGE):
-            page = await self._feeds.page(
-                after=after, limit=PAGE, state=FeedState.ACTIVE
-            )
-            for feed in page:
-                if len(found) < SHOWN_FEEDS and await self._is_listed(feed):
-                    found.append(feed)
-            if len(found) >= SHOWN_FEEDS or len(page) < PAGE:
-                break
-            after = page[-1].id
-        return found
-
-    async def _is_listed(self, feed: StoredFeed) -> bool:
-        """Neither private nor kept out of lists by its publisher."""
-        if feed.private:
-            return False
-        public = await self._public.feed(feed.id)
-        return public is not None and not unpack_head(public.head).unlisted

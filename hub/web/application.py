@@ -42,13 +42,13 @@ from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.page_rendering import AssetRoutes, answer_error, answer_problem
 from hub.web.problems import Problem
 from hub.web.publishing.crawler_routes import CrawlerRoutes
-from hub.web.publishing.front_page_routes import FrontPageRoutes
 from hub.web.publishing.openfeeder_routes import (
     CONTENT,
     DISCOVERY,
     UPDATE,
     OpenFeederRoutes,
 )
+from hub.web.publishing.reader_routes import ReaderRoutes
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_routes import StreamRoutes
@@ -192,7 +192,6 @@ def create_application(
     )
     access = PageAccess(services.sessions, limits, public_url)
     top = [
-        *FrontPageRoutes(services.front).routes(),
         *AssetRoutes().routes(),
         *LoginPages(access, authenticator, limits).routes(),
         *LogoutPages(access).routes(),
@@ -249,6 +248,7 @@ def create_application(
         *PingRoutes(services.hints).routes(),
         *PushRoutes(services.upstream).routes(),
         *TopicRoutes(services.public).routes(),
+        *ReaderRoutes(services.readers).routes(),
         *CrawlerRoutes(services.collections).routes(),
         *OpenFeederRoutes(
             services.openfeeder,

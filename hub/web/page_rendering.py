@@ -8,6 +8,8 @@ Files go by names with their hash, so that browsers keep them for good.
 from __future__ import annotations
 
 import hashlib
+import json
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -44,9 +46,12 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
 _ASSETS: Final[Mapping[str, str]] = {
     "admin.css": "text/css; charset=utf-8",
     "admin.js": "text/javascript; charset=utf-8",
+    "favicon.svg": "image/svg+xml",
 }
 _PAGES_OF_SESSIONS: Final = ("/admin", "/account")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
+_ICON: Final = "favicon.svg"
+_KEPT_FOR_A_DAY: Final = "public, max-age=86400"
 
 
 def render_page(
@@ -117,8 +122,10 @@ def _environment() -> Environment:
         host=host_of,
         rate=rate_text,
         exact=time_text,
+        json=json.dumps,
         number=lambda value: f"{value:,}",
         relative=relative_time,
+        shell=shlex.quote,
     )
     environment.globals.update(
         asset=asset_url, version=hub.__version__, with_query=with_query
@@ -200,3 +207,14 @@ class AssetRoutes(Routes):
                 }
                 return Response(_read(name), headers=headers)
         raise Problem(HTTPStatus.NOT_FOUND, "no such file")
+
+
+def icon_answer() -> Response:
+    """By the name that browsers remember."""
+    headers = {
+        "Content-Type": _ASSETS[_ICON],
+        "Content-Security-Policy": POLICY,
+        "Cache-Control": _KEPT_FOR_A_DAY,
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(_read(_ICON), headers=headers)

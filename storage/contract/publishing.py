@@ -19,6 +19,7 @@ from storage.records import (
     PageSection,
     PagesState,
     PublicFeed,
+    PublicFeedPage,
     PublishedPage,
 )
 
@@ -31,6 +32,17 @@ class PublicStore(Protocol):
 
     async def feeds(self, *, after: FeedId, limit: int) -> list[PublicFeed]:
         """By id."""
+        ...
+
+    async def topics(
+        self, *, text: str = "", before: FeedId | None, limit: int
+    ) -> PublicFeedPage:
+        """Those that may be listed, the latest added first.
+
+        ``text``: a part of the URL or title, of three characters or more, in any case.
+        Some hundred feeds are looked at for it, so that a page may be short, and even
+        empty, and not the last one.
+        """
         ...
 
     async def feed(self, feed_id: FeedId) -> PublicFeed | None: ...

@@ -145,6 +145,7 @@ from storage.records.publishing import (
     PageSection,
     PagesState,
     PublicFeed,
+    PublicFeedPage,
     PublishedPage,
 )
 from storage.records.selections import (
@@ -297,6 +298,7 @@ __all__ = [
     "Position",
     "Posting",
     "PublicFeed",
+    "PublicFeedPage",
     "PublishedPage",
     "Push",
     "PushCallback",

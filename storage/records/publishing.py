@@ -22,6 +22,13 @@ class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
     head: bytes | None  # packed protocols.model.Feed; None before the first document
 
 
+class PublicFeedPage(msgspec.Struct, frozen=True, kw_only=True):
+    """``next``: before which the rest begins; None: there is none."""
+
+    feeds: tuple[PublicFeed, ...]
+    next: FeedId | None
+
+
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """``dated``: its place in the list: its own date, or when it was first stored."""
 

@@ -20,6 +20,7 @@ from storage.records import (
     PageSection,
     PagesState,
     PublicFeed,
+    PublicFeedPage,
     PublishedPage,
 )
 from storage.sqlite.columns import (
@@ -31,6 +32,7 @@ from storage.sqlite.columns import (
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import ENTRY, hash_key, read_entry
 from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, judge_all
+from storage.sqlite.trigrams import folded, quoted, rare_trigrams_of
 from storage.sqlite.writer import Writer
 
 # --- rows ---
@@ -60,13 +62,36 @@ def read_page(row: Row) -> PublishedPage:
 
 # --- public feeds ---
 
-_FEEDS = (
-    "SELECT f.id, f.url, f.title, coalesce(g.description, ''), f.section,"
-    " f.created_at, h.head"
-    " FROM feeds f LEFT JOIN feed_heads h ON h.feed_id = f.id"
+_FROM = (
+    " LEFT JOIN feed_heads h ON h.feed_id = f.id"
     " LEFT JOIN given_names g ON g.feed_id = f.id"
+)
+_COLUMNS_OF_FEED = (
+    "f.id, f.url, f.title, coalesce(g.description, ''), f.section, f.created_at, h.head"
+)
+_FEEDS = (
+    f"SELECT {_COLUMNS_OF_FEED} FROM feeds f{_FROM}"
     " WHERE NOT f.private AND f.state <> 'removed'"
 )
+_MAY_BE_LISTED = (
+    "NOT f.private AND NOT f.unlisted AND f.state NOT IN ('removed', 'track')"
+)
+TOPICS = (
+    f"SELECT {_COLUMNS_OF_FEED} FROM feeds f INDEXED BY feeds_public{_FROM}"
+    f" WHERE {_MAY_BE_LISTED} AND f.id < :before ORDER BY f.id DESC LIMIT :limit"
+)
+TOPICS_BY_TEXT = (
+    "WITH looked AS MATERIALIZED (SELECT rowid AS id FROM feed_texts"
+    " WHERE feed_texts MATCH :match AND rowid < :before ORDER BY rowid DESC"
+    " LIMIT :most)"
+    f" SELECT l.id, {_COLUMNS_OF_FEED} FROM looked l"
+    f" LEFT JOIN feeds f ON f.id = l.id AND {_MAY_BE_LISTED}"
+    "  AND (instr(fold(f.url), :text) OR instr(fold(f.title), :text))"
+    f"{_FROM} ORDER BY l.id DESC"
+)
+"""A row for each that is looked at; without a feed if that is not to be shown."""
+MOST_LOOKED_AT = 500
+_BEHIND_ALL = (1 << 63) - 1
 _ENTRIES = (
     f"SELECT e.sorted_at, {ENTRY} FROM entries e"
     " WHERE feed_id = :feed_id AND deleted = 0"
@@ -84,6 +109,38 @@ class SqlitePublic:
             f"{_FEEDS} AND f.id > ? ORDER BY f.id LIMIT ?", (after, limit)
         )
         return [_read_feed(row) for row in rows]
+
+    async def topics(
+        self, *, text: str = "", before: FeedId | None, limit: int
+    ) -> PublicFeedPage:
+        parameters = {"before": _BEHIND_ALL if before is None else before}
+        if text:
+            return await self._topics_by_text(text, limit, parameters)
+        rows = await self._readers.all(TOPICS, {**parameters, "limit": limit + 1})
+        feeds = tuple(_read_feed(row) for row in rows[:limit])
+        return PublicFeedPage(
+            feeds=feeds, next=feeds[-1].id if len(rows) > limit else None
+        )
+
+    async def _topics_by_text(
+        self, text: str, limit: int, parameters: dict[str, int]
+    ) -> PublicFeedPage:
+        part = folded(text)
+        rows = await self._readers.all(
+            TOPICS_BY_TEXT,
+            {
+                **parameters,
+                "text": part,
+                "match": " AND ".join(map(quoted, rare_trigrams_of(part))),
+                "most": MOST_LOOKED_AT,
+            },
+        )
+        found = [_read_feed(row[1:]) for row in rows if row[1] is not None]
+        if len(found) > limit:
+            end: FeedId | None = found[limit - 1].id
+        else:
+            end = FeedId(rows[-1][0]) if len(rows) == MOST_LOOKED_AT else None
+        return PublicFeedPage(feeds=tuple(found[:limit]), next=end)
 
     async def feed(self, feed_id: FeedId) -> PublicFeed | None:
         row = await self._readers.first(f"{_FEEDS} AND f.id = ?", (feed_id,))

@@ -38,8 +38,8 @@ from hub.web.operation import (
 )
 from hub.web.problems import PROBLEM_TYPE, ProblemJson
 from hub.web.publishing.crawler_routes import CrawlerRoutes
-from hub.web.publishing.front_page_routes import FrontPageRoutes
 from hub.web.publishing.openfeeder_routes import OpenFeederRoutes
+from hub.web.publishing.reader_routes import ReaderRoutes
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.streams.stream_routes import (
     StreamNotificationJson,
@@ -124,7 +124,7 @@ OPEN_ROUTES: tuple[type[Routes], ...] = (
     TopicRoutes,
     CrawlerRoutes,
     OpenFeederRoutes,
-    FrontPageRoutes,
+    ReaderRoutes,
     MonitoringRoutes,
 )
 

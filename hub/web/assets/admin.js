@@ -1,4 +1,4 @@
-// The pages work without this: it only tells times in the viewer's zone, and how long ago they are now.
+// The pages work without this: it tells times in the viewer's zone, copies texts, and shows what arrives.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -51,7 +51,54 @@ function offerCopy(button) {
   });
 }
 
+// New entries of a topic, as the hub sends them, are put before those that are there. What they say is only
+// ever set as text, and only http and https links are made.
+const MOST_FOLLOWED = 200;
+
+function entryLine(item) {
+  const line = document.createElement("li");
+  const isLink = /^https?:\/\//i.test(item.permalinkUrl ?? "");
+  const title = document.createElement(isLink ? "a" : "span");
+  title.textContent = item.title || "(untitled)";
+  if (isLink) Object.assign(title, { href: item.permalinkUrl, rel: "noopener nofollow" });
+  const time = document.createElement("time");
+  time.dateTime = (item.published ? new Date(item.published * 1000) : new Date()).toISOString();
+  const when = document.createElement("p");
+  when.className = "quiet";
+  when.append(time);
+  line.dataset.entry = item.id;
+  line.append(title, when);
+  return line;
+}
+
+function follow(list) {
+  const status = document.getElementById(list.dataset.status);
+  const source = new EventSource(list.dataset.follow);
+  source.addEventListener("open", () => {
+    status.textContent = "New entries appear here as they arrive.";
+  });
+  source.addEventListener("notification", ({ data }) => {
+    const { body, kind } = JSON.parse(data);
+    if (kind !== "entries") return;
+    for (const item of [...(body.items ?? [])].reverse()) {
+      if ([...list.children].some(({ dataset }) => dataset.entry === item.id)) continue;
+      list.prepend(entryLine(item));
+      if (list.childElementCount > MOST_FOLLOWED) list.lastElementChild.remove();
+    }
+    tell();
+  });
+  source.addEventListener("reset", () => {
+    status.textContent = "Some entries were missed: reload to see them. New ones appear here as they arrive.";
+  });
+  source.addEventListener("error", () => {
+    status.textContent = source.readyState === EventSource.CLOSED
+      ? "Nothing arrives by itself now: reload for new entries."
+      : "The connection was lost; trying again.";
+  });
+}
+
 if (navigator.clipboard) document.querySelectorAll("button[data-copy]").forEach(offerCopy);
 document.querySelectorAll("input[data-utc]").forEach(localize);
+document.querySelectorAll("[data-follow]").forEach(follow);
 tell();
 setInterval(tell, 10000);
