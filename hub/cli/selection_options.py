@@ -55,10 +55,18 @@ category_option = renamed_option(
     former="--section",
     help="A label to group feeds by, at most 200 characters.",
 )
-_FEEDS: Final = _common(
-    "ok, failing, slow, pushed, paused, gone, removed, active (all that are polled) or"
-    " track (track queries)",
-    "URL or title",
+_FEEDS: Final = (
+    *_common(
+        "ok, failing, slow, pushed, paused, gone, removed, active (all that are polled)"
+        " or track (track queries)",
+        "URL or title",
+    ),
+    click.option("--host", help="Only feeds at this host."),
+    click.option(
+        "--format",
+        help="Only feeds of this format: rss, rdf, atom, jsonfeed, creator, openfeeder,"
+        " scp or part.",
+    ),
 )
 _OF_CATEGORY: Final = 'Only those of this category; "" for those without one.'
 feed_selection = _given(

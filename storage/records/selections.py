@@ -43,7 +43,8 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     ``text`` is a part of the URL or title, in any case. ``since``: in its health since
     then, or longer; ``after``: it came into it later. ``ids``: one of these, if any are
-    named.
+    named. ``host`` is that of the URL, without a port, in lower case; ``format`` is
+    `StoredFeed.format`. "" does not matter.
     """
 
     health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
@@ -52,6 +53,20 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     after: datetime | None = None
     ids: tuple[FeedId, ...] = ()
+    host: str = ""
+    format: str = ""
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether only health and category matter."""
+        return not (
+            self.text or self.since or self.after or self.ids or self.has_host_or_format
+        )
+
+    @property
+    def has_host_or_format(self) -> bool:
+        """Whether a host or a format is asked for."""
+        return bool(self.host or self.format)
 
 
 class FeedSort(ListSort):

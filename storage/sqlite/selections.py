@@ -107,6 +107,11 @@ _FEED_KEYS: Final = {
     FeedSort.URL: "url",
     FeedSort.SINCE: "health_since",
 }
+_AT_HOST: Final = (
+    " AND instr(url, '://')"
+    " IN (instr(fold(url), :host_alone), instr(fold(url), :host_with_port))"
+)
+"""What a query says after a host is none."""
 _FEED_INDEXES: Final = {
     FeedSort.ID: ("feeds_by_health", "feeds_by_section"),
     FeedSort.URL: ("feeds_by_health_url", "feeds_by_section_url"),
@@ -142,9 +147,9 @@ class SqliteFeedSelections:
         if ids is not None:
             return await self._number(*_among_query(wanted, ids))
         of_group = await self._count_of_group(wanted)
-        if not wanted.text and not _has_times(wanted):
+        if wanted.is_of_group:
             return of_group
-        if wanted.text and of_group > MOST_SORTED:
+        if (wanted.text or wanted.has_host_or_format) and of_group > MOST_SORTED:
             return None
         found = await self.count(wanted, MOST_COUNTED + 1)
         return None if found > MOST_COUNTED else found
@@ -213,6 +218,9 @@ def _feed_parameters(
     return {
         "category": wanted.category,
         "text": folded(wanted.text),
+        "host_alone": f"://{wanted.host}/",
+        "host_with_port": f"://{wanted.host}:",
+        "format": wanted.format,
         "since": to_milliseconds_or_none(wanted.since),
         "after": to_milliseconds_or_none(wanted.after),
         "limit": limit,
@@ -227,6 +235,10 @@ def _feed_conditions(wanted: FeedFilter) -> str:
         conditions.append(" AND section = :category")
     if wanted.text:
         conditions.append(" AND (instr(fold(url), :text) OR instr(fold(title), :text))")
+    if wanted.host:
+        conditions.append(_AT_HOST)
+    if wanted.format:
+        conditions.append(" AND format = :format")
     return "".join(conditions)
 
 
@@ -273,11 +285,18 @@ def _count_query(wanted: FeedFilter, most: int) -> Query:
 def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[Query]:
     """What may be asked for ids alone, of one more than are few."""
     limit = MOST_SORTED + 1
-    if trigrams := rare_trigrams_of(folded(wanted.text)):
+    trigrams = rare_trigrams_of(folded(wanted.text)) + rare_trigrams_of(wanted.host)
+    if trigrams:
         match = " AND ".join(quoted(each) for each in trigrams)
         yield (
             "SELECT rowid FROM feed_texts WHERE feed_texts MATCH :match LIMIT :limit",
             {"match": match, "limit": limit},
+        )
+    if wanted.format:
+        yield (
+            "SELECT id FROM feeds INDEXED BY feeds_by_format WHERE format = :format"
+            " LIMIT :limit",
+            {"format": wanted.format, "limit": limit},
         )
     if _has_times(wanted) and sort.rising is not FeedSort.SINCE:
         only = FeedFilter(

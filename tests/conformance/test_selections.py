@@ -43,11 +43,15 @@ async def add(
 
 
 async def note(
-    scene: Scene, feed: StoredFeed, condition: FeedHealth | None, when: datetime
+    scene: Scene,
+    feed: StoredFeed,
+    condition: FeedHealth | None,
+    when: datetime,
+    **more: str,
 ) -> StoredFeed:
     """A poll that led to this; None: to the same as the one before."""
     polling = Polling(code=200, error="" if condition is OK else "answered 500")
-    commit = fetch(feed, when=when, polling=polling, condition=condition)
+    commit = fetch(feed, when=when, polling=polling, condition=condition, **more)
     assert await scene.storage.log.commit(commit) is not None
     after = await scene.storage.feeds.get(feed.id)
     assert after is not None
@@ -119,12 +123,12 @@ FEEDS = {  # by the first letter of their URLs, in the order they are added
 
 @pytest.fixture
 async def six(scene: Scene) -> Scene:
-    """c and d fail, b is paused, f is removed, a and e are well."""
+    """c and d fail, b is paused, f is removed, a and e are well; d is in Atom."""
     feeds = {
         name: await add(scene, url, category, f"Title {name.upper()}")
         for name, (url, category) in FEEDS.items()
     }
-    await note(scene, feeds["d"], FAILING, at(100))
+    await note(scene, feeds["d"], FAILING, at(100), format="atom")
     await note(scene, feeds["c"], FAILING, at(200))
     await scene.storage.feeds.set_state(feeds["b"].id, FeedState.PAUSED, at(300))
     await scene.storage.feeds.set_state(feeds["f"].id, FeedState.REMOVED, at(400))
@@ -158,6 +162,13 @@ def letters(feeds: tuple[StoredFeed, ...]) -> str:
         (FeedFilter(after=START, since=at(200)), "cd"),
         (FeedFilter(after=START, text="feed"), "cb"),
         (FeedFilter(ids=(FeedId(2), FeedId(1), FeedId(9))), "ca"),
+        (FeedFilter(host="a.example"), "a"),
+        (FeedFilter(host="example"), ""),
+        (FeedFilter(host="b.example", text="feed", category="news"), "b"),
+        (FeedFilter(host="e.example"), "e"),
+        (FeedFilter(format="rss"), ""),
+        (FeedFilter(format="atom", health=(FAILING,)), "d"),
+        (FeedFilter(format="atom", host="c.example"), ""),
         (FeedFilter(ids=(FeedId(1), FeedId(2)), health=(FAILING,)), "c"),
     ],
 )

@@ -31,6 +31,7 @@ from hub.web.api.selection_input import (
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_number
+from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.records import (
@@ -98,6 +99,7 @@ class FeedPages(OperatorPages):
                 if name not in ("cursor", "after")
             },
             states=LISTED_HEALTH,
+            formats=tuple(FeedFormat),
             filter=filter_of(asked),
         )
 

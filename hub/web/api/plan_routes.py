@@ -84,6 +84,7 @@ class PlanFilterJson(JsonObject):
     search: str | None = None
     status: str | None = None
     host: str | None = None
+    format: str | None = None
     subscription: int | None = None
     since: Time | None = None
     within: Time | None = None
@@ -100,6 +101,8 @@ class PlanFilterJson(JsonObject):
                     since=wanted.since,
                     within=wanted.after,
                     ids=list(wanted.ids) or None,
+                    host=wanted.host or None,
+                    format=wanted.format or None,
                 )
             case SubscriptionFilter():
                 return cls(

@@ -25,6 +25,7 @@ from hub.web.request_input import (
     query_flag,
     query_number,
 )
+from protocols.model import FeedFormat
 from protocols.protocol_errors import InvalidValue
 from storage.records import (
     AccountId,
@@ -71,7 +72,8 @@ class FeedSelection(RequestBody):
     """Which feeds: all that is given must hold.
 
     ``since``: in their state since then, or longer; ``within``: no longer than that.
-    Either is an age or a time. ``ids``: these alone.
+    Either is an age or a time. ``ids``: these alone. ``host``:
+    of the URL, without a port.
     """
 
     state: list[str] = msgspec.field(default_factory=list)
@@ -81,6 +83,8 @@ class FeedSelection(RequestBody):
     since: str = ""
     within: str = ""
     ids: Ids | None = None
+    host: str = ""
+    format: FeedFormat | None = None
 
     def filter(self, now: datetime) -> FeedFilter:
         """Raises `InvalidValue`."""
@@ -92,6 +96,8 @@ class FeedSelection(RequestBody):
             since=_moment("since", self.since, now),
             after=_moment("within", self.within, now),
             ids=tuple(map(FeedId, self.ids or ())),
+            host=self.host.lower(),
+            format=self.format or "",
         )
 
 
@@ -252,6 +258,10 @@ FEED_LIST: Final = (
     *_COMMON,
     Parameter(name="category", help='only those of this category; "": without one'),
     Parameter(name="section", help="former name of `category`", is_deprecated=True),
+    Parameter(name="host", help="only feeds at this host"),
+    Parameter(
+        name="format", help="only feeds of this format", choices=tuple(FeedFormat)
+    ),
     _sorts(FeedSort),
 )
 SUBSCRIPTION_LIST: Final = (
@@ -288,6 +298,8 @@ def query_feeds(request: Request) -> FeedSelection:
         search=query.get("search", ""),
         since=query.get("since", ""),
         within=query.get("within", ""),
+        host=query.get("host", ""),
+        format=query_choice(request, "format", FeedFormat),
     )
 
 

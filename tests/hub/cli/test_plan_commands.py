@@ -85,6 +85,10 @@ def asked(api: FakeApi) -> list[str]:
     [
         ("feeds pause --failing", {"action": "pause", "feeds": {"failing": True}}),
         (
+            "feeds fetch --host a.example --format rss",
+            {"action": "fetch", "feeds": {"host": "a.example", "format": "rss"}},
+        ),
+        (
             "feeds resume --state paused --state gone",
             {"action": "resume", "feeds": {"state": ["paused", "gone"]}},
         ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import gt, lt
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from protocols.urls import normal_url
 from storage.records import (
@@ -92,6 +93,8 @@ class MemoryFeedSelections:
             if feed.health in (wanted.health or LISTED_HEALTH)
             and wanted.category in (None, feed.category)
             and (not wanted.ids or feed.id in wanted.ids)
+            and wanted.host in ("", urlsplit(feed.url).hostname)
+            and wanted.format in ("", feed.format)
             and (text in feed.url.lower() or text in feed.title.lower())
             and _is_in_time(wanted, feed.health_since)
         ]

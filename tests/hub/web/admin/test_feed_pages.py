@@ -107,6 +107,14 @@ async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     assert row[6] == "hub.example:8443"
 
 
+async def test_feeds_of_a_host_are_found(hub: Hub, browser: OperatorBrowser) -> None:
+    scene = Scene(hub.storage)
+    await scene.add_feed("a")
+    await scene.add_feed("b")
+    [row] = rows(await browser.open("/admin/feeds?host=B.example&format="))
+    assert row[0].endswith("https://b.example/feed")
+
+
 async def test_times_are_exact_for_programs_and_for_who_hovers(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
@@ -170,6 +178,7 @@ async def test_the_list_is_paged_by_links_that_keep_the_filter(
         ("state=odd", "state: expected one of"),
         ("since=soon", "since: expected an age"),
         ("sort=odd", "sort: expected one of"),
+        ("format=odd", "format: expected one of"),
         ("cursor=odd", "cursor: expected the cursor"),
     ],
 )

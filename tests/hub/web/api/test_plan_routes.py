@@ -90,6 +90,10 @@ async def test_a_plan_is_made_confirmed_once_and_carried_out(
             },
         ),
         (
+            {"feeds": {"host": "A.example", "format": "rss"}},
+            {"host": "a.example", "format": "rss"},
+        ),
+        (
             {"feeds": {"search": "blog", "within": "1h"}},
             {"search": "blog", "within": "2025-12-31T23:01:00Z"},
         ),
