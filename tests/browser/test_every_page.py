@@ -48,6 +48,7 @@ async def test_nothing_is_wider_than_a_phone(browsed: BrowsedHub, page: str) -> 
     assert found == {}
 
 
+@pytest.mark.parametrize("browsed", [Kind.LIVELY], indirect=True)
 @every_page
 async def test_it_opens_without_scripts(browsed: BrowsedHub, page: str) -> None:
     seen = await browsed.look(page, has_scripts=False)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -71,10 +72,9 @@ class BrowsedHub:
         key = page, has_scripts
         if key not in self._seen:
             tab = await self.new_tab(has_scripts=has_scripts)
+            look = partial(_look, tab, self.kind, has_scripts=has_scripts)
             found = self.addresses.get(page, [])
-            self._seen[key] = {
-                each: await _look(tab, each, has_scripts=has_scripts) for each in found
-            }
+            self._seen[key] = {each: await look(each) for each in found}
             await tab.page.close()
         return self._seen[key]
 
@@ -83,22 +83,23 @@ class BrowsedHub:
         return await new_tab(context, self.stage.hub.url)
 
 
-async def _look(tab: Tab, address: str, *, has_scripts: bool) -> Seen:
-    """Axe waits by timers, which a page without scripts does not have."""
+async def _look(tab: Tab, kind: Kind, address: str, *, has_scripts: bool) -> Seen:
+    """Axe waits by timers, which a page without scripts does not have. All colours are
+    in the lively hub."""
     tab.complaints.clear()
     await tab.see()
     status = await tab.open(address)
-    complaints = list(tab.complaints)
     found: list[str] = []
     if has_scripts:
         found += [f"light: {each}" for each in await tab.inaccessible()]
+    if has_scripts and kind is Kind.LIVELY:
         await tab.see(scheme="dark")
         found += [f"dark: {each}" for each in await tab.inaccessible("color-contrast")]
     await tab.see(width=PHONE)
     overflowing = await tab.overflowing()
     return Seen(
         status=status,
-        complaints=complaints,
+        complaints=list(tab.complaints),
         inaccessible=found,
         overflowing=overflowing,
     )
