@@ -24,7 +24,7 @@ from hub.composition import build_hub
 from hub.settings import Settings
 from scripts.benchmarks.blocking import Ticks
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch
-from scripts.benchmarks.stored_hubs import category_of
+from scripts.benchmarks.stored_hubs import address_of, category_of
 from scripts.benchmarks.stored_lists import ListLengths, open_lists
 from scripts.linked_pages import PAGES, STARTS, find_addresses
 
@@ -51,6 +51,10 @@ LISTS: Final = (
     "/admin/feeds?search=00042",
     "/admin/feeds?search=example",
     "/admin/feeds?since=2h",
+    f"/admin/feeds?host={urlsplit(address_of(42)).hostname}",
+    "/admin/feeds?host=nowhere.example",
+    "/admin/feeds?format=rss",
+    "/admin/feeds?format=atom",
     "/admin/subscriptions?state=failing&sort=-since",
     "/admin/subscriptions?sort=since",
     "/admin/subscriptions?search=callback/17",
