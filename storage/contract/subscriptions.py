@@ -304,6 +304,10 @@ class TokenStore(Protocol):
         """The account of that name, if some token was made for it."""
         ...
 
+    async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
+        """Of those of them that there are."""
+        ...
+
     async def find(self, digest: bytes) -> StoredToken | None:
         """The token with that SHA-256, unless it was revoked."""
         ...

@@ -54,6 +54,14 @@ class SqliteTokens:
         )
         return None if row is None else Account(id=AccountId(row[0]), name=row[1])
 
+    async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
+        rows = await self._readers.all(
+            "SELECT id, name FROM accounts"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (pack_ids(accounts),),
+        )
+        return {AccountId(account): name for account, name in rows}
+
     async def find(self, digest: bytes) -> StoredToken | None:
         row = await self._readers.first(
             f"{_TOKENS} WHERE t.digest = ? AND t.revoked_at IS NULL", (digest,)

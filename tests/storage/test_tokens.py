@@ -10,7 +10,7 @@ import pytest
 
 from storage.contract import TokenStore
 from storage.errors import NotFound
-from storage.records import OPERATOR, NewToken, TokenId, TokenScope
+from storage.records import OPERATOR, AccountId, NewToken, TokenId, TokenScope
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.new_database import open_new
 
@@ -68,6 +68,14 @@ async def test_tokens_of_one_name_are_of_one_account(store: TokenStore) -> None:
     again = await store.add(new(b"3"), NOW)
     assert alice.account == again.account != bob.account
     assert (await store.add(new(b"4", "operator"), NOW)).account.id == OPERATOR
+
+
+async def test_accounts_are_named(store: TokenStore) -> None:
+    made = await store.add(new(b"1"), NOW)
+    assert made is not None
+    alice, nobody = made.account.id, AccountId(99)
+    names = await store.names([alice, OPERATOR, nobody, alice])
+    assert names == {alice: "alice", OPERATOR: "operator"}
 
 
 async def test_a_revoked_token_is_listed_but_not_found(store: TokenStore) -> None:

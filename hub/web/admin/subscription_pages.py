@@ -44,6 +44,7 @@ from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, form_id, path_id, query_number
 from storage.contract import Storage
 from storage.records import (
+    ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
     DeliveryLag,
     SelectedSubscription,
@@ -114,6 +115,7 @@ class SubscriptionPages(OperatorPages):
             after=after,
             limit=query_number(asked, "limit", ROWS, LARGEST_PAGE, least=1),
         )
+        accounts = [each.subscription.account for each in page.subscriptions]
         return render_page(
             "subscriptions.html",
             section="Subscriptions",
@@ -121,6 +123,8 @@ class SubscriptionPages(OperatorPages):
             now=now,
             rows=[(each, await self._lag(each)) for each in page.subscriptions],
             most_lag=MOST_LAG,
+            names=await self._storage.tokens.names(accounts),
+            anonymous=ANONYMOUS,
             total=page.total,
             next=cursor_of(page.next),
             is_first=after is None,

@@ -45,6 +45,10 @@ class MemoryTokens:
         known = self._accounts.get(name)
         return None if known is None else Account(id=known, name=name)
 
+    async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
+        named = {account: name for name, account in self._accounts.items()}
+        return {each: named[each] for each in accounts if each in named}
+
     async def find(self, digest: bytes) -> StoredToken | None:
         for known, token in self._tokens.values():
             if known == digest and token.revoked_at is None:

@@ -19,6 +19,7 @@ from storage.records import (
     StoredFeed,
     SubscriptionId,
 )
+from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
 from tests.support.failures import ANSWER, details, failed
 from tests.support.fake_network import answered
@@ -99,12 +100,28 @@ async def test_each_subscription_says_how_it_is(
     [row] = rows(answer)
     assert row[0] == HOOK
     assert row[1].startswith("ok for ")
-    assert row[2:4] == ["", feed.url]
+    assert row[2:5] == ["", feed.url, "none"]
     [link, _topic] = read(answer).xpath("//tbody//a/@href")
     text = text_of(await browser.open(link))
     assert "everything is delivered" in text
     assert "with a secret (sha256)" in text
     assert "geheim" not in text
+
+
+async def test_the_account_is_named_and_leads_to_all_of_its_subscriptions(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    body = {"account": "alice", "scopes": ["subscribe"]}
+    await browser.client.post("/api/tokens", json=body, headers=ADMIN)
+    account = await hub.storage.tokens.account("alice")
+    assert account is not None
+    await Scene(hub.storage).subscribe(feed, "hers", account=account.id)
+    listed = await browser.open("/admin/subscriptions?sort=-id")
+    [[*row], _of_nobody] = rows(listed)
+    assert row[4] == "alice"
+    [link] = read(listed).xpath("//tbody//a[. = 'alice']/@href")
+    [[*row]] = rows(await browser.open(link))
+    assert row[0].endswith("/hers")
 
 
 async def test_one_that_fails_says_how_much_waits_and_since_when(
