@@ -16,7 +16,10 @@ from starlette.routing import compile_path
 import hub.web.application  # noqa: F401 - it imports all routes
 from hub.web.operation import HTML, Operation, Routes
 
-STARTS: Final = ("/", "/about", "/admin/login", "/admin", "/account/login", "/account")
+STARTS: Final = (
+    *("/", "/search?q=entry", "/about"),
+    *("/admin/login", "/admin", "/account/login", "/account"),
+)
 """Addresses that a reader, an operator and a subscriber type."""
 
 Fetch = Callable[[str], Awaitable[str]]

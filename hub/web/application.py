@@ -26,11 +26,12 @@ from hub.web.admin.plan_pages import PlanPages
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
 from hub.web.api.account_routes import AccountRoutes
+from hub.web.api.api_pages import ApiPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
-from hub.web.api.openapi import SCOPES, OpenApiRoutes
+from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
@@ -249,6 +250,7 @@ def create_application(
         *PushRoutes(services.upstream).routes(),
         *TopicRoutes(services.public).routes(),
         *ReaderRoutes(services.readers).routes(),
+        *ApiPages(openapi_document, services.public.public_url).routes(),
         *CrawlerRoutes(services.collections).routes(),
         *OpenFeederRoutes(
             services.openfeeder,

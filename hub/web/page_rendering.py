@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from starlette.responses import Response
 import hub
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
+from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.cross_origin import API
 from hub.web.operation import HTML, Operation, Routes
 from hub.web.problems import Problem, logged_problem, problem_response
@@ -49,6 +51,7 @@ _ASSETS: Final[Mapping[str, str]] = {
     "favicon.svg": "image/svg+xml",
 }
 _PAGES_OF_SESSIONS: Final = ("/admin", "/account")
+_LITERAL: Final = re.compile(r"`{1,2}([^`]+)`{1,2}")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _ICON: Final = "favicon.svg"
 _KEPT_FOR_A_DAY: Final = "public, max-age=86400"
@@ -69,6 +72,19 @@ def render_page(
         media_type="text/html",
         headers={**PAGE_HEADERS, **(headers or {})},
     )
+
+
+def answer_unless_known(request: Request, body: bytes, etag: str = "") -> Response:
+    """A page that everybody may keep, if it is asked for again each time.
+
+    ``etag`` "": it is one and the same while its text is.
+    """
+    tag = etag or hashlib.sha256(body).hexdigest()[:32]
+    known = {"Cache-Control": "no-cache", **validators(tag, None)}
+    headers = {**PAGE_HEADERS, **known}
+    if is_current(request, tag, None):
+        return not_modified(headers)
+    return Response(body, media_type="text/html", headers=headers)
 
 
 def asset_url(name: str) -> str:
@@ -100,6 +116,11 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
+def with_literals(text: str) -> list[str]:
+    """By turns text, and what stands between grave accents in it, which is code."""
+    return _LITERAL.split(text)
+
+
 def with_query(query: Mapping[str, str], **changes: str | None) -> str:
     """A query with some parameters changed; None removes one."""
     changed = {**query, **changes}
@@ -123,6 +144,7 @@ def _environment() -> Environment:
         rate=rate_text,
         exact=time_text,
         json=json.dumps,
+        with_literals=with_literals,
         number=lambda value: f"{value:,}",
         relative=relative_time,
         shell=shlex.quote,

@@ -17,6 +17,7 @@ from starlette.responses import Response
 import hub
 from hub.services.open_hub_requests import Ping
 from hub.web.api.account_routes import AccountRoutes
+from hub.web.api.api_pages import ApiPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
@@ -125,6 +126,7 @@ OPEN_ROUTES: tuple[type[Routes], ...] = (
     CrawlerRoutes,
     OpenFeederRoutes,
     ReaderRoutes,
+    ApiPages,
     MonitoringRoutes,
 )
 
@@ -149,6 +151,7 @@ def _encoded() -> bytes:
     return orjson.dumps(openapi_document())
 
 
+@cache
 def openapi_document() -> Members:
     paths: dict[str, Members] = {}
     for prefix, groups in (("/api", API_ROUTES), ("", OPEN_ROUTES)):
@@ -156,6 +159,7 @@ def openapi_document() -> Members:
             for each in routes.operations():
                 members = paths.setdefault(f"{prefix}{each.path}", {})
                 members[each.method.lower()] = _operation(each, routes.tag)
+    tags = dict.fromkeys(it.tag for it in (*API_ROUTES[1:], *OPEN_ROUTES))
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -166,7 +170,7 @@ def openapi_document() -> Members:
             " say so.",
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": it.tag} for it in (*API_ROUTES[1:], *OPEN_ROUTES)],
+        "tags": [{"name": each} for each in tags],
         "paths": paths,
         "webhooks": {str(each): _webhook(str(each)) for each in DATA_OF_TYPE},
         "components": {"schemas": _schemas(), "securitySchemes": SECURITY_SCHEMES},

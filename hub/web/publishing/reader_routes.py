@@ -5,8 +5,6 @@ They are whole without a script; with one, entries of a topic arrive by themselv
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -19,9 +17,13 @@ from hub.services.reader_pages import (
     TopicList,
 )
 from hub.services.service_errors import SearchOff
-from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Parameter, Routes
-from hub.web.page_rendering import PAGE_HEADERS, asset_url, icon_answer, render_page
+from hub.web.page_rendering import (
+    answer_unless_known,
+    asset_url,
+    icon_answer,
+    render_page,
+)
 from hub.web.request_input import LARGEST_ID, path_id, query_number
 from protocols.protocol_errors import InvalidValue
 from storage.records import FeedId
@@ -29,7 +31,6 @@ from storage.records import FeedId
 EXAMPLE_TOPIC: Final = "https://example.org/feed.xml"
 LONGEST_SEARCH: Final = 500
 """Characters."""
-_HEADERS: Final = {"Cache-Control": "no-cache"}
 _BEFORE: Final = Parameter(
     name="before",
     help="the topics after this one, by its id",
@@ -175,21 +176,10 @@ class ReaderRoutes(Routes):
     def _answer(
         self, request: Request, template: str, *, etag: str = "", **values: Any
     ) -> Response:
-        """Not sent again to who has it: by the ``etag``, or else by its text."""
-        if etag and is_current(request, etag, None):
-            return not_modified(_headers(etag))
         page = render_page(
             template, doors=self._readers.doors, example=EXAMPLE_TOPIC, **values
         )
-        tag = etag or hashlib.sha256(bytes(page.body)).hexdigest()[:32]
-        if not etag and is_current(request, tag, None):
-            return not_modified(_headers(tag))
-        page.headers.update(_headers(tag))
-        return page
-
-
-def _headers(etag: str) -> Mapping[str, str]:
-    return {**PAGE_HEADERS, **_HEADERS, **validators(etag, None)}
+        return answer_unless_known(request, bytes(page.body), etag)
 
 
 def _assets() -> str:

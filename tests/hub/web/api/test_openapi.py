@@ -230,6 +230,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/", None),
     ("GET", "/about", None),
     ("GET", "/search?q=entry", None),
+    ("GET", "/docs/api", None),
+    ("GET", "/docs/api/feeds", None),
     ("GET", "/topics?search=example", None),
     ("GET", "/favicon.svg", None),
     ("GET", "/myPublicFeeds.opml", None),
