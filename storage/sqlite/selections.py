@@ -7,7 +7,7 @@ text or a time, is looked up before, and then only these few are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -28,6 +28,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionPage,
     SubscriptionSort,
+    SubscriptionState,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import (
@@ -321,9 +322,9 @@ _SUBSCRIPTION_KEYS: Final = {
     SubscriptionSort.ID: "id",
     SubscriptionSort.SINCE: "health_since",
 }
-_OF_TOPIC: Final = (
-    " AND topic_id IN (SELECT id FROM topics WHERE url IN (:topic, :normal_topic)"
-    " UNION ALL SELECT id FROM topics WHERE normal = :normal_topic AND normal <> '')"
+_TOPICS: Final = (
+    "SELECT id FROM topics WHERE url IN (:topic, :normal)"
+    " UNION SELECT id FROM topics WHERE normal = :normal AND normal <> ''"
 )
 _CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
 
@@ -358,8 +359,17 @@ class SqliteSubscriptionSelections:
         limit: int,
     ) -> tuple[list[Row], ListPlace | None]:
         """Ids and keys of a page, and where it ends."""
-        rows = await self._readers.all(*_subscription_query(wanted, sort, after, limit))
+        topics = await self._topics(wanted)
+        query = _subscription_query(wanted, sort, after, limit, topics)
+        rows = await self._readers.all(*query)
         return rows, _place(sort, rows[-1]) if len(rows) == limit else None
+
+    async def _topics(self, wanted: SubscriptionFilter) -> list[int]:
+        """The ids of the topic that is asked for: of its spellings."""
+        if wanted.topic is None:
+            return []
+        asked = {"topic": wanted.topic, "normal": normal_url(wanted.topic)}
+        return [id for (id,) in await self._readers.all(_TOPICS, asked)]
 
     async def _searched(
         self,
@@ -418,7 +428,8 @@ class SqliteSubscriptionSelections:
             return min(most, await self._count_having(wanted, most))
         if _is_of_groups(wanted):
             return min(most, await self._count_of_groups(wanted))
-        found, parameters = _found(wanted, SubscriptionSort.ID, None, most)
+        topics = await self._topics(wanted)
+        found, parameters = _found(wanted, SubscriptionSort.ID, None, most, topics)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM ({found}) LIMIT :limit)", parameters
         )
@@ -495,9 +506,10 @@ def _subscription_query(
     sort: SubscriptionSort,
     after: ListPlace | None,
     limit: int,
+    topics: Sequence[int],
 ) -> Query:
     """The ids and keys of a page, whatever texts they have."""
-    found, parameters = _found(wanted, sort, after, limit)
+    found, parameters = _found(wanted, sort, after, limit, topics)
     order = _order("key", is_falling=sort.is_falling)
     return f"SELECT id, key FROM ({found}) {order}", parameters
 
@@ -507,12 +519,11 @@ def _found(
     sort: SubscriptionSort,
     after: ListPlace | None,
     limit: int,
+    topics: Sequence[int],
 ) -> Query:
     parameters: dict[str, object] = {
         "account": wanted.account,
         "feed": wanted.feed_id,
-        "topic": wanted.topic,
-        "normal_topic": None if wanted.topic is None else normal_url(wanted.topic),
         "callback": wanted.callback and hash_key(normal_url(wanted.callback)),
         "since": to_milliseconds_or_none(wanted.since),
         "after": to_milliseconds_or_none(wanted.after),
@@ -520,51 +531,83 @@ def _found(
         "ids": pack_ids(wanted.ids),
         **_place_parameters(after),
     }
-    return _merged(_subscription_ranges(wanted, sort, after)), parameters
+    return _merged(_subscription_ranges(wanted, sort, after, topics)), parameters
 
 
 def _subscription_ranges(
-    wanted: SubscriptionFilter, sort: SubscriptionSort, after: ListPlace | None
+    wanted: SubscriptionFilter,
+    sort: SubscriptionSort,
+    after: ListPlace | None,
+    topics: Sequence[int],
 ) -> Iterator[str]:
     key = _SUBSCRIPTION_KEYS[sort.rising]
-    conditions = "".join((*_times(wanted), *_subscription_conditions(wanted)))
+    conditions = "".join((*_times(wanted), *_subscription_conditions(wanted, topics)))
     order = _order(key, is_falling=sort.is_falling)
-    for index, health in _subscription_groups(wanted, sort.rising):
+    for index, group in _subscription_groups(wanted, sort.rising, topics):
         for behind in _behind(key, after, is_falling=sort.is_falling):
             yield (
                 f"SELECT id, {key} AS key FROM subscriptions {index}"
-                f" WHERE {health}{conditions}{behind} {order}"
+                f" WHERE {group}{conditions}{behind} {order}"
             )
 
 
 def _subscription_groups(
-    wanted: SubscriptionFilter, sort: SubscriptionSort
+    wanted: SubscriptionFilter, sort: SubscriptionSort, topics: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
-    """An index and a health, in SQL, for each range that is read."""
+    """An index and a condition, in SQL, for each range that is read."""
     among = wanted.health or LISTED_SUBSCRIPTIONS
+    is_among = f"health IN ({_listed(among)})"
     if wanted.ids:
         are_named = "id IN (SELECT value FROM json_each(:ids))"
-        yield "NOT INDEXED", f"{are_named} AND health IN ({_listed(among)})"
+        yield "NOT INDEXED", f"{are_named} AND {is_among}"
     elif wanted.callback is not None:
-        yield "INDEXED BY subscriptions_by_key", f"health IN ({_listed(among)})"
-    elif wanted.topic is not None or wanted.feed_id is not None:
-        yield "", f"health IN ({_listed(among)})"
-    elif sort is SubscriptionSort.SINCE:
-        of_account = "by_health" if wanted.account is None else "of_account"
+        yield "INDEXED BY subscriptions_by_key", is_among
+    elif wanted.topic is not None:
+        for topic in topics or [0]:  # which no topic has
+            is_of_topic = f"topic_id = {topic} AND {is_among}"
+            yield "INDEXED BY subscriptions_by_topic", is_of_topic
+    elif wanted.feed_id is not None:
+        for state in _states_of(among):
+            is_in_state = f"state = '{state}' AND {is_among}"
+            yield "INDEXED BY subscriptions_by_feed", is_in_state
+    else:
+        yield from _groups_of_health(wanted, sort, among)
+
+
+def _groups_of_health(
+    wanted: SubscriptionFilter,
+    sort: SubscriptionSort,
+    among: Collection[SubscriptionHealth],
+) -> Iterator[tuple[str, str]]:
+    """The same of all subscriptions, or of all of an account."""
+    has_account = wanted.account is not None
+    if sort is SubscriptionSort.SINCE:
+        of_account = "of_account" if has_account else "by_health"
         for each in among:
             yield f"INDEXED BY subscriptions_{of_account}_since", f"health = '{each}'"
-    elif not wanted.health and wanted.account is None:
+    elif not wanted.health and not has_account:
         yield "NOT INDEXED", "state IN ('pending', 'active')"
-    elif wanted.account is not None and SubscriptionHealth.OK in among:
+    elif has_account and SubscriptionHealth.OK in among:
         yield "INDEXED BY subscriptions_by_account", f"health IN ({_listed(among)})"
     else:
-        unwell_index = "unwell" if wanted.account is None else "of_account_unwell"
+        unwell = "of_account_unwell" if has_account else "unwell"
         for each in among:
-            is_ok = each is SubscriptionHealth.OK
-            index = f"INDEXED BY subscriptions_{unwell_index}"
-            index = "NOT INDEXED" if is_ok else index
-            unwell = "" if is_ok else " AND health <> 'ok'"
-            yield index, f"health = '{each}'{unwell}"
+            if each is SubscriptionHealth.OK:
+                yield "NOT INDEXED", "health = 'ok'"
+            else:
+                is_unwell = f"health = '{each}' AND health <> 'ok'"
+                yield f"INDEXED BY subscriptions_{unwell}", is_unwell
+
+
+def _states_of(among: Collection[SubscriptionHealth]) -> Iterator[SubscriptionState]:
+    """The states that subscriptions of these healths have."""
+    over = {SubscriptionHealth.GONE, SubscriptionHealth.ENDED}
+    if SubscriptionHealth.PENDING in among:
+        yield SubscriptionState.PENDING
+    if set(among) - {SubscriptionHealth.PENDING}:
+        yield SubscriptionState.ACTIVE
+    if not over.isdisjoint(among):
+        yield from (SubscriptionState.ENDING, SubscriptionState.ENDED)
 
 
 def _is_of_groups(wanted: SubscriptionFilter) -> bool:
@@ -572,7 +615,9 @@ def _is_of_groups(wanted: SubscriptionFilter) -> bool:
     return wanted == SubscriptionFilter(health=wanted.health, account=wanted.account)
 
 
-def _subscription_conditions(wanted: SubscriptionFilter) -> Iterator[str]:
+def _subscription_conditions(
+    wanted: SubscriptionFilter, topics: Sequence[int]
+) -> Iterator[str]:
     if wanted.account is not None:
         yield " AND account_id = :account"
     if wanted.feed_id is not None:
@@ -580,4 +625,4 @@ def _subscription_conditions(wanted: SubscriptionFilter) -> Iterator[str]:
     if wanted.callback is not None:
         yield " AND callback_hash = :callback"
     if wanted.topic is not None:
-        yield _OF_TOPIC
+        yield f" AND topic_id IN ({', '.join(map(str, topics))})"
