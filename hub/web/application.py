@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
@@ -62,6 +63,11 @@ from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
 
 SHOWN_PATH = 100
+
+
+async def find_nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """For websockets, too, which Starlette's own would close with a bare 403."""
+    raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
 async def answer_not_found(request: Request, error: Exception) -> Response:
@@ -262,7 +268,7 @@ def create_application(
     ]
     # Redirects to a path with or without a slash would lead to where the request came
     # to, which need not be the public URL.
-    mounted = Router(api, redirect_slashes=False)
+    mounted = Router(api, redirect_slashes=False, default=find_nothing)
     application = Starlette(
         routes=[*top, Mount("/api", app=mounted, middleware=guard)],
         middleware=[
@@ -294,6 +300,7 @@ def create_application(
         },
     )
     application.router.redirect_slashes = False
+    application.router.default = find_nothing
     return application
 
 

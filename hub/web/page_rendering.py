@@ -177,13 +177,17 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 def answer_problem(request: HTTPConnection, problem: Problem) -> Response:
     if not _wants_page(request):
-        return problem_response(problem)
+        answer = problem_response(problem)
+        if _may_be_page(request):
+            answer.headers["Vary"] = "Accept"
+        return answer
     return render_page(
         "error.html",
         status=problem.status,
         headers=problem.headers,
         problem=problem,
         start=_start(request.url.path),
+        section="",
     )
 
 
@@ -193,15 +197,17 @@ def _start(path: str) -> str:
 
 
 def _wants_page(request: HTTPConnection) -> bool:
-    """Whether a person reads the answer: browsers name HTML when they open a page.
+    """Whether a person reads the answer: browsers name HTML when they open a page."""
+    return _may_be_page(request) and HTML in request.headers.get("accept", "")
 
-    So do some programs by default; what they post to is no page of a session.
-    """
+
+def _may_be_page(request: HTTPConnection) -> bool:
+    """Whether a person may have asked. Some programs name HTML by default, too; what
+    they post to is no page of a session."""
     path = request.url.path
     method = request.scope.get("method")  # a websocket has none
     is_opened = method in ("GET", "HEAD") and not path.startswith(API)
-    is_for_people = is_opened or path.startswith(_PAGES_OF_SESSIONS)
-    return is_for_people and HTML in request.headers.get("accept", "")
+    return is_opened or path.startswith(_PAGES_OF_SESSIONS)
 
 
 # --- files ---

@@ -153,7 +153,7 @@ def logged_problem(request: Request, error: Exception) -> Problem:
     if isinstance(error, StorageError) and problem.status >= 500:
         log.error(
             "request_failed",
-            method=request.method,
+            method=request.scope.get("method", "WEBSOCKET"),
             path=request.url.path,
             status=problem.status.value,
             error=str(error),
