@@ -220,12 +220,13 @@ class _Visit:
         self.origins.strained(self.origin, self.clock.monotonic())
         self.on_slow()
 
-    def end(self, status: int) -> None:
+    def end(self, reply: CallbackResponse) -> None:
         was_slow = self.is_over
         self.leave()
-        if verdict(status) is Verdict.DELIVERED:
+        if reply.verdict is Verdict.DELIVERED:
+            failpoint("after-2xx")
             self.origins.succeeded(self.origin)
-        elif status in STRAINED_STATUSES and not was_slow:
+        elif reply.status in STRAINED_STATUSES and not was_slow:
             self.origins.strained(self.origin, self.clock.monotonic())
 
     def details(
@@ -293,16 +294,24 @@ class Poster:
         told = records or (position,)
         visit = _Visit(self._origins, origin, self._clock, on_slow, delivery, told)
         is_doubtful = failures > 0 or subscription.exhausted
+        started = self._clock.monotonic()
         try:
             request = await request_of(delivery, visit)
-            reply = await self._send(request, visit, is_doubtful)
+            failpoint("mid-post")
+            answer = await self._slow_requests.send(
+                request, visit.take_long, is_doubtful=is_doubtful
+            )
+            reply = self._reply(answer, visit)
+        except NetworkError as error:
+            elapsed = self._clock.monotonic() - started
+            reply = _unusable(error, round(elapsed * 1000), visit)
         except Exception:
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
             return CallbackResponse(
                 status=0, milliseconds=0, error="an internal error of the hub"
             )
-        visit.end(reply.status)
+        visit.end(reply)
         return reply
 
     def _delivery(
@@ -323,24 +332,6 @@ class Poster:
             retries=failures,
             missed=missed,
         )
-
-    async def _send(
-        self, request: Request, visit: _Visit, is_doubtful: bool
-    ) -> CallbackResponse:
-        started = self._clock.monotonic()
-        failpoint("mid-post")
-        try:
-            answer = await self._slow_requests.send(
-                request, visit.take_long, is_doubtful=is_doubtful
-            )
-        except NetworkError as error:
-            elapsed = self._clock.monotonic() - started
-            reply = _unusable(error, round(elapsed * 1000), visit)
-        else:
-            reply = self._reply(answer, visit)
-        if reply.verdict is Verdict.DELIVERED:
-            failpoint("after-2xx")
-        return reply
 
     def _reply(self, answer: Answer, visit: _Visit) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds

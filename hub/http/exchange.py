@@ -57,7 +57,7 @@ class ResponseLimits(Struct, frozen=True, kw_only=True):
 DEFAULT_LIMITS = ResponseLimits()
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True, gc=False):
     """One request. Its headers are all that is sent beside Host and Content-Length.
 
     With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
@@ -80,7 +80,7 @@ class Request(Struct, frozen=True, kw_only=True):
     progress: RequestProgress | None = None
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, kw_only=True, gc=False):
     """One answer, of whatever status; redirects are answers too.
 
     ``headers`` ignores the case of names. The body of a 2xx is whole and decompressed;

@@ -22,7 +22,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
 
 
-class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Up to 500 subscriptions that one record is to be sent to, under a lease.
 
     ``pending`` pairs each index of the chunk that is not yet acknowledged with its
@@ -178,7 +178,7 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     callback: str
 
 
-class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The chunk's member ``index`` needs nothing more from this chunk.
 
     It got a 2xx, or is owned by a retry, a dead letter or its ending that is

@@ -76,7 +76,7 @@ class NewSubscription(msgspec.Struct, frozen=True, kw_only=True):
     is_silent: bool = False  # stands above every record, and so receives none
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+class Subscription(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: SubscriptionId
     account: AccountId
     topic: str  # the URL the subscriber used; what it is always given back

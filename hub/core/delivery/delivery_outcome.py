@@ -38,7 +38,7 @@ def verdict(status: int) -> Verdict:
     return Verdict.GONE if status == 410 else Verdict.FAILED
 
 
-class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True):
+class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came of one request. ``status`` 0: no answer, then ``error`` says why."""
 
     status: int
@@ -55,7 +55,7 @@ class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True):
 GONE = "the callback answered 410 Gone"
 
 
-class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Written in one transaction or not at all."""
 
     outcome: ChunkOutcome | None = None

@@ -32,7 +32,7 @@ UNANSWERED = "no answer within a second"
 NOT_STARTED = "held back: the callback's origin is busy or failing"
 
 
-class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):
+class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The delivery that brings its subscriber up to ``position``.
 
     That is the position of the chunk's record, or, ``is_ahead``, of a later record
