@@ -69,10 +69,14 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """What the parser made of a 200: a feed, or why not. Both None: not parsed."""
+    """What the parser made of a 200: a feed, or why not. Both None: not parsed.
+
+    ``body_hash``: of its bytes, if that was taken (`hub.core.news.document_bodies`).
+    """
 
     feed: ParsedFeed | None = None
     error: FeedError | None = None
+    body_hash: str = ""
 
 
 NOT_PARSED = Understood()

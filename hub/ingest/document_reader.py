@@ -87,9 +87,9 @@ class DocumentReader:
             feed = await self.parser.parse(fetched.body, context)
         except FeedError as error:
             count(DocumentReading.UNREADABLE)
-            return Understood(error=error)
+            return Understood(error=error, body_hash=digest)
         count(DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL)
-        return Understood(feed=feed)
+        return Understood(feed=feed, body_hash=digest)
 
     async def _known(self, target: FetchTarget) -> bytes:
         known = partial(known_slices, target.slices, target.seen, self.name)

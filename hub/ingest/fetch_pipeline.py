@@ -165,7 +165,7 @@ class FetchPipeline:
         feed = decision.understood.feed
         size, entries = len(decision.fetched.body), len(feed.entries) if feed else 0
         deciding = partial(decide, decision)
-        commit = await run_by_size(deciding, size, entries)  # both are hashed
+        commit = await run_by_size(deciding, size, entries)  # of both hashes
         return await self.committer.commit(decision.target, commit)
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:

@@ -97,9 +97,14 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
 
 def _same_part(decision: Decision) -> FetchCommit:
     """The selected part is as it was; something else in the resource has changed."""
-    digest = body_hash(decision.fetched.body)
+    digest = _body_hash(decision)
     polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)
+
+
+def _body_hash(decision: Decision) -> str:
+    """Taken already where it was looked whether the document is the last one."""
+    return decision.understood.body_hash or body_hash(decision.fetched.body)
 
 
 def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
@@ -136,7 +141,7 @@ def _polling(
     is_addition = decision.is_addition
     return replace(
         succeeded(decision, _count(news)),
-        body_hash=body_hash(fetched.body),
+        body_hash=_body_hash(decision),
         body_error="",
         unchanged=0,
         hints=document.hints,

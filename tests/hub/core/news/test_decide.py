@@ -103,6 +103,20 @@ def a_poll_of(*names: str) -> Poll:
     return poll
 
 
+def test_the_hash_of_a_document_is_taken_once() -> None:
+    """By who looked whether it is the last one."""
+    poll = Poll()
+    decision = Decision(
+        target=poll.target,
+        fetched=an_answer(200, b"a document"),
+        understood=Understood(feed=a_document(an_entry("a")), body_hash="ab"),
+        rules=RULES,
+        jitter=0.0,
+        reason=PollReason.PLANNED,
+    )
+    assert decide(decision).polling.body_hash == "ab"
+
+
 # --- news ----------------------------------------------------------------------
 
 
