@@ -194,7 +194,7 @@ class Page:
     address: str
     later: list[float] = field(default_factory=list)
     sooner: list[float] = field(default_factory=list)
-    cpu: float = 0.0
+    cpu: list[float] = field(default_factory=list)
     blocked: float = 0.0
     size: int = 0
 
@@ -222,11 +222,10 @@ async def _measure(
     if {answer.status, also.status} != {HTTPStatus.OK}:
         raise RuntimeError(f"{address} answers {answer.status} and {also.status}")
     page.size = len(answer.body)
-    watch = Stopwatch()
     for _ in range(rounds):
+        watch = Stopwatch()
         page.later.append((await large.ask("GET", address)).seconds * 1e3)
-    page.cpu = watch.sample(rounds).cpu / rounds * 1e3
-    for _ in range(rounds):
+        page.cpu.append(watch.sample(1).cpu * 1e3)
         page.sooner.append((await small.ask("GET", address)).seconds * 1e3)
     page.blocked = await _blocked(large, address) * 1e3
     return page
@@ -244,11 +243,15 @@ async def _blocked(hub: CalledHub, address: str) -> float:
 
 
 def _dearest(pages: list[Page]) -> list[Finding]:
-    dearest = max(pages, key=lambda page: page.cpu)
+    dearest = max(pages, key=lambda page: median(page.cpu))
     largest = max(pages, key=lambda page: page.size)
     longest = max(pages, key=lambda page: page.blocked)
     return [
-        _most(f"CPU ms of the dearest page, {dearest.address}", dearest.cpu, MOST_CPU),
+        _most(
+            f"CPU ms of the dearest page, {dearest.address}",
+            median(dearest.cpu),
+            MOST_CPU,
+        ),
         _most(
             f"bytes of the largest page, {largest.address}", largest.size, MOST_BYTES
         ),

@@ -34,6 +34,9 @@ LARGE: Final = ListLengths(feeds=100_000, subscriptions=1_000, deliveries=1_000)
 """That lists are as quick of more is measured by ``scripts/bench pages``."""
 
 
+OF_ANY_HUB: Final = ("/docs/", "/about", "/admin/login", "/account/login")
+
+
 class Kind(StrEnum):
     EMPTY = "empty"
     LIVELY = "lively"
@@ -43,7 +46,12 @@ class Kind(StrEnum):
     @property
     def addresses(self) -> int:
         """How many are looked at of one route; each takes half a second."""
-        return 4 if self is Kind.LIVELY else 1
+        return 3 if self is Kind.LIVELY else 1
+
+    def shows_anew(self, page: str) -> bool:
+        """Whether a page is looked at in such a hub: one that does not depend on what
+        is in it is looked at once."""
+        return self is Kind.LIVELY or not page.startswith(OF_ANY_HUB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +81,8 @@ class BrowsedHub:
         if key not in self._seen:
             tab = await self.new_tab(has_scripts=has_scripts)
             look = partial(_look, tab, self.kind, has_scripts=has_scripts)
-            found = self.addresses.get(page, [])
+            is_new = self.kind.shows_anew(page)
+            found = self.addresses.get(page, []) if is_new else []
             self._seen[key] = {each: await look(each) for each in found}
             await tab.page.close()
         return self._seen[key]
