@@ -240,7 +240,7 @@ def _settings(feed: Document) -> str:
     ),
 )
 @feed_selection
-@sort_option("id", "url", "since")
+@sort_option("id", "url", "since", "subscribers")
 @limit_option
 @json_option("Print one JSON array.")
 @click.option("--urls", is_flag=True, help="Print only the URLs, one a line.")

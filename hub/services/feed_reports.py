@@ -86,13 +86,15 @@ class FeedFindings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedActivity:
     """What a list says of a feed beside its state. ``posts``: new entries a day, as
-    they were seen; ``pusher``: the hub that pushes it, "" for nobody."""
+    they were seen; ``pusher``: the hub that pushes it, "" for nobody; ``subscribers``:
+    active subscriptions."""
 
     feed: StoredFeed
     health: HealthReport
     posts: float
     polls_per_entry: float | None
     pusher: str
+    subscribers: int
 
     @property
     def is_polled(self) -> bool:
@@ -143,7 +145,9 @@ class FeedReportService:
     async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
         """Of the rows of a list, in their order."""
         now = self._clock.now()
-        pushes = await self._storage.pushes.of([each.id for each in feeds])
+        ids = [each.id for each in feeds]
+        subscribers = await self._storage.subscriptions.counts(ids)
+        pushes = await self._storage.pushes.of(ids)
         hubs = {
             each.feed_id: facts.hub
             for each in pushes
@@ -156,6 +160,7 @@ class FeedReportService:
                 posts=velocity(each.polling.posting, now),
                 polls_per_entry=polls_per_entry(each, now),
                 pusher=hubs.get(each.id, ""),
+                subscribers=subscribers.get(each.id, 0),
             )
             for each in feeds
         ]

@@ -163,6 +163,10 @@ class SubscriptionStore(Protocol):
         """Active subscriptions of a feed."""
         ...
 
+    async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
+        """Of each of them that there is."""
+        ...
+
 
 class DigestStore(Protocol):
     """Which subscriptions get a digest, and when the next."""

@@ -20,7 +20,7 @@ class ListPlace(msgspec.Struct, frozen=True):
     """
 
     id: int
-    key: str | datetime | None = None
+    key: str | datetime | int | None = None
 
 
 class ListSort(StrEnum):
@@ -78,9 +78,13 @@ class FeedSort(ListSort):
     LAST_ID = "-id"
     LAST_URL = "-url"
     LAST_SINCE = "-since"
+    SUBSCRIBERS = "subscribers"  # active subscriptions
+    LAST_SUBSCRIBERS = "-subscribers"
 
-    def place_of(self, feed: StoredFeed) -> ListPlace:
+    def place_of(self, feed: StoredFeed, subscribers: int) -> ListPlace:
         match self.rising:
+            case FeedSort.SUBSCRIBERS:
+                return ListPlace(feed.id, subscribers)
             case FeedSort.URL:
                 return ListPlace(feed.id, feed.url)
             case FeedSort.SINCE:

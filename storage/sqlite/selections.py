@@ -107,6 +107,7 @@ _FEED_KEYS: Final = {
     FeedSort.ID: "id",
     FeedSort.URL: "url",
     FeedSort.SINCE: "health_since",
+    FeedSort.SUBSCRIBERS: "subscribers",
 }
 _AT_HOST: Final = (
     " AND instr(url, '://')"
@@ -117,6 +118,10 @@ _FEED_INDEXES: Final = {
     FeedSort.ID: ("feeds_by_health", "feeds_by_section"),
     FeedSort.URL: ("feeds_by_health_url", "feeds_by_section_url"),
     FeedSort.SINCE: ("feeds_by_health_since", "feeds_by_section_since"),
+    FeedSort.SUBSCRIBERS: (
+        "feeds_by_health_subscribers",
+        "feeds_by_section_subscribers",
+    ),
 }
 """Of a health, and of a health and a section."""
 
@@ -140,7 +145,7 @@ class SqliteFeedSelections:
         is_last = len(feeds) < limit
         return FeedPage(
             feeds=feeds,
-            next=None if is_last else sort.place_of(feeds[-1]),
+            next=None if is_last else sort.place_of(feeds[-1], rows[-1][-1]),
             total=await self._total(wanted, ids) if has_total else None,
         )
 
@@ -204,7 +209,7 @@ def feed_query(
     page = _order("key", is_falling=sort.is_falling)
     order = _order("key", is_falling=sort.is_falling, of="p.")
     sql = (
-        f"SELECT v.* FROM (SELECT id, key FROM ({found}) {page}) p"
+        f"SELECT v.*, v.subscribers FROM (SELECT id, key FROM ({found}) {page}) p"
         f" CROSS JOIN stored_feeds v ON v.id = p.id {order}"
     )
     return sql, _feed_parameters(wanted, after, limit, ids)

@@ -190,6 +190,14 @@ class SqliteSubscriptions:
         )
         return row[0] if row else 0
 
+    async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
+        rows = await self._readers.all(
+            "SELECT id, subscribers FROM feeds"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (pack_ids(feeds),),
+        )
+        return {FeedId(feed_id): number for feed_id, number in rows}
+
 
 _OF_TOPIC = (
     "s.topic_id IN (SELECT id FROM topics WHERE url IN (?, ?) UNION ALL"

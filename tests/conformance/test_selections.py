@@ -216,6 +216,32 @@ async def test_feeds_come_in_the_order_that_is_asked_for_page_by_page(
     assert [len(each) for each in pages] == [2, 2, 1]
 
 
+@pytest.mark.parametrize("category", [None, "news"])
+async def test_feeds_come_by_their_subscribers_page_by_page(
+    six: Scene, category: str | None
+) -> None:
+    select, wanted = six.storage.feed_selections, FeedFilter(category=category)
+    every = (await select.page(wanted, FeedSort.ID, after=None, limit=9)).feeds
+    for number, name in enumerate("ceb"):
+        [feed] = [each for each in every if each.url[8].lower() == name]
+        for each in range(number):
+            await six.subscribe(feed, f"{each}")
+    for sort, expected in (
+        (FeedSort.SUBSCRIBERS, "ceb" if category else "cadeb"),
+        (FeedSort.LAST_SUBSCRIBERS, "bec" if category else "bedac"),
+    ):
+        found, after = "", None
+        while True:
+            page = await select.page(wanted, sort, after=after, limit=2)
+            found += letters(page.feeds)
+            after = page.next
+            if after is None:
+                break
+        assert found == expected
+    counts = await six.storage.subscriptions.counts([each.id for each in every])
+    assert sorted(counts.values())[-3:] == [0, 1, 2]
+
+
 async def test_feeds_of_one_moment_are_paged_by_id(scene: Scene) -> None:
     ids = [(await add(scene, f"{number}.example/")).id for number in range(7)]
     found: list[FeedId] = []

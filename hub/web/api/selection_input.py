@@ -431,7 +431,7 @@ _BAD_CURSOR: Final = InvalidValue(
 def _read_cursor(cursor: str, sort: FeedSort | SubscriptionSort) -> ListPlace:
     try:
         packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        id, key = msgspec.json.decode(packed, type=tuple[int, str | None])
+        id, key = msgspec.json.decode(packed, type=tuple[int, str | int | None])
         place = ListPlace(id, _read_key(key, sort.rising.value))
     except (ValueError, OverflowError, msgspec.MsgspecError):
         raise _BAD_CURSOR from None
@@ -440,10 +440,10 @@ def _read_cursor(cursor: str, sort: FeedSort | SubscriptionSort) -> ListPlace:
     return place
 
 
-def _read_key(key: str | None, sort: str) -> str | datetime | None:
+def _read_key(key: str | int | None, sort: str) -> str | datetime | int | None:
     """Raises ValueError if the order has other keys."""
     match sort, key:
-        case ("id", None) | ("url", str()):
+        case ("id", None) | ("url", str()) | ("subscribers", int()):
             return key
         case "since", str(time):
             return datetime.fromisoformat(time).astimezone(UTC)

@@ -79,7 +79,11 @@ class MemoryFeedSelections:
         has_total: bool = True,
     ) -> FeedPage:
         found = self._found(wanted)
-        feeds, next = _page_of(found, sort.place_of, sort, after, limit)
+
+        def place_of(feed: StoredFeed) -> ListPlace:
+            return sort.place_of(feed, len(self._state.active(feed.id)))
+
+        feeds, next = _page_of(found, place_of, sort, after, limit)
         return FeedPage(feeds=feeds, next=next, total=len(found) if has_total else None)
 
     async def count(self, wanted: FeedFilter, most: int) -> int:

@@ -320,6 +320,10 @@ class MemorySubscriptions:
     async def count(self, feed_id: FeedId) -> int:
         return len(self._state.active(feed_id))
 
+    async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
+        known = [each for each in feeds if each in self._state.feeds]
+        return {each: len(self._state.active(each)) for each in known}
+
 
 def _is_of(whose: SubscriberGroup, subscription: Subscription) -> bool:
     if whose is SubscriberGroup.STRANGERS:

@@ -107,6 +107,23 @@ async def test_a_row_says_how_much_a_feed_posts_costs_and_who_pushes_it(
     assert row[6] == "hub.example:8443"
 
 
+async def test_feeds_are_listed_by_their_subscribers_on_pages(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    for number, name in enumerate("bac"):
+        feed = await scene.add_feed(name)
+        for each in range(number):
+            await scene.subscribe(feed, f"{each}")
+    path, found = "/admin/feeds?sort=-subscribers&limit=2", []
+    while path:
+        answer = await browser.open(path)
+        found += [row[7] for row in rows(answer)]
+        [*links] = read(answer).xpath("//a[@rel='next']/@href")
+        path = urljoin(path, links[0]) if links else ""
+    assert found == ["2", "1", "0"]
+
+
 async def test_feeds_of_a_host_are_found(hub: Hub, browser: OperatorBrowser) -> None:
     scene = Scene(hub.storage)
     await scene.add_feed("a")
