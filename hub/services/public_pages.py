@@ -63,14 +63,13 @@ class PublicService:
 
     async def list_feeds(self) -> PublicDocument:
         """All public feeds as OPML, by id."""
-        feeds = await self._listed_feeds()
-        outlines = [_outline(feed, head) for feed, head in feeds]
-        added = max((feed.created_at for feed, _ in feeds), default=None)
+        listed: list[tuple[FeedOutline, datetime]] = []
+        after = FeedId(0)
+        while page := await self._storage.public.feeds(after=after, limit=PAGE):
+            after = page[-1].id
+            listed += await run_in_thread(partial(_outlines, page))
         host = self.public_url.partition("://")[2]
-        body = await run_in_thread(
-            partial(render_opml, f"Feeds at {host}", outlines, added)
-        )
-        return PublicDocument(body=body, etag=_digest(body))
+        return await run_in_thread(partial(_list_of, f"Feeds at {host}", listed))
 
     async def page(
         self, feed_id: FeedId, format: TopicFormat, *, before: str, limit: int
@@ -122,21 +121,30 @@ class PublicService:
     async def render(self, prepared: PreparedPage, format: TopicFormat) -> bytes:
         return await run_in_thread(partial(render_topic_page, prepared.page, format))
 
-    async def _listed_feeds(self) -> list[tuple[PublicFeed, Feed]]:
-        listed: list[tuple[PublicFeed, Feed]] = []
-        after = FeedId(0)
-        while page := await self._storage.public.feeds(after=after, limit=PAGE):
-            after = page[-1].id
-            heads = [(feed, unpack_head(feed.head)) for feed in page]
-            listed += [(feed, head) for feed, head in heads if not head.unlisted]
-        return listed
-
     async def _listed_feed(self, feed_id: FeedId) -> tuple[PublicFeed, Feed]:
         feed = await self._storage.public.feed(feed_id)
         head = unpack_head(feed.head if feed else None)
         if feed is None or head.unlisted:
             raise NotFound("topic", feed_id)
         return feed, head
+
+
+def _outlines(feeds: Sequence[PublicFeed]) -> list[tuple[FeedOutline, datetime]]:
+    """Of those that may be listed, with the time when each was added."""
+    heads = [(feed, unpack_head(feed.head)) for feed in feeds]
+    return [
+        (_outline(feed, head), feed.created_at)
+        for feed, head in heads
+        if not head.unlisted
+    ]
+
+
+def _list_of(
+    title: str, listed: Sequence[tuple[FeedOutline, datetime]]
+) -> PublicDocument:
+    added = max((at for _, at in listed), default=None)
+    body = render_opml(title, [outline for outline, _ in listed], added)
+    return PublicDocument(body=body, etag=_digest(body))
 
 
 def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:

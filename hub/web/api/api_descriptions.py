@@ -92,7 +92,7 @@ class DescribedOperation:
     body: TypeWords | None = None
     fields: tuple[DescribedMember, ...] = ()  # of a form
     answers: tuple[DescribedAnswer, ...]
-    problems: tuple[tuple[str, str, str], ...] = ()  # status, phrase, where explained
+    problems: tuple[tuple[str, str], ...] = ()  # status, and where it is explained
     example: str = ""
 
 
@@ -175,11 +175,7 @@ class ApiReader:
                 if not _is_problem(status, each)
             ),
             problems=tuple(
-                (
-                    status,
-                    each["description"],
-                    type_of_status(HTTPStatus(int(status))).url,
-                )
+                (status, type_of_status(HTTPStatus(int(status))).url)
                 for status, each in sorted(responses)
                 if _is_problem(status, each)
             ),
@@ -238,7 +234,7 @@ class ApiReader:
         return " ".join(shlex.quote(each) for each in parts)
 
     def example(self, schema: Schema) -> str:
-        return json.dumps(self._sample(schema), indent=2, ensure_ascii=False)
+        return json.dumps(self._sample(schema), indent=1, ensure_ascii=False)
 
     def _sample(self, schema: Schema, depth: int = 0) -> Any:
         if "$ref" in schema:
@@ -357,10 +353,6 @@ def _bounds(schema: Schema) -> str:
 def _is_problem(status: str, response: Schema) -> bool:
     is_told = PROBLEM_TYPE in response.get("content", {})
     return is_told or (status.isdigit() and int(status) >= HTTPStatus.BAD_REQUEST)
-
-
-def _explained_at(status: str) -> str:
-    return type_of_status(HTTPStatus(int(status))).url
 
 
 def _name(schema: Schema) -> str:
