@@ -120,7 +120,7 @@ class SearchService:
             sources=[sources[feed_id] for feed_id in named],
             is_merged=True,
             title=f"Search: {read}",
-            line=f"{len(found)} entries found{remark}",
+            line=f"{_counted(len(found))} found{remark}",
             topics={},
         )
 
@@ -182,6 +182,10 @@ class SearchService:
         unknown = {each.feed_id for each in entries} - sources.keys()
         for source in await self._storage.entries.sources(sorted(unknown)):
             sources[source.feed.id] = source
+
+
+def _counted(entries: int) -> str:
+    return "1 entry" if entries == 1 else f"{entries} entries"
 
 
 def _choose(

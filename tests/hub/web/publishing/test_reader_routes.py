@@ -140,6 +140,7 @@ async def test_search_finds_public_entries_and_topics(
     await library.publish(secret, entry("3", "Secret morning"))
     answer = await anybody.get("/search", params={"q": "morning"})
     assert lines(answer) == [("One morning", "https://a.example/1")]
+    assert "1 entry found, newest first" in text_of(answer)
     assert topics(answer) == ["https://morning.example/feed"]
     assert read(answer).xpath("//input[@name='q']/@value") == ["morning"]
 
