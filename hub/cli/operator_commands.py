@@ -172,20 +172,22 @@ def list_deliveries(
     status: str | None,
     host: str | None,
     since: str | None,
+    until: str | None,
     subscription: int | None,
 ) -> None:
     """List retrying subscriptions and dead letters (deliveries that were given up).
 
-    With --failed, --status, --host, --since or --subscription, list the failed requests
-    of all subscriptions instead.
+    With --failed, --status, --host, --since, --until or --subscription, list the failed
+    requests of all subscriptions instead.
     """
-    if failed or status or host or since or subscription:
+    if failed or status or host or since or until or subscription:
         page = hub.get(
             "/api/deliveries/failed",
             limit=limit,
             status=status,
             host=host,
             since=since,
+            until=until,
             subscription=subscription,
         )
         print_failed(page, as_json=as_json)

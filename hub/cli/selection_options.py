@@ -98,6 +98,11 @@ delivery_selection = _given(
         type=SINCE,
         help="Failed requests since then: an age such as 2h, or a time.",
     ),
+    click.option(
+        "--until",
+        type=SINCE,
+        help="Failed requests before then: an age or a time.",
+    ),
 )
 """Which deliveries, by requests that failed."""
 plan_options = _given(

@@ -361,6 +361,9 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
     if wanted.since is not None:
         conditions.append("a.at >= :since")
         values["since"] = to_milliseconds(wanted.since)
+    if wanted.until is not None:
+        conditions.append("a.at < :until")
+        values["until"] = to_milliseconds(wanted.until)
     return " AND ".join(conditions), values
 
 

@@ -135,6 +135,8 @@ async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
         (AttemptFilter(host="elsewhere.example"), []),
         (AttemptFilter(since=at(3)), [0, 404]),
         (AttemptFilter(since=at(2), statuses=(500, 599)), [503]),
+        (AttemptFilter(until=at(3)), [503, 500]),
+        (AttemptFilter(since=at(3), until=at(3)), []),
         (AttemptFilter(subscription_id=SubscriptionId(1)), [404, 500]),
         (AttemptFilter(subscription_id=SubscriptionId(2), since=at(3)), [0]),
     ],

@@ -84,6 +84,7 @@ async def three(scene: Scene) -> Scene:
         (AttemptFilter(since=at(200)), "b", "c"),
         (AttemptFilter(since=at(200), statuses=(0, 0)), "b", ""),
         (AttemptFilter(since=at(301)), "", ""),
+        (AttemptFilter(until=at(-9)), "", ""),
         (AttemptFilter(subscription_id=SubscriptionId(1)), "a", ""),
         (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
         (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),

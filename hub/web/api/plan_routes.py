@@ -88,6 +88,7 @@ class PlanFilterJson(JsonObject):
     subscription: int | None = None
     since: Time | None = None
     within: Time | None = None
+    until: Time | None = None
     ids: list[int] | None = None
 
     @classmethod
@@ -121,6 +122,7 @@ class PlanFilterJson(JsonObject):
                     host=wanted.host or None,
                     subscription=wanted.subscription_id,
                     since=wanted.since,
+                    until=wanted.until,
                 )
 
 

@@ -136,6 +136,7 @@ class DeliverySelection(RequestBody):
     status: str = ""
     host: str = ""
     since: str = ""
+    until: str = ""
     subscription: Id | None = None
 
     def filter(self, now: datetime) -> AttemptFilter:
@@ -145,6 +146,7 @@ class DeliverySelection(RequestBody):
             statuses=_statuses(self.status),
             host=self.host.lower(),
             since=_moment("since", self.since, now),
+            until=_moment("until", self.until, now),
             subscription_id=None if whose is None else SubscriptionId(whose),
         )
 
@@ -278,6 +280,7 @@ DELIVERY_LIST: Final = (
     Parameter(name="status", help="only this status: 404, 5xx, or none for no answer"),
     Parameter(name="host", help="only callbacks at this host"),
     Parameter(name="since", help=f"only requests since then: {AGE}"),
+    Parameter(name="until", help=f"only requests before then: {AGE}"),
     Parameter(
         name="subscription",
         help="only this subscription",
@@ -324,6 +327,7 @@ def query_deliveries(request: Request) -> DeliverySelection:
         status=query.get("status", ""),
         host=query.get("host", ""),
         since=query.get("since", ""),
+        until=query.get("until", ""),
         subscription=whose or None,
     )
 

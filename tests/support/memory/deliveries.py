@@ -474,6 +474,7 @@ class MemoryDeliveries:
             and first <= each.status <= last
             and wanted.host in ("", hosts[each.id])
             and (wanted.since is None or each.at >= milliseconds(wanted.since))
+            and (wanted.until is None or each.at < milliseconds(wanted.until))
             and wanted.subscription_id in (None, each.subscription_id)
         ]
 
