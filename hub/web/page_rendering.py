@@ -121,6 +121,11 @@ def with_literals(text: str) -> list[str]:
     return _LITERAL.split(text)
 
 
+def span_text(seconds: float) -> str:
+    """As `duration`, but with milliseconds."""
+    return f"{seconds * 1e3:.3g} ms" if 0 < seconds < 1 else duration(seconds)
+
+
 def with_query(query: Mapping[str, str], **changes: str | None) -> str:
     """A query with some parameters changed; None removes one."""
     changed = {**query, **changes}
@@ -139,7 +144,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         bytes=byte_size,
-        duration=duration,
+        duration=span_text,
         host=host_of,
         rate=rate_text,
         exact=time_text,
