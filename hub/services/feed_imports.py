@@ -27,6 +27,7 @@ from hub.services.feed_requests import (
     ImportOutcome,
     check_name,
 )
+from hub.services.planned_actions import FAULT
 from hub.services.service_errors import Conflict, TooManyWaiting
 from protocols.opml import FeedList, read_outlines
 from protocols.protocol_errors import FeedError, InvalidValue
@@ -190,10 +191,20 @@ class FeedImportService:
                     await wait_for(self._woken, None)
 
     async def _work(self) -> bool:
-        """A part of each import; False: there is none at work."""
+        """A part of each import; False: there is none at work.
+
+        A fault of one stops that one. Raises `StorageError`.
+        """
         working = [each for each in self._kept.values() if each.is_at_work]
         for each in working:
-            await self._work_on(each)
+            try:
+                await self._work_on(each)
+            except StorageError:
+                raise
+            except Exception:
+                log.exception("import_failed", number=each.id)
+                each.notes = (*each.notes, FAULT)
+                self._finish(each, ImportState.STOPPED)
         return bool(working)
 
     async def _work_on(self, each: FeedImport) -> None:
