@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from hub.core.schedule.poll_period import Plan
 from hub.core.schedule.posting_profile import velocity
 from hub.core.sites.site_formats import SiteFacts, site_facts
 from hub.core.status.feed_health import HealthReport, health_of
+from hub.core.status.feed_timeline import FeedTimeline, SeenPost, timeline
 from hub.core.status.findings import (
     FeedFinding,
     FindingKind,
@@ -25,19 +27,25 @@ from hub.core.status.plan_explanation import (
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.feed_registration import FeedPoller, existing_feed
-from protocols.model import SITE_FORMATS
+from protocols.model import SITE_FORMATS, Entry
 from storage.contract import Storage
 from storage.errors import NotFound
+from storage.packing import unpack
 from storage.records import (
     FeedId,
     FeedState,
     FeedStatistics,
     Poll,
+    RecordKind,
     StoredBody,
+    StoredEntry,
     StoredFeed,
 )
 
 SHOWN_RELATED = 10
+SHOWN_RECORDS = 200
+"""Of a timeline, from its first poll on."""
+SHOWN_POSTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +196,24 @@ class FeedReportService:
         polls = await self._storage.feeds.polls(feed_id)
         return PollHistory(feed=feed, polls=tuple(polls))
 
+    async def timeline(self, history: PollHistory) -> FeedTimeline:
+        """The polls of a history, and what was new since the first of them."""
+        polls = history.polls
+        if not polls:
+            return timeline((), (), self._clock.now())
+        feed_id, log = history.feed.id, self._storage.log
+        after = await log.last_before(feed_id, polls[-1].at)
+        records = await log.records(after=after, limit=SHOWN_RECORDS, feed_id=feed_id)
+        committed = {
+            ref.entry_id: record.at
+            for record in records
+            for ref in record.entries
+            if record.kind is RecordKind.ENTRIES
+        }
+        entries = await log.entries(list(committed)[-SHOWN_POSTS:])
+        posts = [_seen(each, committed[each.id]) for each in entries]
+        return timeline(polls, posts, self._clock.now())
+
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
@@ -240,3 +266,13 @@ class FeedReportService:
             return None
         state = await self._storage.sites.state(feed.id)
         return site_facts(state, feed.format)
+
+
+def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:
+    entry = unpack(stored.body, Entry)
+    return SeenPost(
+        entry_id=stored.id,
+        title=entry.title,
+        published=entry.published or entry.updated,
+        committed=committed,
+    )

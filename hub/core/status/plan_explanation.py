@@ -124,9 +124,10 @@ def _why(decisive: Term, terms: dict[str, Term]) -> str:
     span = duration(decisive.value)
     if decisive.name in _REASONS:
         return _REASONS[decisive.name].format(span=span, note=decisive.note)
+    entries = float(f"{terms['rate now'].value:.3g}")
     return (
-        f"{terms['rate now'].value:.3g} entries a day are expected now, for which the"
-        f" poll budget allows a poll every {span}"
+        f"{entries:,g} entries a day are expected now, for which the poll budget allows"
+        f" a poll every {span}"
     )
 
 

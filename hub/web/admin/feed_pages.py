@@ -10,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.feed_health import health_of
+from hub.core.status.feed_timeline import expected_week
 from hub.runtime.clock import Clock
 from hub.services import FeedReportService, FeedService
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
+from hub.web.admin.feed_picture import DAY_NAMES, draw_timeline, draw_week
 from hub.web.admin.page_access import (
     OperatorPages,
     PageAccess,
@@ -114,6 +116,9 @@ class FeedPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id)
+        history = await self._reports.history(feed_id)
+        timeline = await self._reports.timeline(history)
+        expected = expected_week(report.plan.forecast)
         subscribers = await self._storage.subscription_selections.page(
             SubscriptionFilter(feed_id=feed_id),
             SubscriptionSort.ID,
@@ -131,7 +136,12 @@ class FeedPages(OperatorPages):
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,
             plan=await self._reports.explain(feed_id),
-            polls=(await self._reports.history(feed_id)).polls,
+            polls=history.polls,
+            timeline=timeline,
+            lanes=draw_timeline(timeline),
+            expected=expected,
+            week=draw_week(expected),
+            day_names=DAY_NAMES,
             subscribers=subscribers,
             actions=_ACTIONS.get(report.feed.state, _STOPPED),
             done=_DONE.get(request.query_params.get("done", ""), ""),

@@ -29,6 +29,13 @@ function tell() {
   }
 }
 
+// Marks of an axis, which are drawn in UTC.
+function tellTick(tick) {
+  const at = new Date(tick.dataset.at);
+  const options = "days" in tick.dataset ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" };
+  tick.textContent = new Intl.DateTimeFormat(undefined, options).format(at);
+}
+
 // Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
 function localize(input) {
   if (input.value) {
@@ -100,5 +107,6 @@ function follow(list) {
 if (navigator.clipboard) document.querySelectorAll("button[data-copy]").forEach(offerCopy);
 document.querySelectorAll("input[data-utc]").forEach(localize);
 document.querySelectorAll("[data-follow]").forEach(follow);
+document.querySelectorAll("text[data-at]").forEach(tellTick);
 tell();
 setInterval(tell, 10000);

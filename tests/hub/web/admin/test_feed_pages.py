@@ -14,7 +14,10 @@ from storage.records import (
     FeedHealth,
     FeedId,
     NewPushCallback,
+    Poll,
     Polling,
+    PollOutcome,
+    PollReason,
     Posting,
     Push,
     PushOffer,
@@ -22,6 +25,7 @@ from storage.records import (
     PushWrite,
 )
 from tests.support.admin import ADMIN
+from tests.support.documents import an_entry
 from tests.support.operator_browser import (
     HOSTILE,
     OperatorBrowser,
@@ -30,7 +34,7 @@ from tests.support.operator_browser import (
     text_of,
 )
 from tests.support.services import PAGE, Hub
-from tests.support.storage_scene import Scene, fetch
+from tests.support.storage_scene import Scene, fetch, record
 
 SITE = "https://example.org"
 
@@ -364,3 +368,46 @@ async def test_of_a_page_with_several_feeds_one_is_chosen(
         "https://a.example/",
         "https://b.example/",
     ]
+
+
+@pytest.mark.parametrize("title", ["News of the day", *HOSTILE])
+async def test_a_feed_shows_its_posts_beside_its_polls(
+    hub: Hub, browser: OperatorBrowser, title: str
+) -> None:
+    """Also the first words of the picture, and each post in its table."""
+    feed_id = FeedId(await add(hub, browser.client))
+    stored = await hub.storage.feeds.get(feed_id)
+    assert stored is not None
+    now = hub.clock.now()
+    entry = replace(an_entry("one", title=title), published=now - timedelta(minutes=7))
+    news = fetch(
+        stored,
+        when=now,
+        entries=(entry,),
+        records=(record(entry.key),),
+        poll=Poll(
+            at=now,
+            reason=PollReason.PINGED,
+            outcome=PollOutcome.NEW,
+            code=200,
+            milliseconds=20,
+            entries=1,
+        ),
+    )
+    assert await hub.storage.log.commit(news) is not None
+
+    answer = await browser.open(f"/admin/feeds/{feed_id}")
+
+    page = read(answer)
+    assert "and 1 new entry in the last" in text_of(answer)
+    assert "seen within 7 min of their publication" in text_of(answer)
+    lanes, week = page.xpath("//svg")
+    assert len(lanes.xpath(".//g")) == 1 + len(await hub.storage.feeds.polls(feed_id))
+    assert lanes.xpath(".//title/text()")[0] == (
+        f"{title}: seen 7 min after its publication"
+    )
+    assert len(week.xpath(".//rect")) == 7 * 24
+    assert [" ".join(title.split()), "7 min"] in [
+        [row[0], row[-1]] for row in rows(answer)
+    ]
+    assert len(page.xpath("//script")) == 1

@@ -1,0 +1,70 @@
+"""What a feed posted beside when it was polled, and when it is expected to post."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from hub.core.schedule.forecast import Forecast
+from storage.records import EntryId, Poll
+
+HOURS: Final = 24
+DAYS: Final = 7
+_HOUR: Final = 3_600
+_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC).timestamp()
+
+
+class SeenPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An entry that was new to the hub. ``published`` None: its feed does not say."""
+
+    entry_id: EntryId
+    title: str
+    published: datetime | None
+    committed: datetime
+
+    @property
+    def delay(self) -> timedelta | None:
+        """From its publication to its commit; None if its date says none."""
+        if self.published is None or self.published > self.committed:
+            return None
+        return self.committed - self.published
+
+
+class FeedTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """Polls and posts from ``since`` until ``until``, the oldest first."""
+
+    since: datetime
+    until: datetime
+    polls: tuple[Poll, ...]
+    posts: tuple[SeenPost, ...]
+
+
+def timeline(
+    polls: Iterable[Poll], posts: Iterable[SeenPost], now: datetime
+) -> FeedTimeline:
+    """From the oldest of the polls until ``now``; posts from before are left out."""
+    by_time = sorted(polls, key=lambda poll: poll.at)
+    since = by_time[0].at if by_time else now
+    seen = [post for post in posts if since <= post.committed]
+    return FeedTimeline(
+        since=since,
+        until=max([now, *(poll.at for poll in by_time)]),
+        polls=tuple(by_time),
+        posts=tuple(sorted(seen, key=lambda post: post.committed)),
+    )
+
+
+def expected_week(forecast: Forecast) -> tuple[Sequence[float], ...]:
+    """Entries that are expected in each hour of a week: of Monday to Sunday the hours
+    from 0 to 23, in UTC. What the latest posts excite is not counted."""
+    an_hour = forecast.per_day / HOURS
+    return tuple(
+        tuple(
+            an_hour * forecast.profile.at(_MONDAY + (day * HOURS + hour) * _HOUR)
+            for hour in range(HOURS)
+        )
+        for day in range(DAYS)
+    )

@@ -1,0 +1,165 @@
+"""Pictures of a feed: its polls against its posts, and the week that is expected.
+
+Only places are computed here; the template draws them. All that they show is in words
+and numbers beside them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Final
+
+from hub.core.durations import duration
+from hub.core.status.feed_timeline import FeedTimeline, SeenPost
+from storage.records import Poll, PollOutcome
+
+WIDTH: Final = 900
+HEIGHT: Final = 150
+POLLS_AT: Final = 34
+POSTS_AT: Final = 104
+_LEFT: Final = 60
+_RIGHT: Final = 880
+_MOST_TICKS: Final = 7
+_TICKS: Final = (60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800)
+"""Seconds between the marks of the axis."""
+
+SHAPES: Final = {
+    PollOutcome.FIRST: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
+    PollOutcome.NEW: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
+    PollOutcome.CHANGED: "M0,-5L5,0L0,5L-5,0Z",
+    PollOutcome.UNCHANGED: "M0,-5V5",
+    PollOutcome.FAILED: "M-4,-4L4,4M-4,4L4,-4",
+    PollOutcome.UNREADABLE: "M-4,-4L4,4M-4,4L4,-4",
+}
+"""Outlines around the place of a mark, so that colour alone tells nothing."""
+
+DAY_NAMES: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+LEVELS: Final = 5
+STRONGEST: Final = 3.0
+"""Times the mean hour, from which on an hour is drawn the strongest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollMark:
+    x: float
+    poll: Poll
+    shape: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostMark:
+    """``x`` is where it was published, ``seen_x`` where it was committed. What was
+    published before the picture begins is drawn at its edge (``is_earlier``)."""
+
+    x: float
+    seen_x: float
+    is_earlier: bool
+    post: SeenPost
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """Polls above posts. ``ticks``: where on the axis which times are."""
+
+    polls: tuple[PollMark, ...]
+    posts: tuple[PostMark, ...]
+    ticks: tuple[tuple[float, datetime], ...]
+    is_in_days: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCell:
+    """An hour of the week; ``level`` 0 to `LEVELS`, by how it compares to the mean."""
+
+    day: int
+    hour: int
+    level: int
+    words: str
+
+
+def draw_timeline(timeline: FeedTimeline) -> Lanes:
+    since = timeline.since
+    seconds = max((timeline.until - since).total_seconds(), 1.0)
+
+    def place(at: datetime) -> float:
+        share = (at - since).total_seconds() / seconds
+        return round(_LEFT + (_RIGHT - _LEFT) * min(max(share, 0.0), 1.0), 1)
+
+    step = next((each for each in _TICKS if seconds / each <= _MOST_TICKS), _TICKS[-1])
+    return Lanes(
+        polls=tuple(
+            PollMark(
+                x=place(each.at),
+                poll=each,
+                shape=SHAPES[each.outcome],
+                words=f"{each.outcome}, {each.reason.replace('_', ' ')}",
+            )
+            for each in timeline.polls
+        ),
+        posts=tuple(_post_mark(each, since, place) for each in timeline.posts),
+        ticks=tuple((place(at), at) for at in _round_times(timeline, step)),
+        is_in_days=step >= _TICKS[-2],
+        sentence=_sentence(timeline, seconds),
+    )
+
+
+def draw_week(expected: Sequence[Sequence[float]]) -> tuple[HeatCell, ...]:
+    """``expected``: entries in each hour, as `expected_week` has them."""
+    full = STRONGEST * sum(map(sum, expected)) / sum(map(len, expected))
+    return tuple(
+        HeatCell(
+            day=day,
+            hour=hour,
+            level=round(LEVELS * min(count / full, 1.0)) if full else 0,
+            words=f"{DAY_NAMES[day]} {hour:02}:00 UTC: {count:.2g} entries",
+        )
+        for day, hours in enumerate(expected)
+        for hour, count in enumerate(hours)
+    )
+
+
+def _post_mark(
+    post: SeenPost, since: datetime, place: Callable[[datetime], float]
+) -> PostMark:
+    delay = post.delay
+    began = post.committed if delay is None else post.committed - delay
+    words = "seen, without a date" if delay is None else _late(delay)
+    return PostMark(
+        x=place(began),
+        seen_x=place(post.committed),
+        is_earlier=began < since,
+        post=post,
+        words=words,
+    )
+
+
+def _late(delay: timedelta) -> str:
+    return f"seen {duration(delay.total_seconds())} after its publication"
+
+
+def _round_times(timeline: FeedTimeline, step: int) -> Iterator[datetime]:
+    first = int(timeline.since.timestamp()) // step * step + step
+    last = int(timeline.until.timestamp())
+    for moment in range(first, last + 1, step):
+        yield datetime.fromtimestamp(moment, UTC)
+
+
+def _sentence(timeline: FeedTimeline, seconds: float) -> str:
+    polls, posts = len(timeline.polls), len(timeline.posts)
+    words = (
+        f"{polls} {'poll' if polls == 1 else 'polls'} and {posts} new"
+        f" {'entry' if posts == 1 else 'entries'} in the last {duration(seconds)}"
+    )
+    delays = [each.delay.total_seconds() for each in timeline.posts if each.delay]
+    if delays:
+        words += (
+            f"; half of these were seen within {duration(round(median(delays), 1))} of"
+            f" their publication, all within {duration(round(max(delays), 1))}"
+        )
+    return f"{words}."
