@@ -241,7 +241,10 @@ def _of_search(
             url=own_path(each.id),
         )
         for each in entries
+        # An index may be behind what the feed says now.
         if (source := sources.get(each.feed_id))
+        and not each.unlisted
+        and not read_head(source.head).unlisted
     )
 
 

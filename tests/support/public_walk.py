@@ -27,6 +27,7 @@ MOST_IDS = 8
 """Ids are tried up to more than there are."""
 WALKED_ELSEWHERE = {
     "/assets/{name}",  # files of this tree, the same in every hub
+    "/docs/api/{tag}",  # made of the program alone
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
     "/upstream/{token}",  # what other hubs are told, and nobody else

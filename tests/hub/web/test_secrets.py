@@ -82,6 +82,7 @@ async def test_no_public_output_has_what_is_not_public(
     taken_back = await plant(hub)
     routes = public_routes(hub)
     start = public_paths(routes, ASKED) | taken_back
+    start |= {"/search?q=title", "/search?q=open", "/topics?search=example"}
     read = [each async for each in walk(anybody, start)]
     assert [each.path for each in read if SECRET in each.text] == []
     gone = {each.path for each in read if each.status == 410}
@@ -93,6 +94,8 @@ async def test_no_public_output_has_what_is_not_public(
         for route in routes
         if not any(route.path_regex.match(path) for path in answered)
     ] == []
+    (found,) = [each.text for each in read if each.path == "/search?q=open"]
+    assert "1 entry found" in found
     shown = "\n".join(each.text for each in read)
     assert shown.count("Title of open") >= 4  # topics and collections were read
     tombstone = '"url":"https://a.b/withdrawn","deleted_at"'
