@@ -47,23 +47,14 @@ PICTURES: Final = (
     Picture(name="overview", path="/admin", height=1_000),
     Picture(name="overview-dark", path="/admin", scheme="dark", height=1_000),
     Picture(name="overview-phone", path="/admin", width=PHONE),
-    Picture(name="feeds", path="/admin/feeds"),
     Picture(name="feed", path="/admin/feeds", links=(_FIRST_ROW,), height=1_200),
-    Picture(name="subscriptions", path="/admin/subscriptions"),
     Picture(
         name="subscription",
         path="/admin/subscriptions?state=ok",
         links=(_FIRST_ROW,),
-        height=1_000,
     ),
     Picture(name="deliveries", path="/admin/deliveries"),
-    Picture(name="live", path="/admin/live"),
-    Picture(name="track", path="/admin/track"),
-    Picture(name="playground", path="/admin/playground"),
-    Picture(name="tokens", path="/admin/tokens"),
-    Picture(name="settings", path="/admin/settings"),
     Picture(name="readers", path="/"),
-    Picture(name="api", path="/docs/api"),
 )
 
 
