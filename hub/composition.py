@@ -108,7 +108,7 @@ from hub.services.plan_targets import (
 )
 from hub.services.reader_pages import AboutPage, Doors
 from hub.services.topic_addresses import AddressCheck
-from hub.settings import Settings
+from hub.settings import Settings, describe_settings
 from hub.sites.feed_finder import FeedFinder
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
@@ -488,6 +488,7 @@ async def build_hub(
             storage, clock, public_url, _openfeeder_options(settings)
         ),
         analytics=analytics,
+        settings=tuple(describe_settings(settings)),
         tokens=TokenService(storage.tokens, clock, live_watch.wake),
         sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,

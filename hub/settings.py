@@ -63,6 +63,8 @@ _PASSWORD = re.compile(r"(?<=://)[^\s/]*@")
 _WEEK = 7 * DAY
 _RULES = PollingRules()
 _SITES = SiteBounds()
+DEFAULT: Final = "default"
+"""The source of a setting that was not given."""
 T = TypeVar("T")
 
 
@@ -83,6 +85,30 @@ class Setting:
     @property
     def option(self) -> str:
         return "--" + self.field.replace("_", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenSetting:
+    """A setting as somebody gave it: by which variable or option, and its text; that of
+    a secret is not kept."""
+
+    field: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingReport:
+    """A setting for people. ``value`` is "" if none is given and there is no default,
+    and of a secret."""
+
+    name: str  # the variable
+    option: str
+    value: str
+    default: str
+    source: str  # `DEFAULT`, or the variable or option that gave it
+    help: str
+    is_secret: bool
 
 
 def setting(
@@ -571,6 +597,8 @@ class Settings:
         "The API secret of GA4, or a token of Umami.",
         is_secret=True,
     )
+    given: tuple[GivenSetting, ...] = ()
+    """Where those values are from that are not the defaults."""
 
     @property
     def polling_rules(self) -> PollingRules:
@@ -659,6 +687,7 @@ SETTINGS: Final[tuple[Setting, ...]] = tuple(
         is_secret=each.metadata["is_secret"],
     )
     for each in fields(Settings)
+    if each.metadata
 )
 
 
@@ -701,6 +730,7 @@ def load_settings(
     Raises `SettingError` for the first value that cannot be used.
     """
     values: dict[str, object] = {}
+    given = []
     for each in SETTINGS:
         source, raw = _raw_value(each, environ, options or {})
         if raw is None:
@@ -711,10 +741,31 @@ def load_settings(
             shown = "" if each.is_secret else f", not {raw!r}"
             reason = _without_passwords(f"{error}{shown}")
             raise SettingError(source, reason[:_LONGEST_REASON]) from None
+        text = "" if each.is_secret else _without_passwords(raw)
+        given.append(GivenSetting(field=each.field, source=source, text=text))
     values.setdefault("database", f"sqlite:{default_database(environ)}")
+    values["given"] = tuple(given)
     settings = Settings(**values)  # type: ignore[arg-type]  # each came from its reader
     _check_together(settings)
     return settings
+
+
+def describe_settings(settings: Settings) -> list[SettingReport]:
+    """All of them, in the order of the reference."""
+    given = {each.field: each for each in settings.given}
+    return [_report(each, given.get(each.field)) for each in SETTINGS]
+
+
+def _report(each: Setting, given: GivenSetting | None) -> SettingReport:
+    return SettingReport(
+        name=each.variable,
+        option=each.option,
+        value=given.text if given else each.shown_default,
+        default=each.shown_default,
+        source=given.source if given else DEFAULT,
+        help=each.help,
+        is_secret=each.is_secret,
+    )
 
 
 def _raw_value(

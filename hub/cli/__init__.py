@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "plans": "plan_commands:plans",
     "scp": "operator_commands:scp",
     "serve": "serve_command:serve",
+    "settings": "operator_commands:settings",
     "simulate": "simulate_command:simulate",
     "subs": "subscription_commands:subscriptions",
     "tail": "tail_command:tail",

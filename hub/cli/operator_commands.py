@@ -1,4 +1,4 @@
-"""``fanfare health``, ``deliveries`` and ``scp``."""
+"""``fanfare health``, ``settings``, ``deliveries`` and ``scp``."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from hub.cli.wording import (
 )
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
+from hub.settings import DEFAULT
 
 
 @click.command()
@@ -75,6 +76,35 @@ def health(hub: Hub, as_json: bool) -> None:
             say(f"  what to do: {printable(each['advice'])}", err=True)
     if not found["ready"]:
         raise Failure("the hub is not ready")
+
+
+@click.command()
+@click.option("--given", is_flag=True, help="Only those that were given.")
+@json_option()
+@speaks_to_hub
+def settings(hub: Hub, given: bool, as_json: bool) -> None:
+    """Show the settings of the hub, and where each value is from.
+
+    Secrets are not shown. `fanfare serve --help` says what each is for.
+    """
+    found = [
+        each
+        for each in hub.get("/api/settings")["settings"]
+        if not given or each["source"] != DEFAULT
+    ]
+    if as_json:
+        say_json({"settings": found})
+        return
+    print_table(
+        ("setting", "given by", "value"),
+        [(each["name"], each["source"], _setting_value(each)) for each in found],
+    )
+
+
+def _setting_value(setting: Document) -> str:
+    if setting["secret"] and setting["source"] != DEFAULT:
+        return "(set)"
+    return str(setting["value"]) or "none"
 
 
 def _disk_facts(disk: dict[str, Any]) -> list[tuple[str, str]]:

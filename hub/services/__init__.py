@@ -41,6 +41,7 @@ from hub.services.served_collections import CollectionService
 from hub.services.token_authentication import TokenService
 from hub.services.topic_addresses import TrackTopics
 from hub.services.undelivered_records import UndeliveredService
+from hub.settings import SettingReport
 from storage.contract import Storage
 
 __all__ = [
@@ -119,3 +120,4 @@ class Services:
     hints: HintService
     upstream: PushCallbackService
     analytics: Analytics
+    settings: tuple[SettingReport, ...]

@@ -24,6 +24,7 @@ from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
 from hub.web.admin.plan_pages import PlanPages
+from hub.web.admin.setting_pages import SettingPages
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
 from hub.web.api.account_routes import AccountRoutes
@@ -174,7 +175,9 @@ def create_application(
         *TokenRoutes(
             services.tokens, services.storage.tokens, services.sessions
         ).routes(),
-        *OperatorRoutes(services.operations, services.collections).routes(),
+        *OperatorRoutes(
+            services.operations, services.collections, services.settings
+        ).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *OpenApiRoutes().routes(),
     ]
@@ -240,6 +243,7 @@ def create_application(
         *TokenPages(
             access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
+        *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
             access,
             services.account_reports,

@@ -9,9 +9,11 @@ import pytest
 
 from hub.core.schedule.poll_period import PollingRules
 from hub.settings import (
+    DEFAULT,
     SETTINGS,
     SettingError,
     Settings,
+    describe_settings,
     load_settings,
     unknown_variables,
 )
@@ -80,6 +82,37 @@ def test_the_environment_sets_and_an_option_wins() -> None:
     environ = {"FANFARE_PORT": "81", "FANFARE_HOST": "0.0.0.0"}
     settings = load_settings(environ, {"port": "82", "host": None})
     assert (settings.port, settings.host) == (82, "0.0.0.0")
+
+
+def test_settings_are_told_with_what_gave_each_and_without_secrets(
+    tmp_path: Path,
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret")
+    environ = {
+        "FANFARE_PORT": "81",
+        "FANFARE_HOST": "0.0.0.0",
+        "FANFARE_ADMIN_TOKEN_FILE": str(token),
+    }
+    settings = load_settings(environ, {"port": "82"})
+
+    told = {each.name: each for each in describe_settings(settings)}
+
+    assert len(told) == len(SETTINGS)
+    assert {
+        name: (each.value, each.default, each.source)
+        for name, each in told.items()
+        if each.source != DEFAULT
+    } == {
+        "FANFARE_PORT": ("82", "8080", "--port"),
+        "FANFARE_HOST": ("0.0.0.0", "127.0.0.1", "FANFARE_HOST"),
+        "FANFARE_ADMIN_TOKEN": (
+            "",
+            "generated, in the file admin-token beside the database",
+            "FANFARE_ADMIN_TOKEN_FILE",
+        ),
+    }
+    assert told["FANFARE_ROBOTS"].value == "off"
 
 
 @pytest.mark.parametrize(

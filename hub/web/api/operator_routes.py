@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Self
 
@@ -15,6 +15,7 @@ from hub.services.disk_space import DiskReport
 from hub.services.entry_search import IndexReport, IndexState
 from hub.services.hub_operations import Health, HubFreshness
 from hub.services.served_collections import CollectionService
+from hub.settings import SettingReport
 from hub.web.json_output import (
     DelayJson,
     FeedFreshnessJson,
@@ -230,14 +231,35 @@ class CollectionsBuiltJson(JsonObject):
     collections: list[CollectionJson]
 
 
+class SettingJson(JsonObject):
+    """``name`` is its variable. ``source``: ``default``, or the variable or option that
+    gave the value, which of a secret is not shown."""
+
+    name: str
+    option: str
+    value: str
+    default: str
+    source: str
+    help: str
+    secret: bool
+
+
+class SettingsJson(JsonObject):
+    settings: list[SettingJson]
+
+
 class OperatorRoutes(Routes):
     tag = "operator"
 
     def __init__(
-        self, operations: OperationsService, collections: CollectionService
+        self,
+        operations: OperationsService,
+        collections: CollectionService,
+        settings: Sequence[SettingReport],
     ) -> None:
         self._operations = operations
         self._collections = collections
+        self._settings = settings
 
     @ApiOperation(
         method="GET",
@@ -249,6 +271,24 @@ class OperatorRoutes(Routes):
     )
     async def health(self, request: Request) -> Response:
         return json_response(HealthJson.of_health(await self._operations.health()))
+
+    @ApiOperation(
+        method="GET",
+        path="/settings",
+        id="list_settings",
+        scope=TokenScope.ADMIN,
+        summary="All settings, and where each value is from",
+        answers={200: SettingsJson},
+    )
+    async def settings(self, request: Request) -> Response:
+        return json_response(
+            SettingsJson(
+                settings=[
+                    SettingJson.of(each, secret=each.is_secret)
+                    for each in self._settings
+                ]
+            )
+        )
 
     @ApiOperation(
         method="GET",

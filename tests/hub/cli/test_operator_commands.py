@@ -77,6 +77,43 @@ def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
     assert "outlook        At this rate (1.2 GB a day)" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (
+            (),
+            [
+                "FANFARE_PORT --port 81",
+                "FANFARE_TOKEN FANFARE_TOKEN (set)",
+                "FANFARE_HOST default 127.0.0.1",
+                "FANFARE_CONTACT default none",
+            ],
+        ),
+        (
+            ("--given",),
+            ["FANFARE_PORT --port 81", "FANFARE_TOKEN FANFARE_TOKEN (set)"],
+        ),
+    ],
+)
+def test_settings_are_told_with_what_gave_each(
+    fanfare: Fanfare, api: FakeApi, arguments: tuple[str, ...], lines: list[str]
+) -> None:
+    settings = [
+        {"name": name, "source": source, "value": value, "secret": is_secret}
+        for name, source, value, is_secret in (
+            ("FANFARE_PORT", "--port", "81", False),
+            ("FANFARE_TOKEN", "FANFARE_TOKEN", "", True),
+            ("FANFARE_HOST", "default", "127.0.0.1", False),
+            ("FANFARE_CONTACT", "default", "", False),
+        )
+    ]
+    api.answers["GET /api/settings"] = (200, {"settings": settings})
+    told = fanfare("settings", *arguments).stdout.splitlines()
+    assert [" ".join(line.split()) for line in told[1:]] == lines
+    document = json.loads(fanfare("settings", *arguments, "--json").stdout)
+    assert len(document["settings"]) == len(lines)
+
+
 def test_what_waits_is_told_with_the_command_that_lists_it(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
