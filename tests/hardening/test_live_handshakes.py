@@ -29,7 +29,7 @@ ODD = {
     "another method": (b"POST /stream HTTP/1.1\r\nConnection: close\r\n", 405),
     "another version": (GET + b"Sec-WebSocket-Version: 8\r\n", 400),
     "another key": (GET + b"Sec-WebSocket-Key: short\r\n", 400),
-    "another path": (b"GET /nowhere HTTP/1.1\r\n", 403),
+    "another path": (b"GET /nowhere HTTP/1.1\r\n", 404),
     "bytes in a header": (GET + b"X: a\x01b\r\n", 400),
 }
 

@@ -750,12 +750,13 @@ async def test_a_confirmation_wakes_the_hub() -> None:
 async def test_ten_thousand_feeds_are_put_in_a_category(hub: Hub) -> None:
     number = 10_050
     now = hub.clock.now()
-    await asyncio.gather(
-        *(
-            hub.storage.feeds.add(NewFeed(url=f"https://f{each}.example/"), now)
-            for each in range(number)
+    for half in (range(number // 2), range(number // 2, number)):  # what may wait
+        await asyncio.gather(
+            *(
+                hub.storage.feeds.add(NewFeed(url=f"https://f{each}.example/"), now)
+                for each in half
+            )
         )
-    )
     hub.clock.advance(1)
 
     plan = await make(hub, PlanAction.SET_CATEGORY, FeedFilter(text="example"), "many")
