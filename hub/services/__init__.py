@@ -17,6 +17,7 @@ from hub.services.account_subscriptions import SubscriptionService, SuperfeedrSe
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
+from hub.services.entry_reports import EntryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.event_subscriptions import EventSubscriptionService
@@ -49,6 +50,7 @@ __all__ = [
     "CallbackTrialService",
     "CollectionService",
     "DeliveryReportService",
+    "EntryReportService",
     "EventSubscriptionService",
     "FeedExportService",
     "FeedImportService",
@@ -88,6 +90,7 @@ class Services:
     clock: Clock
     feeds: FeedService
     feed_reports: FeedReportService
+    entry_reports: EntryReportService
     feed_imports: FeedImportService
     feed_exports: FeedExportService
     lists: FeedListService

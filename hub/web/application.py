@@ -17,6 +17,7 @@ from hub.hub_address import IDENTITY_PATH
 from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.admin.delivery_pages import DeliveryPages
+from hub.web.admin.entry_pages import EntryPages
 from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.import_pages import ImportPages
 from hub.web.admin.login_pages import LoginPages, LogoutPages
@@ -243,6 +244,7 @@ def create_application(
         *TokenPages(
             access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
+        *EntryPages(access, services.entry_reports, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
             access,

@@ -1,0 +1,130 @@
+"""An entry's page: its way through the hub, and what it says."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from protocols.model import Link, Text
+from storage.records import EntryId, FeedId, Poll, PollOutcome, PollReason, RecordKind
+from tests.support.admin import ADMIN
+from tests.support.documents import an_entry
+from tests.support.operator_browser import (
+    HOSTILE,
+    OperatorBrowser,
+    read,
+    rows,
+    text_of,
+)
+from tests.support.services import Hub
+from tests.support.storage_scene import Scene, fetch, record
+
+TOPIC = "https://example.org/feed"
+CALLBACK = "https://you.example/hook"
+
+
+async def add_feed(browser: OperatorBrowser) -> FeedId:
+    answer = await browser.client.post("/api/feeds", json={"url": TOPIC}, headers=ADMIN)
+    return FeedId(answer.json()["id"])
+
+
+async def commit(
+    hub: Hub,
+    feed_id: FeedId,
+    *,
+    poll: PollReason | None = PollReason.PINGED,
+    kind: RecordKind = RecordKind.ENTRIES,
+    **more: object,
+) -> str:
+    """An entry that was published seven minutes ago, and the path of its page."""
+    stored = await hub.storage.feeds.get(feed_id)
+    assert stored is not None
+    now = hub.clock.now()
+    published = now - timedelta(minutes=7)
+    entry = replace(an_entry("one"), **{"published": published, **more})  # type: ignore[arg-type]
+    outcome = PollOutcome.NEW
+    seen = poll and Poll(at=now, reason=poll, outcome=outcome, code=200, milliseconds=9)
+    await hub.storage.log.commit(
+        fetch(
+            stored,
+            when=now,
+            entries=(entry,),
+            records=(record("one", kind=kind),),
+            poll=seen,
+        )
+    )
+    [latest] = await hub.storage.log.latest_entries(feed_id, 1)
+    return f"/admin/entries/{latest.id}"
+
+
+async def test_its_stations_are_told_with_their_times(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add_feed(browser)
+    body = {"callback": CALLBACK, "topic": TOPIC}
+    await browser.client.post("/api/subscriptions", json=body, headers=ADMIN)
+    path = await commit(hub, feed_id)
+    hub.clock.advance(2)
+    await Scene(hub.storage).deliver(hub.clock.now())
+
+    answer = await browser.open(path)
+
+    assert [row[:1] + row[2:] for row in rows(answer)] == [
+        ["Published", "", "by the date in the feed"],
+        ["Seen", "7 min", "by a poll (pinged), which was answered 200 after 9 ms"],
+        ["Committed", "7 min", "as record 1 (entries)"],
+        ["Delivered", "7.03 min", f"to {CALLBACK} : answered 200, after 12 ms"],
+    ]
+
+
+async def test_a_page_of_a_feed_leads_to_its_entries(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    path = await commit(hub, await add_feed(browser))
+    page = read(await browser.open("/admin/feeds/1"))
+    assert path in page.xpath("//a/@href")
+
+
+async def test_it_says_what_is_not_known_any_more(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add_feed(browser)
+    path = await commit(hub, feed_id, poll=None, published=None)
+    text = text_of(await browser.open(path))
+    assert "no date" in text
+    assert "The history of the feed's polls does not reach back to it." in text
+    # A record is looked for from the entry's date on, which its feed has changed.
+    hub.clock.advance(3600)
+    later = hub.clock.now() + timedelta(minutes=7)
+    await commit(hub, feed_id, published=later)
+    text = text_of(await browser.open(path))
+    assert "The log has no record of it any more" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_what_an_entry_says_is_text_and_nothing_else(
+    hub: Hub, browser: OperatorBrowser, text: str
+) -> None:
+    path = await commit(
+        hub,
+        await add_feed(browser),
+        title=text,
+        id=text,
+        content=Text(value=f"<p onclick=alert(1)>{text}</p>"),
+        links=(
+            Link(href="javascript:alert(1)"),
+            Link(href=f"https://e.example/{text}"),
+        ),
+    )
+    page = read(await browser.open(path))
+    assert len(page.xpath("//script")) == 1
+    assert not page.xpath("//main//img | //main//style | //*[@onclick or @autofocus]")
+    assert not page.xpath("//a[starts-with(@href, 'javascript')]")
+    assert text in page.text_content()
+
+
+@pytest.mark.parametrize("id", [EntryId(99), "x"])
+async def test_an_unknown_entry_is_404(browser: OperatorBrowser, id: object) -> None:
+    assert (await browser.open(f"/admin/entries/{id}")).status_code == 404
