@@ -285,6 +285,14 @@ class SubscriptionService:
             subscription=subscription, feed=feed, is_new=known is None
         )
 
+    async def present_secret(
+        self, account: AccountId, topic: str, callback: str
+    ) -> str:
+        """Of the subscription that is there already; "" if none is."""
+        found = await self._storage.subscriptions.find(account, topic, callback)
+        is_active = found is not None and found.state is SubscriptionState.ACTIVE
+        return found.secret if found is not None and is_active else ""
+
     async def edit(
         self, subscription: Subscription, change: SubscriptionChange
     ) -> Subscription:

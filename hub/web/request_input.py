@@ -152,6 +152,17 @@ def form_id(form: Mapping[str, str], name: str) -> int | None:
     return int(raw)
 
 
+def form_choice(
+    form: Mapping[str, str], name: str, choices: type[Choice], default: Choice
+) -> Choice:
+    """Raises `InvalidValue`."""
+    raw = form.get(name, "")
+    try:
+        return choices(raw) if raw else default
+    except ValueError:
+        raise InvalidValue(name, f"one of {', '.join(choices)}", raw) from None
+
+
 def query_number(
     request: Request, name: str, default: int, largest: int, least: int = 0
 ) -> int:

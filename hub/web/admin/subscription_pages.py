@@ -13,6 +13,7 @@ from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, 
 from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
+from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.token_authentication import TokenService
@@ -41,18 +42,26 @@ from hub.web.api.selection_input import (
 )
 from hub.web.operation import HTML
 from hub.web.page_rendering import render_page
-from hub.web.request_input import LARGEST_PAGE, form_id, path_id, query_number
+from hub.web.request_input import (
+    LARGEST_PAGE,
+    form_choice,
+    form_id,
+    path_id,
+    query_number,
+)
 from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
     DeliveryLag,
+    Format,
     SelectedSubscription,
     SubscriptionHealth,
     SubscriptionId,
     SubscriptionSort,
     SubscriptionState,
     TokenScope,
+    Updates,
 )
 
 ROWS: Final = 50
@@ -135,6 +144,7 @@ class SubscriptionPages(OperatorPages):
                 if name not in ("cursor", "after")
             },
             states=LISTED_SUBSCRIPTIONS,
+            formats=tuple(Format),
             filter=filter_of(asked),
         )
 
@@ -143,6 +153,35 @@ class SubscriptionPages(OperatorPages):
         if found.condition.health not in _BEHIND:
             return None
         return await self._storage.deliveries.lag(found.subscription.id, MOST_LAG)
+
+    @in_both_areas(
+        method="POST",
+        path="/subscriptions",
+        id="subscribe_of_page",
+        summary="Subscribe a callback, or change its subscription",
+        answers={303: None},
+        problems=(403, 422, 429, 503),
+    )
+    async def add(self, request: Request) -> Response:
+        own_account(request, TokenScope.SUBSCRIBE)
+        viewer = viewer_of(request)
+        account, form = viewer.principal.account.id, viewer.form
+        topic, callback = (form.get(each, "").strip() for each in ("topic", "callback"))
+        secret = form.get("secret", "")
+        if not secret:
+            secret = await self._subscriptions.present_secret(account, topic, callback)
+        made = await self._subscriptions.add(
+            SubscriptionRequest(
+                callback=callback,
+                topic=topic,
+                account=account,
+                secret=secret,
+                format=form_choice(form, "format", Format, Format.JSON),
+                updates=Updates.ALL if form.get("updates") else Updates.FRESH,
+            )
+        )
+        done = "subscribed" if made.is_new else "changed"
+        return _back(request, made.subscription.id, done)
 
     @in_both_areas(
         method="GET",
@@ -335,6 +374,8 @@ class SubscriptionPages(OperatorPages):
 
 
 _DONE: Final[Mapping[str, str]] = {
+    "subscribed": "The callback is subscribed: it is sent what comes from now on.",
+    "changed": "It was subscribed already; its subscription has changed.",
     "paused": "Nothing is sent until the subscription is resumed.",
     "resumed": "The subscription is sent what it lacks, in order, and what comes.",
     "due": "The retry is due now; reload the page to see its result.",

@@ -65,7 +65,6 @@ from hub.web.request_input import (
 from protocols.operational_events import EVERY_TYPE, types_of_topic
 from storage.contract import Storage
 from storage.records import (
-    AccountId,
     DeliveryLag,
     Format,
     SelectedSubscription,
@@ -351,7 +350,9 @@ class SubscriptionRoutes(Routes):
         account = await account_named(request, self._tokens, body.account)
         secret = body.secret
         if secret is None:
-            secret = await self._present_secret(account, body.topic, body.callback)
+            secret = await self._subscriptions.present_secret(
+                account, body.topic, body.callback
+            )
         result = await self._subscriptions.add(
             SubscriptionRequest(
                 callback=body.callback,
@@ -379,13 +380,6 @@ class SubscriptionRoutes(Routes):
             ),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
-
-    async def _present_secret(
-        self, account: AccountId, topic: str, callback: str
-    ) -> str:
-        found = await self._storage.subscriptions.find(account, topic, callback)
-        is_active = found is not None and found.state is SubscriptionState.ACTIVE
-        return found.secret if found is not None and is_active else ""
 
     @ApiOperation(
         method="POST",

@@ -15,6 +15,7 @@ from storage.records import (
     NewDeadLetter,
     Position,
     Subscription,
+    SubscriptionId,
     TokenId,
     TokenScope,
 )
@@ -277,3 +278,23 @@ async def test_no_text_becomes_part_of_a_page_of_the_portal(
         assert page.xpath("//@*[starts-with(name(), 'on')]") == []
         links = links_of(page)
         assert [each for each in links if not each.startswith(("/", "#"))] == []
+
+
+@pytest.mark.parametrize("may_subscribe", [True, False])
+async def test_an_account_subscribes_for_itself_if_its_token_may(
+    hub: Hub, visitor: OperatorBrowser, may_subscribe: bool
+) -> None:
+    scopes = {TokenScope.LIST} | ({TokenScope.SUBSCRIBE} if may_subscribe else set())
+    alice = await log_in(hub, visitor, scopes=frozenset(scopes))
+    feed = await Scene(hub.storage).add_feed()
+    page = read(await visitor.open("/account/subscriptions"))
+    assert bool(page.xpath("//details[@id='subscribe']")) is may_subscribe
+    answer = await visitor.send(
+        "/account/subscriptions",
+        callback="https://alice.example/hook",
+        topic=feed.url,
+        form_token=await visitor.form_token("/account"),
+    )
+    assert answer.status_code == (303 if may_subscribe else 403)
+    made = await hub.storage.subscriptions.get(SubscriptionId(1))
+    assert (made is not None and made.account == alice) is may_subscribe

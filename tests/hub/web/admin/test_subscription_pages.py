@@ -18,6 +18,7 @@ from storage.records import (
     Position,
     StoredFeed,
     SubscriptionId,
+    Updates,
 )
 from tests.support.admin import ADMIN
 from tests.support.application_client import client_of
@@ -470,3 +471,55 @@ async def test_no_text_of_subscribers_becomes_part_of_a_page(
         assert page.xpath("//@*[starts-with(name(), 'on')]") == []
         links = page.xpath("//@href | //@src | //@action")
         assert [each for each in links if not each.startswith(("/", "#"))] == []
+
+
+async def subscribe(
+    browser: OperatorBrowser, callback: str = HOOK, **fields: str
+) -> httpx2.Response:
+    """By the form of the list."""
+    page = read(await browser.open("/admin/subscriptions"))
+    token = page.xpath("//details[@id='subscribe']//input[@name='form_token']/@value")
+    topic = "https://a.example/feed"
+    sent = {"callback": callback, "topic": topic, "form_token": token[0], **fields}
+    return await browser.send("/admin/subscriptions", **sent)
+
+
+async def test_a_callback_is_subscribed_by_a_form(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await Scene(hub.storage).add_feed()
+    answer = await subscribe(browser, secret="geheim", format="atom", updates="all")
+    assert answer.headers["location"] == f"{PAGE}?done=subscribed"
+    made = await hub.storage.subscriptions.get(SubscriptionId(1))
+    assert made is not None
+    assert (made.callback, made.secret, made.format) == (HOOK, "geheim", Format.ATOM)
+    assert made.updates is Updates.ALL
+
+
+async def test_subscribing_again_changes_what_is_given_and_keeps_the_secret(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await Scene(hub.storage).add_feed()
+    await subscribe(browser, secret="geheim", format="json")
+    answer = await subscribe(browser, format="atom")
+    assert answer.headers["location"] == f"{PAGE}?done=changed"
+    made = await hub.storage.subscriptions.get(SubscriptionId(1))
+    assert made is not None
+    assert (made.secret, made.format) == ("geheim", Format.ATOM)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"callback": "nowhere"}, "callback"),
+        ({"format": "telex"}, "format: expected one of json, atom"),
+    ],
+)
+async def test_a_form_that_cannot_be_understood_subscribes_nobody(
+    hub: Hub, browser: OperatorBrowser, fields: dict[str, str], words: str
+) -> None:
+    await Scene(hub.storage).add_feed()
+    answer = await subscribe(browser, **fields)
+    assert answer.status_code == 422
+    assert words in text_of(answer)
+    assert await hub.storage.subscriptions.get(SubscriptionId(1)) is None
