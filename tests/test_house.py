@@ -26,6 +26,7 @@ APART = {
     "hub/core/news/entry_language.py": "pure, and the committer is not",
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
     "hub/web/admin/entry_pages.py": "a page of its own",
+    "hub/web/admin/push_hub_pages.py": "a page of its own",
     "hub/web/admin/setting_pages.py": "a page of its own",
     "hub/delivery/event_publisher.py": "a background task of its own",
     "hub/web/admin/attempt_sparkline.py": "pure, and the page is not",

@@ -25,6 +25,7 @@ from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
 from hub.web.admin.plan_pages import PlanPages
+from hub.web.admin.push_hub_pages import PushHubPages
 from hub.web.admin.setting_pages import SettingPages
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
@@ -245,6 +246,7 @@ def create_application(
             access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
         *EntryPages(access, services.entry_reports, services.clock).routes(),
+        *PushHubPages(access, services.storage.pushes, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
             access,
