@@ -29,6 +29,7 @@ from hub.web.admin.push_hub_pages import PushHubPages
 from hub.web.admin.setting_pages import SettingPages
 from hub.web.admin.subscription_pages import SubscriptionPages
 from hub.web.admin.token_pages import TokenPages
+from hub.web.admin.track_pages import TrackPages
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.database_routes import DatabaseRoutes
@@ -246,6 +247,9 @@ def create_application(
             access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
         *EntryPages(access, services.entry_reports, services.clock).routes(),
+        *TrackPages(
+            access, services.search, services.public.public_url, services.clock
+        ).routes(),
         *PushHubPages(access, services.storage.pushes, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
