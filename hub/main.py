@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -35,6 +36,11 @@ from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
 from hub.runtime.offloading import take_short_turns
+from hub.runtime.service_manager import (
+    InheritedSocketUnusable,
+    ServiceManager,
+    inherited_listener,
+)
 from hub.settings import Settings, unknown_variables
 from hub.web.server.http_server import (
     DRAIN_SECONDS,
@@ -56,7 +62,13 @@ LEAST_DRAIN: Final = 0.5
 Announce = Callable[[str], None]
 """Tells the person who started the hub; not the log."""
 
-_UNUSABLE = (AddressUnavailable, StorageError, TokenUnreadable, CollectionStoreUnusable)
+_UNUSABLE = (
+    AddressUnavailable,
+    InheritedSocketUnusable,
+    StorageError,
+    TokenUnreadable,
+    CollectionStoreUnusable,
+)
 
 log = structlog.get_logger()
 
@@ -83,22 +95,26 @@ async def run(
     """Run a hub until SIGTERM or SIGINT, then let work under way finish.
 
     ``command`` is how this program can be called; ``on_stop`` is called at the signal,
-    before anything ends (see `end_in_time`). Raises `CannotStart`, with nothing
-    left behind, and `HubFailed`.
+    before anything ends (see `end_in_time`). A service manager is told of start, end
+    and status; a socket that it hands over is listened at instead of
+    ``settings.host`` and ``settings.port``. Raises `CannotStart`, with nothing left
+    behind, and `HubFailed`.
     """
-    stop = stop_signal(on_stop)
+    manager = ServiceManager.of_environment(os.environ, os.getpid())
+    stop = stop_signal(partial(_tell_end, manager, on_stop))
     async with AsyncExitStack() as stack:
         try:
             listener = stack.enter_context(
-                listening_socket(settings.host, settings.port)
+                inherited_listener(os.environ, os.getpid())
+                or listening_socket(settings.host, settings.port)
             )
             settings = fit_connections(settings, raise_limit())
             storage = await open_storage(settings.database)
             stack.push_async_callback(storage.close)
             token = _admin_token(settings)
-            port = listener.getsockname()[1]
+            host, port = listener.getsockname()[:2]
             public_url = settings.public_url or f"http://localhost:{port}"
-            address = create_address(settings.host, port, public_url)
+            address = create_address(host, port, public_url)
             built = await build_hub(
                 settings, storage, token, public_url, stack, identity_key=address.key
             )
@@ -111,8 +127,17 @@ async def run(
         announce(_greeting(settings, public_url, command))
         log.info("hub_started", url=public_url, version=hub.__version__)
         built.background["sweep"] = garbage_collection.collect_periodically
+        manager.tell("READY=1")
+        if manager.address:
+            describe = built.services.conditions.describe
+            built.background["service manager"] = partial(manager.keep_told, describe)
         await run_until_stopped(built, listener, stop)
     log.info("hub_stopped")
+
+
+def _tell_end(manager: ServiceManager, on_stop: Callable[[], None]) -> None:
+    manager.tell("STOPPING=1", "STATUS=shutting down")
+    on_stop()
 
 
 def _admin_token(settings: Settings) -> str:

@@ -132,6 +132,13 @@ class HubConditions:
         self._free = self._disk.free()
         return self._note()
 
+    def describe(self) -> str:
+        """What was found when it was last looked, as one line."""
+        holding = self._known.values()
+        if troubles := [each.what for each in holding if each.is_trouble]:
+            return f"not ready: {'; '.join(troubles)}"
+        return "; ".join(("ready", *(each.what for each in holding)))
+
     async def count(self) -> None:
         """Look into the database at what waits and what fails, and at the disk."""
         self._free = self._disk.free()  # whatever the database says
