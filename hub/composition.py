@@ -524,6 +524,7 @@ async def build_hub(
         settings.lengths,
         public_url,
         identity_key,
+        meter=metrics.requests,
         logs_requests=settings.access_log == "on",
         origins=settings.api_origins,
     )

@@ -110,7 +110,7 @@ async def test_every_metric_is_in_the_reference_and_no_other(tmp_path: Path) -> 
     async with open_hub(tmp_path) as hub:
         families = await hub.services.metrics.families()
     assert {f"| `{each.name}` | {each.kind} |" for each in families} == set(
-        re.findall(r"^\| `fanfare_\w+` \| \w+ \|", text, re.MULTILINE)
+        re.findall(r"^\| `(?:fanfare|process)_\w+` \| \w+ \|", text, re.MULTILINE)
     )
 
 

@@ -33,6 +33,7 @@ APART = {
     "hub/limits/fifo_semaphore.py": "every limiter is in its folder",
     "hub/limits/host_circuit_breaker.py": "every limiter is in its folder",
     "hub/limits/memory_budget.py": "every limiter is in its folder",
+    "hub/runtime/process_metrics.py": "asks the system, and the service does not",
     "hub/web/multipart_forms.py": "pure, and the access is not",
     "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
     "storage/clock_steps.py": "the same for every engine",

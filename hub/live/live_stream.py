@@ -139,7 +139,7 @@ class LiveStream:
             return
         most = self._quotas.most(holder.kind)
         if self.registry.held(holder) >= most:
-            self._metrics.limited.add(f"live of {holder.kind}")
+            self._metrics.limited.add(f"live_of_{holder.kind}")
             raise QuotaExceeded(holder.kind, most)
 
     async def subscribe(

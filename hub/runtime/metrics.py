@@ -8,8 +8,11 @@ database knows (backlog, due feeds) is not counted but read when somebody looks:
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
+from typing import Final
 
 from hub.runtime.freshness_meter import FreshnessMeter, MinuteRate
 from protocols.prometheus import (
@@ -92,10 +95,17 @@ class Gauge:
 class Histogram:
     """How often something took how many seconds."""
 
-    def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        help: str,
+        bounds: tuple[float, ...],
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._help = help
         self._bounds = bounds
+        self._labels = labels or {}
         self._counts = [0] * (len(bounds) + 1)
         self._total = 0.0
 
@@ -108,8 +118,64 @@ class Histogram:
             name=self.name,
             kind=MetricKind.HISTOGRAM,
             help=self._help,
-            samples=histogram_samples(self._bounds, self._counts, self._total, {}),
+            samples=histogram_samples(
+                self._bounds, self._counts, self._total, self._labels
+            ),
         )
+
+
+class RequestArea(StrEnum):
+    """A part of the hub's surface."""
+
+    API = "api"
+    PAGES = "pages"
+    HUB = "hub"
+    SUPERFEEDR = "superfeedr"
+    STREAM = "stream"
+    PUBLISHING = "publishing"
+    MONITORING = "monitoring"
+    OTHER = "other"
+
+
+class RequestMeter:
+    """Requests to the hub: how many were answered how, and after how long, in each
+    area."""
+
+    CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
+
+    def __init__(self) -> None:
+        self._answers = {
+            (area, answer): 0 for area in RequestArea for answer in self.CLASSES
+        }
+        self._seconds = {
+            area: Histogram(
+                "fanfare_http_request_seconds",
+                "From a request to the head of its answer.",
+                LATENCY_BOUNDS,
+                {"area": area},
+            )
+            for area in RequestArea
+        }
+
+    def count(self, area: RequestArea, status: int, seconds: float) -> None:
+        self._answers[area, f"{status // 100}xx"] += 1
+        self._seconds[area].observe(seconds)
+
+    def families(self) -> list[MetricFamily]:
+        first, *others = [each.family() for each in self._seconds.values()]
+        together = (first.samples, *(each.samples for each in others))
+        return [
+            MetricFamily(
+                name="fanfare_http_requests_total",
+                kind=MetricKind.COUNTER,
+                help="Requests to the hub, by area and the class of the answer.",
+                samples=tuple(
+                    MetricSample(value=number, labels={"area": area, "answer": answer})
+                    for (area, answer), number in self._answers.items()
+                ),
+            ),
+            replace(first, samples=tuple(chain.from_iterable(together))),
+        ]
 
 
 class Metrics:
@@ -189,8 +255,9 @@ class Metrics:
             "fanfare_requests_limited_total",
             "Requests refused with 429, by the limit.",
             "limit",
-            ("token", "address", "live of address", "live of account"),
+            ("token", "address", "live_of_address", "live_of_account"),
         )
+        self.requests = RequestMeter()
         self.collections = Tally(
             "fanfare_collections_total",
             "Collections built for crawlers, by type.",
@@ -294,7 +361,7 @@ class Metrics:
             self.first_deliveries,
             self.split,
         )
-        return [each.family() for each in counted]
+        return [*(each.family() for each in counted), *self.requests.families()]
 
     def _count_answer(self, status: int, milliseconds: int) -> None:
         if status:

@@ -15,6 +15,7 @@ from hub.core.disk_forecast import DiskForecast
 from hub.core.status.freshness import DelaySummary
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from hub.runtime.process_metrics import process_families
 from hub.services.disk_space import DiskReport, DiskSpace
 from hub.services.entry_search import IndexReport, SearchService
 from hub.services.hub_conditions import HubCondition, HubConditions
@@ -151,6 +152,7 @@ class MetricsService:
             await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", database.head),
             *_disk_families(await self._disk.report(), self._clock.now()),
+            *process_families(),
             MetricFamily(
                 name="fanfare_database_bytes",
                 kind=MetricKind.GAUGE,

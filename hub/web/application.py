@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from hub.hub_address import IDENTITY_PATH
+from hub.runtime.metrics import RequestMeter
 from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.admin.delivery_pages import DeliveryPages
@@ -43,7 +44,7 @@ from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.authentication import Authenticator, RequireScope
 from hub.web.cross_origin import CrossOriginMiddleware
-from hub.web.middleware import AccessLog, LimitRequests, LoopGuard
+from hub.web.middleware import AccessLog, LimitRequests, LoopGuard, MeasureRequests
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.page_rendering import AssetRoutes, answer_error, answer_problem
 from hub.web.problems import Problem
@@ -132,6 +133,7 @@ def create_application(
     public_url: str = "",
     identity_key: str = "",
     *,
+    meter: RequestMeter | None = None,
     logs_requests: bool = False,
     origins: tuple[str, ...] = (),
 ) -> Starlette:
@@ -139,10 +141,12 @@ def create_application(
 
     ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
     ``public_url``: by which the hub's own requests are known, and refused.
+    ``meter`` counts requests.
     ``origins``: those of pages elsewhere that may use the API.
     ``identity_key``: by which a command knows that it is the hub it looks for.
     """
     limits = limits or RateLimits()
+    meter = meter or RequestMeter()
     authenticator = Authenticator(services.tokens, token)
     api = [
         *FeedRoutes(
@@ -289,6 +293,7 @@ def create_application(
                 if logs_requests
                 else []
             ),
+            Middleware(MeasureRequests, meter=meter, clock=services.clock),
             Middleware(LoopGuard, public_url=public_url),
             Middleware(CrossOriginMiddleware, origins=origins),
             Middleware(

@@ -1,5 +1,5 @@
-"""Middleware for all routes: the access log, a guard against requests to itself, and
-request limits.
+"""Middleware for all routes: the access log, a meter of requests, a guard against
+requests to itself, and request limits.
 
 `hub.publishing.local_topics` resolves the hub's own address inside. Under another name
 of its host, by a redirect from outside or by an address, the hub might still request
@@ -9,7 +9,7 @@ itself: it recognizes its own requests.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.runtime.clock import Clock
+from hub.runtime.metrics import RequestArea, RequestMeter
 from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
 from hub.web.page_rendering import answer_problem
@@ -90,6 +91,52 @@ class _LoggedAnswer:
 def _shown_path(scope: Scope) -> str:
     path = str(scope["path"])[:_LONGEST_PATH]
     return _SECRET_PATHS.sub(r"\1/…", path)
+
+
+class MeasureRequests:
+    """ASGI middleware: counts requests, and the time until their answer begins."""
+
+    def __init__(self, app: ASGIApp, meter: RequestMeter, clock: Clock) -> None:
+        self._app = app
+        self._meter = meter
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        area, started = area_of(scope), self._clock.monotonic()
+
+        async def send_counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seconds = self._clock.monotonic() - started
+                self._meter.count(area, message["status"], seconds)
+            await send(message)
+
+        await self._app(scope, receive, send_counted)
+
+
+_PARTS: Final[Mapping[RequestArea, str]] = {
+    RequestArea.API: "api",
+    RequestArea.PAGES: "admin account assets docs about search",
+    RequestArea.HUB: "hub rpc upstream",
+    RequestArea.SUPERFEEDR: "hubbub",
+    RequestArea.STREAM: "stream",
+    RequestArea.PUBLISHING: ".well-known myPublicFeeds.opml openfeeder robots.txt scp"
+    " sitemap.xml topics",
+    RequestArea.MONITORING: "healthz identity metrics readyz",
+}
+_AREAS: Final = {part: area for area, parts in _PARTS.items() for part in parts.split()}
+"""By the first part of the path."""
+
+
+def area_of(scope: Scope) -> RequestArea:
+    """``/`` is a page, and Superfeedr's API where it is asked with ``hub.mode``."""
+    if scope["path"] == "/":
+        is_call = scope["method"] == "POST" or b"hub.mode" in scope["query_string"]
+        return RequestArea.SUPERFEEDR if is_call else RequestArea.PAGES
+    first = scope["path"].split("/", 2)[1:2]
+    return _AREAS.get("".join(first), RequestArea.OTHER)
 
 
 class LoopGuard:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx2
 import pytest
 
@@ -63,6 +65,37 @@ async def test_the_database_is_asked_no_more_often_than_every_second(
     assert (await scrape(anybody))["fanfare_feeds"] == 0
     hub.clock.advance(0.5)
     assert (await scrape(anybody))["fanfare_feeds"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "area", "answer"),
+    [
+        ("GET", "/api/feeds", "api", "4xx"),
+        ("GET", "/", "pages", "2xx"),
+        ("GET", "/?hub.mode=list", "superfeedr", "4xx"),
+        ("POST", "/", "superfeedr", "4xx"),
+        ("POST", "/hub", "hub", "4xx"),
+        ("GET", "/admin", "pages", "3xx"),
+        ("GET", "/myPublicFeeds.opml", "publishing", "2xx"),
+        ("GET", "/healthz", "monitoring", "2xx"),
+        ("GET", "/nothing/there", "other", "4xx"),
+    ],
+)
+async def test_requests_are_counted_by_area_and_answer(
+    anybody: httpx2.AsyncClient, method: str, path: str, area: str, answer: str
+) -> None:
+    await anybody.request(method, path)
+    found = await scrape(anybody)
+    labels = f'{{area="{area}",answer="{answer}"}}'
+    assert found[f"fanfare_http_requests_total{labels}"] >= 1
+    assert found[f'fanfare_http_request_seconds_count{{area="{area}"}}'] >= 1
+
+
+async def test_no_label_has_a_blank(anybody: httpx2.AsyncClient) -> None:
+    text = (await anybody.get("/metrics")).text
+    labels = re.findall(r'\w+="([^"]*)"', text)
+    assert labels
+    assert not [each for each in labels if " " in each]
 
 
 async def test_a_database_that_cannot_be_asked_is_503(

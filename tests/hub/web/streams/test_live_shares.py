@@ -60,7 +60,7 @@ async def test_an_address_that_has_its_share_is_told_so_and_leaves_room_for_othe
     assert refused.status == 429
     assert "retry-after" in refused.headers
     assert b"at most 2 live connections of one address" in await refused.body()
-    assert hub.hub.metrics.limited["live of address"] == 1
+    assert hub.hub.metrics.limited["live_of_address"] == 1
     await hold(hub, LISTEN, 2, "192.0.2.2")
     last.abort()
     await eventually(lambda: hub.hub.metrics.connections["sse"] == 3)
@@ -97,7 +97,7 @@ async def test_an_account_has_a_share_wherever_it_is_and_with_whatever_token(
     )
     assert refused.status == 429
     assert b"of one account" in await refused.body()
-    assert hub.hub.metrics.limited["live of account"] == 1
+    assert hub.hub.metrics.limited["live_of_account"] == 1
     other = await a_login(hub, "bob")
     await hold(hub, f"{LISTEN}&authorization={other}", 1, "192.0.2.1")
 
