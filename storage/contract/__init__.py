@@ -5,9 +5,22 @@ Every writing method is one transaction: it returns when it is durable, or raise
 transaction. Time is an argument: an engine reads no clock. Lists are short pages in
 key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 `WriteFailed` and `StorageFull`.
+
+A database may have several nodes, each of which has opened it. SQLite is a cluster of
+one: its writer runs one unit of work after the other, which is more than what follows
+asks for.
+
+AUDIENCE: whoever decides who gets a record holds it until that is committed, so that a
+record is committed before such a decision or after it, never beside it. Otherwise who
+subscribes, or has caught up, "from now on" lacks the record that is just being written
+by another node, which nobody delivers either.
+
+The order of locks is the same everywhere: feeds by id, then AUDIENCE, then the rest.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
@@ -31,7 +44,33 @@ from storage.contract.subscriptions import (
     VerificationStore,
 )
 
+AUDIENCE: Final = frozenset(
+    {
+        "log.commit",
+        "log.trim",
+        "events.publish",
+        "feeds.edit",
+        "feeds.set_state",
+        "subscriptions.add",
+        "subscriptions.edit",
+        "subscriptions.pause",
+        "subscriptions.resume",
+        "verifications.subscribe",
+        "tracking.add",
+        "tracking.retire",
+        "deliveries.claim_chunks",
+        "deliveries.flush",
+        "deliveries.retry_dead_letter",
+        "deliveries.replay",
+        "deliveries.discard_retry",
+    }
+)
+"""Calls that hold AUDIENCE (``store.method``). One that finds that it decides nothing
+of the kind, such as a commit without records, or a flush that neither opens nor closes
+a retry, need not."""
+
 __all__ = [
+    "AUDIENCE",
     "BulkPlanStore",
     "DeliveryStore",
     "DigestStore",

@@ -45,10 +45,21 @@ class LogStore(Protocol):
         """
         ...
 
-    async def end(self) -> Cursor: ...
+    async def end(self) -> Cursor:
+        """Where the log ends: linearizable, over all nodes.
+
+        Never below a position that any call on any node has told of before this one
+        began. From then on this node reads all records up to there. So a cursor above
+        it is none of this log's, and one that another node gave out never is.
+        """
+        ...
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Return the log's end when it is above ``after``, or after so many seconds."""
+        """Return the log's end when it is above ``after``, or after so many seconds.
+
+        It is the end that this node knows of: that of other nodes' commits may come a
+        little later.
+        """
         ...
 
     async def records(

@@ -34,8 +34,8 @@ from .subscriptions import MemorySubscriptions
 
 
 class MemoryStorage:
-    def __init__(self) -> None:
-        self._state = State()
+    def __init__(self, state: State | None = None) -> None:
+        self._state = state or State()
         self._disk: list[DiskSample] = []
         self.feeds = MemoryFeeds(self._state)
         self.log = MemoryLog(self._state)

@@ -1,0 +1,148 @@
+"""Several nodes around one model: each has a handle, and sees what it has read.
+
+A write is a transaction: it begins with what is committed then, and what it changes is
+there for others once it is committed. `Node.before_commit` is where a test lets others
+come in between. What an engine must not leave to luck is named by
+`storage.contract`: whoever holds AUDIENCE keeps all others who need it waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import fields
+from functools import partial
+from typing import Any, Final
+
+from storage.contract import AUDIENCE
+
+from .state import State
+from .storage import MemoryStorage
+
+_LOCAL: Final = frozenset(
+    {"watching", "watching_pauses", "claim_after_commit", "last_ids"}
+)
+"""What a node has for itself, and numbers, which are given out once even if what took
+them comes to nothing."""
+_DATA: Final = tuple(each.name for each in fields(State) if each.name not in _LOCAL)
+_READS: Final = frozenset({"records", "trails", "entries", "wait", "last_before"})
+"""Of the log: what a node may answer from what it has read last."""
+_GONE: Final = object()
+
+
+class Cluster:
+    """What is committed, for all nodes."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.audience = asyncio.Lock()
+
+    def node(
+        self, *, audience: frozenset[str] = AUDIENCE, has_true_end: bool = True
+    ) -> Node:
+        """Engines that leave out what they promise are for tests of the tests:
+        ``audience``: which methods hold it; ``has_true_end`` False: the node tells the
+        end that it has read last."""
+        return Node(self, audience, has_true_end)
+
+
+class Node(MemoryStorage):
+    def __init__(
+        self, cluster: Cluster, audience: frozenset[str], has_true_end: bool
+    ) -> None:
+        super().__init__(State(last_ids=cluster.state.last_ids))
+        self._cluster = cluster
+        self._audience = audience
+        self._has_true_end = has_true_end
+        self.is_behind = False
+        """Whether it reads what it has read before, until it asks for the log's end."""
+        self.before_commit: Callable[[], Awaitable[None]] = _go_on
+        for name, store in list(vars(self).items()):
+            if not name.startswith("_") and hasattr(store, "_state"):
+                setattr(self, name, _Transactions(self, name, store))
+
+    async def transact(self, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Run a call of a store, named ``store.method``."""
+        store, _, method = name.partition(".")
+        if self.is_behind and store == "log" and method in _READS:
+            return await call()
+        if name == "log.end":
+            self.is_behind = self.is_behind and not self._has_true_end
+            if not self.is_behind:
+                self._read()
+            return await call()
+        async with self._locked(name):
+            before = self._read()
+            result = await call()
+            changes = _changes(before, self._state)
+            if changes:
+                await self.before_commit()
+            _apply(changes, self._cluster.state)
+        return result
+
+    def _locked(self, name: str) -> AbstractAsyncContextManager[object]:
+        return self._cluster.audience if name in self._audience else nullcontext()
+
+    def _read(self) -> Mapping[str, Any]:
+        """See what is committed; as it is then."""
+        committed = self._cluster.state
+        for name in _DATA:
+            setattr(self._state, name, copy.deepcopy(getattr(committed, name)))
+        return {name: copy.deepcopy(getattr(committed, name)) for name in _DATA}
+
+
+class _Transactions:
+    """A store, each call of which is a transaction."""
+
+    def __init__(self, node: Node, name: str, store: object) -> None:
+        self._node = node
+        self._name = name
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        if not inspect.iscoroutinefunction(method):
+            return method
+
+        def call(*arguments: Any, **more: Any) -> Awaitable[Any]:
+            doing = partial(method, *arguments, **more)
+            return self._node.transact(f"{self._name}.{name}", doing)
+
+        return call
+
+
+async def _go_on() -> None:
+    return
+
+
+def _changes(before: Mapping[str, Any], state: State) -> dict[str, Any]:
+    """Of tables the rows that changed; of all else the new value."""
+    changes: dict[str, Any] = {}
+    for name, was in before.items():
+        now = getattr(state, name)
+        if now == was:
+            continue
+        if isinstance(was, dict):
+            now = {
+                key: now.get(key, _GONE)
+                for key in was.keys() | now.keys()
+                if key not in was or key not in now or was[key] != now[key]
+            }
+        changes[name] = now
+    return changes
+
+
+def _apply(changes: Mapping[str, Any], state: State) -> None:
+    for name, change in changes.items():
+        table = getattr(state, name)
+        if not isinstance(table, dict):
+            setattr(state, name, copy.deepcopy(change))
+            continue
+        for key, row in change.items():
+            if row is _GONE:
+                table.pop(key, None)
+            else:
+                table[key] = copy.deepcopy(row)
