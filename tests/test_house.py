@@ -18,7 +18,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("protocols", "storage", "hub")
 MAP = (ROOT / "docs" / "architecture.md").read_text()
-MIRRORS = ("storage/records", "storage/contract", "storage/sqlite")
+MIRRORS = (
+    *("storage/records", "storage/contract", "storage/sqlite", "storage/postgres"),
+)
 """An engine's file has the name of its contract's, and of the records it is about."""
 SHORT = 80
 """Lines. A shorter module that one other imports is part of that one."""

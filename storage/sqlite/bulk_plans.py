@@ -59,7 +59,7 @@ class SqliteBulkPlans:
 
     async def get(self, plan_id: PlanId) -> BulkPlan | None:
         row = await self._readers.first(f"{_PLANS} WHERE p.id = ?", (plan_id,))
-        return None if row is None else _read(row)
+        return None if row is None else read_plan(row)
 
     async def page(
         self, *, after: PlanId, limit: int, account: AccountId | None = None
@@ -69,17 +69,17 @@ class SqliteBulkPlans:
             f"{_PLANS} WHERE p.id > :after{whose} ORDER BY p.id LIMIT :limit",
             {"after": after, "limit": limit, "account": account},
         )
-        return [_read(row) for row in rows]
+        return [read_plan(row) for row in rows]
 
     async def latest(self, limit: int) -> list[BulkPlan]:
         rows = await self._readers.all(f"{_PLANS} ORDER BY p.id DESC LIMIT ?", (limit,))
-        return [_read(row) for row in rows]
+        return [read_plan(row) for row in rows]
 
     async def running(self) -> list[BulkPlan]:
         rows = await self._readers.all(
             f"{_PLANS} WHERE p.state = 'running' ORDER BY p.id"
         )
-        return [_read(row) for row in rows]
+        return [read_plan(row) for row in rows]
 
     async def confirm(self, plan_id: PlanId, now: datetime) -> BulkPlan | None:
         return await self._change(_CONFIRM, plan_id, now)
@@ -125,7 +125,7 @@ def _parameters(plan: BulkPlan) -> dict[str, object]:
     }
 
 
-def _read(row: Row) -> BulkPlan:
+def read_plan(row: Row) -> BulkPlan:
     plan_id, account_id, name, action, kind, wanted, category, head, total, *rest = row
     sample, state, created, expires, confirmed, finished, *progress = rest
     return BulkPlan(

@@ -66,24 +66,24 @@ class SqliteListWatches:
             "now": to_milliseconds(now),
         }
         row, is_new = await self._writer.submit(partial(_add, parameters))
-        return _read(row), is_new
+        return read_watch(row), is_new
 
     async def get(self, watch_id: ListWatchId) -> ListWatch | None:
         row = await self._readers.first(f"{_WATCHES} WHERE id = ?", (watch_id,))
-        return None if row is None else _read(row)
+        return None if row is None else read_watch(row)
 
     async def page(self, *, after: ListWatchId, limit: int) -> list[ListWatch]:
         rows = await self._readers.all(
             f"{_WATCHES} WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
         )
-        return [_read(row) for row in rows]
+        return [read_watch(row) for row in rows]
 
     async def due(self, now: datetime, limit: int) -> list[ListWatch]:
         rows = await self._readers.all(
             f"{_WATCHES} WHERE due <= ? ORDER BY due, id LIMIT ?",
             (to_milliseconds(now), limit),
         )
-        return [_read(row) for row in rows]
+        return [read_watch(row) for row in rows]
 
     async def save(self, watch: ListWatch) -> None:
         parameters = {
@@ -92,7 +92,7 @@ class SqliteListWatches:
             "read_at": to_milliseconds_or_none(watch.read_at),
             "changed_at": to_milliseconds_or_none(watch.changed_at),
             "error": watch.error,
-            "validators": _packed(watch.validators),
+            "validators": pack_validators(watch.validators),
             **{name: int(getattr(watch, name)) for name in _NUMBERS},
         }
         await self._writer.submit(partial(_save, parameters), is_single=True)
@@ -137,7 +137,7 @@ class SqliteListWatches:
         return [(ListWatchId(watch_id), _read_feed(*row)) for watch_id, *row in rows]
 
 
-def _read(row: Row) -> ListWatch:
+def read_watch(row: Row) -> ListWatch:
     watch_id, url, category, private, created_at, due, read_at, changed_at, *rest = row
     error, validators, failures, is_doubted, feeds, refused, *changed = rest
     added, removed, kept = changed
@@ -162,7 +162,7 @@ def _read(row: Row) -> ListWatch:
     )
 
 
-def _packed(validators: Validators | None) -> str:
+def pack_validators(validators: Validators | None) -> str:
     return "" if validators is None else msgspec.json.encode(validators).decode()
 
 

@@ -2,22 +2,53 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Final, cast
 
 import pytest
 
+from storage.contract import Storage
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_new
+from tests.support.new_database import open_new, open_new_postgres
 from tests.support.storage_scene import Scene
 
+ON_POSTGRES: Final = {
+    "test_bulk_plans",
+    "test_list_watches",
+    "test_sessions",
+    "test_tokens",
+}
+"""What the engine can do that is not whole yet."""
 
-@pytest.fixture(params=["sqlite", "memory"])
-async def scene(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Scene]:
-    """An empty storage of each engine."""
-    if request.param == "memory":
-        yield Scene(MemoryStorage())
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module that the model does not know says so: ``IS_MODELLED = False``."""
+    if "storage" not in metafunc.fixturenames:
         return
-    storage = await open_new(tmp_path / "hub.db")
-    try:
-        yield Scene(storage)
-    finally:
-        await storage.close()
+    engines = ["sqlite"]
+    if getattr(metafunc.module, "IS_MODELLED", True):
+        engines.append("memory")
+    if Path(metafunc.module.__file__ or "").stem in ON_POSTGRES:
+        engines.append("postgres")
+    metafunc.parametrize("storage", engines, indirect=True)
+
+
+@pytest.fixture
+async def storage(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[Storage]:
+    """An empty one of each engine."""
+    match request.param:
+        case "memory":
+            yield cast("Storage", MemoryStorage())
+        case "postgres":
+            async with open_new_postgres(tmp_path / "key") as opened:
+                yield cast("Storage", opened)
+        case _:
+            storage = await open_new(tmp_path / "hub.db")
+            yield storage
+            await storage.close()
+
+
+@pytest.fixture
+def scene(storage: Storage) -> Scene:
+    return Scene(storage)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psycopg
+
+from storage.postgres import open_database as open_postgres
+from storage.postgres.operations import PostgresStorage
 from storage.sqlite import SqliteStorage, open_database
+from tests.support.postgres_server import PostgresServer, shared_server
 
 _EMPTY: list[bytes] = []
 """The file of one that was made and never used, once there is one."""
+_TEMPLATE: list[str] = []
+"""The same of PostgreSQL: the name of a database."""
 
 
 async def open_new(path: Path) -> SqliteStorage:
@@ -39,3 +47,31 @@ def _unopened(path: Path) -> bytes:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE meta SET is_copy = 1, key_check = ''")
     return path.read_bytes()
+
+
+@asynccontextmanager
+async def open_new_postgres(key: Path) -> AsyncIterator[PostgresStorage]:
+    """A database of its own, for a while. A key that is there is taken."""
+    server = shared_server()
+    if not _TEMPLATE:
+        _TEMPLATE.append(await _make_template(server))
+    database = server.create(_TEMPLATE[0])
+    try:
+        storage = await open_postgres(server.location(database), key)
+        try:
+            yield storage
+        finally:
+            await storage.close()
+    finally:
+        server.drop(database)
+
+
+async def _make_template(server: PostgresServer) -> str:
+    name = server.create()
+    with TemporaryDirectory() as directory:
+        location = server.location(name)
+        storage = await open_postgres(location, Path(directory) / "key")
+        await storage.close()
+    with psycopg.connect(location) as connection:
+        connection.execute("UPDATE hub SET key_check = ''")
+    return name

@@ -28,9 +28,12 @@ from .list_watches import MemoryListWatches
 from .log import MemoryLog
 from .search import MemorySearch
 from .selections import MemoryFeedSelections, MemorySubscriptionSelections
+from .sessions import MemorySessions
 from .sites import MemorySites
 from .state import State
 from .subscriptions import MemorySubscriptions
+from .tokens import MemoryTokens
+from .verifications import MemoryVerifications
 
 
 class MemoryStorage:
@@ -49,6 +52,9 @@ class MemoryStorage:
         self.subscription_selections = MemorySubscriptionSelections(self._state)
         self.plans = MemoryBulkPlans(self._state)
         self.list_watches = MemoryListWatches()
+        self.tokens = MemoryTokens()
+        self.sessions = MemorySessions(self.tokens)
+        self.verifications = MemoryVerifications(self._state)
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from storage.contract import VerificationStore
+from storage.contract import Storage, VerificationStore
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
@@ -18,9 +16,6 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
-from tests.support.memory.state import State
-from tests.support.memory.verifications import MemoryVerifications
-from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -28,16 +23,9 @@ DAY = timedelta(days=1)
 LAST = VerificationTry(at=NOW, status=404, excerpt="no such", reason="answered 404")
 
 
-@pytest.fixture(params=["sqlite", "model"])
-async def store(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[VerificationStore]:
-    if request.param == "model":
-        yield MemoryVerifications(State())
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    yield storage.verifications
-    await storage.close()
+@pytest.fixture
+def store(storage: Storage) -> VerificationStore:
+    return storage.verifications
 
 
 def a_request(number: int = 1, **changes: object) -> NewVerification:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from storage.contract import FeedStore, SubscriptionStore, VerificationStore
+from storage.contract import FeedStore, Storage, SubscriptionStore, VerificationStore
 from storage.errors import NotFound
 from storage.records import (
     ANONYMOUS,
@@ -28,11 +26,6 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
-from tests.support.memory.feeds import MemoryFeeds
-from tests.support.memory.state import State
-from tests.support.memory.subscriptions import MemorySubscriptions
-from tests.support.memory.verifications import MemoryVerifications
-from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(days=9)
@@ -88,19 +81,9 @@ def wanted(feed_id: FeedId, number: int = 1, **changes: object) -> NewSubscripti
     return replace(new, **changes)  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["sqlite", "model"])
-async def stores(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[Stores]:
-    if request.param == "model":
-        state = State()
-        yield Stores(
-            MemoryFeeds(state), MemorySubscriptions(state), MemoryVerifications(state)
-        )
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    yield Stores(storage.feeds, storage.subscriptions, storage.verifications)
-    await storage.close()
+@pytest.fixture
+def stores(storage: Storage) -> Stores:
+    return Stores(storage.feeds, storage.subscriptions, storage.verifications)
 
 
 async def test_a_confirmed_request_is_a_subscription_and_done(stores: Stores) -> None:

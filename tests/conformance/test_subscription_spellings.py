@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from storage.contract import FeedStore, SubscriptionStore
+from storage.contract import FeedStore, Storage, SubscriptionStore
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
@@ -17,10 +15,6 @@ from storage.records import (
     Subscription,
     SubscriptionId,
 )
-from tests.support.memory.feeds import MemoryFeeds
-from tests.support.memory.state import State
-from tests.support.memory.subscriptions import MemorySubscriptions
-from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 TOPIC, OTHER_TOPIC = "https://feeds.example/~me", "https://FEEDS.example:443/%7Eme"
@@ -29,17 +23,9 @@ CALLBACK, OTHER_CALLBACK = "https://r.example/?a=%7E", "https://r.example/?a=~"
 Stores = tuple[FeedStore, SubscriptionStore]
 
 
-@pytest.fixture(params=["sqlite", "model"])
-async def stores(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[Stores]:
-    if request.param == "model":
-        state = State()
-        yield MemoryFeeds(state), MemorySubscriptions(state)
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    yield storage.feeds, storage.subscriptions
-    await storage.close()
+@pytest.fixture
+def stores(storage: Storage) -> Stores:
+    return storage.feeds, storage.subscriptions
 
 
 async def subscribe(

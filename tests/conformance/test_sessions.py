@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from storage.contract import SessionStore, TokenStore
+from storage.contract import SessionStore, Storage, TokenStore
 from storage.records import NewToken, StoredToken, TokenScope
-from tests.support.memory.sessions import MemorySessions
-from tests.support.memory.tokens import MemoryTokens
-from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -20,17 +15,9 @@ MINUTE = timedelta(minutes=1)
 Stores = tuple[SessionStore, TokenStore]
 
 
-@pytest.fixture(params=["sqlite", "model"])
-async def stores(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[Stores]:
-    if request.param == "model":
-        tokens = MemoryTokens()
-        yield MemorySessions(tokens), tokens
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    yield storage.sessions, storage.tokens
-    await storage.close()
+@pytest.fixture
+def stores(storage: Storage) -> Stores:
+    return storage.sessions, storage.tokens
 
 
 async def make_token(tokens: TokenStore) -> StoredToken:

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from storage.contract import Storage
 from storage.records import (
@@ -14,19 +10,10 @@ from storage.records import (
     FeedStatisticsWrite,
     Polling,
 )
-from tests.support.new_database import open_new
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
 
+IS_MODELLED = False
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_new(tmp_path / "hub.db")
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 async def stand(storage: Storage, feed_id: int, site: str = "", *places: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from storage.contract import Storage
@@ -26,9 +24,9 @@ from storage.records import (
     PushWrite,
     StoredFeed,
 )
-from tests.support.new_database import open_new
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
 
+IS_MODELLED = False
 DAY = timedelta(days=1)
 OFFER = PushOffer(
     way=PushWay.WEBSUB,
@@ -36,15 +34,6 @@ OFFER = PushOffer(
     topic="https://a.example/feed",
     marks=("feed:1",),
 )
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_new(tmp_path / "hub.db")
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 async def offer(

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from math import inf
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -32,21 +31,12 @@ from storage.records import (
     TrackQuery,
 )
 from tests.support.documents import an_entry
-from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, fetch, noise, record
 
+IS_MODELLED = False
 DAY = timedelta(days=1)
 LOGIN = Credentials(username="ann")
 ALL = Retention(soft_age=inf, soft_count=0, hard_age=inf, hard_count=0)
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_new(tmp_path / "hub.db")
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -22,20 +22,11 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.documents import an_entry
-from tests.support.new_database import open_new
 from tests.support.public_feeds import PublicFeeds
 from tests.support.storage_scene import START, fetch
 
+IS_MODELLED = False
 DAY = 24 * 3_600.0
-
-
-@pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_new(tmp_path / "hub.db")
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 async def shown(storage: Storage) -> list[str]:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from storage.contract import TokenStore
+from storage.contract import Storage, TokenStore
 from storage.errors import NotFound
 from storage.records import OPERATOR, AccountId, NewToken, TokenId, TokenScope
-from tests.support.memory.tokens import MemoryTokens
-from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
 
 
-@pytest.fixture(params=["sqlite", "model"])
-async def store(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[TokenStore]:
-    if request.param == "model":
-        yield MemoryTokens()
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    yield storage.tokens
-    await storage.close()
+@pytest.fixture
+def store(storage: Storage) -> TokenStore:
+    return storage.tokens
 
 
 def new(digest: bytes, account: str = "alice", *rights: TokenScope) -> NewToken:

@@ -1,0 +1,311 @@
+"""Connections to the server, and the calls that they carry.
+
+Each call is one statement, and so one transaction and one round trip: no lock is ever
+held while the server waits for the hub. What takes several statements is a function of
+the database (see the folder ``functions``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper
+from psycopg.pq import ConnStatus, Format, TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
+from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
+
+from storage.errors import StorageBusy, StorageClosed, WriteFailed
+from storage.postgres.driver_errors import (
+    is_fault_of_server,
+    is_undone,
+    read_failure,
+    write_failure,
+)
+from storage.sqlite.columns import to_milliseconds
+
+MOST_CONNECTIONS: Final = 10
+"""Of one process. A server with a hundred has room for nine hubs."""
+CAPACITY: Final = 10_000
+"""Writes that may wait; the next one is refused with `StorageBusy`."""
+TRIES: Final = 5
+"""Of a write that others were in the way of."""
+STATEMENT_SECONDS: Final = 60
+LOCK_SECONDS: Final = 10
+IDLE_SECONDS: Final = 10
+"""How long one call may take, and wait for a lock of another one; and how long a
+transaction may wait for its hub: none ever should."""
+CONNECT_SECONDS: Final = 10
+UNANSWERED_MILLISECONDS: Final = 15_000
+"""After which a server that acknowledges no packet counts as gone."""
+
+Row = tuple[Any, ...]
+"""A row as the driver gives it; read at once into a value of `storage.records`."""
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+Result = TypeVar("Result")
+_Connection: TypeAlias = AsyncConnection[Row]
+_Outcome: TypeAlias = tuple[list[Row], int]
+"""The rows that a call returns, and how many it has changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """How the server is reached, as libpq takes it.
+
+    ``is_pooled``: PgBouncer stands before the server and gives each transaction another
+    of its connections. Then nothing may be prepared, or set for a connection.
+    """
+
+    parameters: Mapping[str, str]
+    is_pooled: bool = False
+    name: str = field(default="", kw_only=True)  # for messages: without a password
+
+    def conninfo(self) -> dict[str, Any]:
+        defaults: dict[str, Any] = {
+            "application_name": "fanfare",
+            "connect_timeout": CONNECT_SECONDS,
+            "tcp_user_timeout": UNANSWERED_MILLISECONDS,
+            "target_session_attrs": "read-write",
+        }
+        if not self.is_pooled:
+            limits = {
+                "statement_timeout": f"{STATEMENT_SECONDS}s",
+                "lock_timeout": f"{LOCK_SECONDS}s",
+                "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+                "jit": "off",
+            }
+            defaults["options"] = " ".join(f"-c {k}={v}" for k, v in limits.items())
+        return defaults | dict(self.parameters)
+
+
+async def connect(settings: ConnectionSettings) -> _Connection:
+    """Raises `psycopg.Error`."""
+    connection: _Connection = await AsyncConnection.connect(
+        **settings.conninfo(),
+        autocommit=True,
+        prepare_threshold=None if settings.is_pooled else 5,
+    )
+    adapters = connection.adapters
+    # One type for all integers: else a statement is prepared for each size of them.
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(int, Int8BinaryDumper)
+    adapters.register_dumper(datetime, _TimeDumper)
+    adapters.register_dumper(str, _TextBinaryDumper)
+    adapters.register_dumper(str, _TextDumper)
+    return connection
+
+
+class _TimeDumper(Dumper):
+    """Times are whole milliseconds since 1970, as in SQLite's columns."""
+
+    format = Format.BINARY
+    oid = Int8BinaryDumper.oid
+
+    def dump(self, obj: datetime) -> Buffer | None:
+        return to_milliseconds(obj).to_bytes(8, "big", signed=True)
+
+
+class _TextDumper(StrDumperUnknown):
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(storable(obj))
+
+
+class _TextBinaryDumper(StrBinaryDumper):
+    """For the members of lists."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(storable(obj))
+
+
+def storable(text: str) -> str:
+    """PostgreSQL has no texts with the character NUL."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+class Connections:
+    """A few, opened as they are needed; a call waits until one is free.
+
+    ``write_error`` is why the last write failed by a fault of the server; "" when it
+    did not.
+    """
+
+    def __init__(self, settings: ConnectionSettings, first: _Connection) -> None:
+        self._settings = settings
+        self._idle = [first]
+        self._room = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._writes: set[asyncio.Task[_Outcome]] = set()
+        self._is_closed = False
+        self._warnings: dict[_Connection, list[str]] = {}
+        self.write_error = ""
+        self._heed_warnings(first)
+
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Every row of a short page. A read; see `write`."""
+        if self._is_closed:
+            raise StorageClosed("the database is closed")
+        try:
+            rows, _ = await self._call(sql, parameters, is_repeatable=True)
+        except psycopg.Error as error:
+            raise read_failure(error) from error
+        return rows
+
+    async def first(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        rows = await self.all(sql, parameters)
+        return rows[0] if rows else None
+
+    async def write(
+        self,
+        sql: str,
+        parameters: Parameters = (),
+        then: Callable[[list[Row]], None] | None = None,
+    ) -> list[Row]:
+        """The rows that a write returns, once it is durable.
+
+        Cancelling the caller does not cancel it, and ``then`` is called all the same,
+        on the event loop, with its rows. Raises `StorageBusy`, `StorageClosed`,
+        `WriteFailed`.
+        """
+        rows, _ = await self._submit(sql, parameters, then)
+        return rows
+
+    async def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """As `write`: how many rows it has changed."""
+        _, count = await self._submit(sql, parameters, None)
+        return count
+
+    async def _submit(
+        self,
+        sql: str,
+        parameters: Parameters,
+        then: Callable[[list[Row]], None] | None,
+    ) -> _Outcome:
+        if self._is_closed:
+            raise StorageClosed("the database is closed")
+        if len(self._writes) >= CAPACITY:
+            raise StorageBusy(f"{CAPACITY} writes are waiting already")
+        task = asyncio.create_task(
+            self._write(sql, parameters, then), name="storage-write"
+        )
+        self._writes.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    def _forget(self, task: asyncio.Task[_Outcome]) -> None:
+        self._writes.discard(task)
+        if not task.cancelled():
+            task.exception()  # whose caller was cancelled is nobody's
+
+    async def _write(
+        self,
+        sql: str,
+        parameters: Parameters,
+        then: Callable[[list[Row]], None] | None,
+    ) -> _Outcome:
+        for left in reversed(range(TRIES)):
+            try:
+                outcome = await self._call(sql, parameters, is_repeatable=False)
+            except psycopg.Error as error:
+                if is_undone(error) and left:
+                    continue
+                failure = write_failure(error)
+                if is_fault_of_server(error):
+                    self.write_error = str(failure)
+                raise failure from error
+            self.write_error = ""
+            break
+        if then is not None:
+            then(outcome[0])
+        return outcome
+
+    async def _call(
+        self, sql: str, parameters: Parameters, *, is_repeatable: bool
+    ) -> _Outcome:
+        async with self._room:
+            connection, is_new = await self._take()
+            try:
+                return await self._execute(connection, sql, parameters)
+            except psycopg.OperationalError:
+                if is_new or not connection.closed or not is_repeatable:
+                    raise
+            finally:
+                await self._put_back(connection)
+            connection = await self._open()
+            try:
+                return await self._execute(connection, sql, parameters)
+            finally:
+                await self._put_back(connection)
+
+    async def _execute(
+        self, connection: _Connection, sql: str, parameters: Parameters
+    ) -> _Outcome:
+        warnings = self._warnings[connection]
+        warnings.clear()
+        cursor = connection.cursor(binary=True)
+        await cursor.execute(sql, parameters)
+        rows = await cursor.fetchall() if cursor.description else []
+        if warnings:
+            # Such as that a commit does not wait for its standby any more.
+            raise WriteFailed(f"the server warns: {'; '.join(warnings)}")
+        return rows, cursor.rowcount
+
+    async def _take(self) -> tuple[_Connection, bool]:
+        """A connection, and whether it was just opened."""
+        while self._idle:
+            connection = self._idle.pop()
+            if _is_alive(connection):
+                return connection, False
+            await self._drop(connection)
+        return await self._open(), True
+
+    async def _open(self) -> _Connection:
+        connection = await connect(self._settings)
+        self._heed_warnings(connection)
+        return connection
+
+    def _heed_warnings(self, connection: _Connection) -> None:
+        warnings: list[str] = []
+        self._warnings[connection] = warnings
+
+        def note(notice: psycopg.errors.Diagnostic) -> None:
+            if notice.severity_nonlocalized == "WARNING":
+                warnings.append(notice.message_primary or "without a message")
+
+        connection.add_notice_handler(note)
+
+    async def _put_back(self, connection: _Connection) -> None:
+        status = connection.info.transaction_status
+        if self._is_closed or status is not TransactionStatus.IDLE:
+            await self._drop(connection)
+        else:
+            self._idle.append(connection)
+
+    async def _drop(self, connection: _Connection) -> None:
+        self._warnings.pop(connection, None)
+        await connection.close()
+
+    async def close(self) -> None:
+        """Let what is under way end, then close. May be repeated."""
+        self._is_closed = True
+        if self._writes:
+            await asyncio.wait(self._writes)
+        for _ in range(MOST_CONNECTIONS):
+            await self._room.acquire()
+        while self._idle:
+            await self._drop(self._idle.pop())
+        for _ in range(MOST_CONNECTIONS):
+            self._room.release()
+
+
+def _is_alive(connection: _Connection) -> bool:
+    """Whether the server has not closed it meanwhile: whatever it sends is read."""
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.Error:
+        return False
+    return not connection.closed and connection.pgconn.status == ConnStatus.OK

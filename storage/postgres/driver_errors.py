@@ -1,0 +1,45 @@
+"""PostgreSQL's errors as those of `storage.errors`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+from psycopg import errors
+
+from storage.errors import StorageBusy, StorageError, StorageFull, WriteFailed
+
+_NO_SPACE: Final = (errors.DiskFull, errors.ReadOnlySqlTransaction)
+_TOO_LONG: Final = (errors.QueryCanceled, errors.LockNotAvailable)
+_UNDONE: Final = (errors.DeadlockDetected, errors.SerializationFailure)
+
+
+def write_failure(error: psycopg.Error) -> StorageError:
+    """The error that the caller of a write gets."""
+    if isinstance(error, _NO_SPACE):
+        return StorageFull(f"the database cannot be written: {said(error)}")
+    if isinstance(error, _TOO_LONG + _UNDONE):
+        return StorageBusy(f"the write was given up: {said(error)}")
+    return WriteFailed(f"the write failed: {said(error)}")
+
+
+def read_failure(error: psycopg.Error) -> StorageError:
+    """The error that the caller of a read gets."""
+    return StorageError(f"the database could not be read: {said(error)}")
+
+
+def is_fault_of_server(error: psycopg.Error) -> bool:
+    """Whether the server, or the way to it, is to blame, so that other writes fail
+    too."""
+    return isinstance(error, psycopg.OperationalError) and not is_undone(error)
+
+
+def is_undone(error: psycopg.Error) -> bool:
+    """Whether others were in the way, so that the same may be tried again at once."""
+    return isinstance(error, _UNDONE)
+
+
+def said(error: psycopg.Error) -> str:
+    """What the server says, in one line: it may quote the statement behind that."""
+    lines = (error.diag.message_primary or str(error)).strip().splitlines()
+    return " ".join(each.strip() for each in lines) or type(error).__name__

@@ -1,0 +1,46 @@
+-- The hub as a whole, and what all others use.
+
+CREATE OR REPLACE FUNCTION hold_audience() RETURNS void LANGUAGE plpgsql AS $$
+-- Until the end of the transaction nobody else decides who gets a record, nor appends
+-- one. Taken behind locks of feeds, and before all others.
+BEGIN
+    PERFORM pg_advisory_xact_lock(1178681927, hashtext(current_schema()));
+END $$;
+
+CREATE OR REPLACE FUNCTION ensure_partitions() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- Partitions of the log for the next million records at least. A table that is attached
+-- stands in nobody's way, as one that is created in its place would.
+DECLARE
+    size CONSTANT bigint := 1000000;
+    number bigint;
+BEGIN
+    FOR number IN SELECT n FROM log_head, generate_series(head / size, head / size + 1) n
+    LOOP
+        CONTINUE WHEN to_regclass('records_' || number) IS NOT NULL;
+        LOCK TABLE records IN SHARE UPDATE EXCLUSIVE MODE;
+        CONTINUE WHEN to_regclass('records_' || number) IS NOT NULL;
+        EXECUTE format('CREATE TABLE records_%s (LIKE records INCLUDING ALL)', number);
+        EXECUTE format(
+            'ALTER TABLE records ATTACH PARTITION records_%s FOR VALUES FROM (%s) TO (%s)',
+            number, number * size, (number + 1) * size);
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION compact_counts() RETURNS void LANGUAGE sql AS $$
+-- Sums in place of the changes that they are made of.
+WITH changes AS (DELETE FROM feed_counts RETURNING *)
+INSERT INTO feed_counts SELECT health, category, sum(total) FROM changes
+    GROUP BY health, category HAVING sum(total) <> 0;
+WITH changes AS (DELETE FROM subscription_counts RETURNING *)
+INSERT INTO subscription_counts SELECT account_id, health, sum(total) FROM changes
+    GROUP BY account_id, health HAVING sum(total) <> 0;
+WITH changes AS (DELETE FROM page_withdrawals RETURNING *)
+INSERT INTO page_withdrawals SELECT section, sum(total) FROM changes GROUP BY section;
+$$;
+
+CREATE OR REPLACE FUNCTION note_disk(now bigint, used bigint, free bigint, kept bigint)
+RETURNS void LANGUAGE sql AS $$
+DELETE FROM disk_samples WHERE at NOT BETWEEN kept AND now;
+INSERT INTO disk_samples VALUES (now, used, free);
+$$;

@@ -1,0 +1,238 @@
+"""Opening a database: server, version, rights, migrations, key and epoch, in this
+order. What cannot be used is told apart, in words for operators."""
+
+from __future__ import annotations
+
+import secrets as randomness
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg import AsyncConnection, conninfo, errors
+
+from storage.errors import DatabaseUnusable
+from storage.postgres.connections import Connections, ConnectionSettings, Row, connect
+from storage.postgres.driver_errors import said
+from storage.postgres.operations import PostgresStorage
+from storage.postgres.schema import check_schema, latest_schema, run_migrations
+from storage.records import Position
+from storage.secrets import SecretBox, create_key, read_key
+
+LEAST_SERVER: Final = 150_000
+"""PostgreSQL 15, as the server numbers it."""
+_OWN: Final = ("password_file", "pgbouncer")
+"""Parameters of the URL that are not libpq's."""
+
+
+async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> PostgresStorage:
+    """See `storage.postgres.open_database`."""
+    settings = read_location(url)
+    connection = await _connect(settings)
+    try:
+        await _prepare(connection, settings.name, migrate=migrate)
+        box = await _open_box(connection, settings.name, key_file)
+        epoch, head = await _begin(connection)
+    except psycopg.Error as error:
+        await connection.close()
+        raise DatabaseUnusable(settings.name, _explained(error)) from error
+    except BaseException:
+        await connection.close()
+        raise
+    return PostgresStorage(
+        location=settings.name,
+        connections=Connections(settings, connection),
+        box=box,
+        epoch=epoch,
+        head=head,
+    )
+
+
+# --- the location ---
+
+
+def read_location(url: str) -> ConnectionSettings:
+    """What libpq takes of a URL, and what is ours: ``password_file``, whose first line
+    is the password, and ``pgbouncer=true``.
+
+    Raises `DatabaseUnusable`.
+    """
+    parts = urlsplit(url)
+    name = _shown(url)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    own = {str(each): query.pop(each) for each in _OWN if each in query}
+    rest = urlunsplit(parts._replace(query=urlencode(query)))
+    try:
+        parameters = {
+            key: str(value) for key, value in conninfo.conninfo_to_dict(rest).items()
+        }
+    except psycopg.Error as error:
+        raise DatabaseUnusable(
+            name, f"not a URL of PostgreSQL: {said(error)}"
+        ) from None
+    if path := own.get("password_file"):
+        parameters["password"] = _read_password(path, name)
+    return ConnectionSettings(
+        parameters=parameters, is_pooled=_is_pooled(own, name), name=name
+    )
+
+
+def _shown(url: str) -> str:
+    """Without passwords, and without parameters, where there may be some."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
+
+
+def _read_password(path: str, name: str) -> str:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatabaseUnusable(name, f"password_file: {error}") from error
+    if not lines or not lines[0]:
+        raise DatabaseUnusable(name, f"password_file: {path} is empty")
+    return lines[0]
+
+
+def _is_pooled(own: Mapping[str, str], name: str) -> bool:
+    value = own.get("pgbouncer", "false")
+    if value not in ("true", "false"):
+        raise DatabaseUnusable(
+            name, f'pgbouncer: expected "true" or "false", not {value!r}'
+        )
+    return value == "true"
+
+
+# --- the server ---
+
+
+async def _connect(settings: ConnectionSettings) -> AsyncConnection[Row]:
+    try:
+        connection = await connect(settings)
+    except psycopg.Error as error:
+        reason = f"the server cannot be used: {said(error)}"
+        if "session is read-only" in reason or "server is in hot standby" in reason:
+            reason = "the server is read-only; name the primary, or all: //a,b/"
+        raise DatabaseUnusable(settings.name, reason) from error
+    version = connection.info.server_version
+    if version < LEAST_SERVER:
+        await connection.close()
+        raise DatabaseUnusable(
+            settings.name,
+            f"the server is PostgreSQL {version // 10_000}; Fanfare needs 15 or newer",
+        )
+    return connection
+
+
+async def _prepare(
+    connection: AsyncConnection[Row], name: str, *, migrate: bool
+) -> None:
+    found = await connection.execute(
+        "SELECT current_setting('server_encoding'), current_schema() IS NOT NULL"
+    )
+    encoding, has_schema = await found.fetchone() or ("", False)
+    if encoding != "UTF8":
+        raise DatabaseUnusable(name, f"its encoding is {encoding}; Fanfare needs UTF8")
+    if not has_schema:
+        raise DatabaseUnusable(name, "the schema of its search_path does not exist")
+    if await check_schema(connection, name, migrate=migrate) < latest_schema():
+        await run_migrations(connection)
+    await _require_rights(connection, name)
+
+
+async def _require_rights(connection: AsyncConnection[Row], name: str) -> None:
+    """On every table: a hub that fails at its first delivery helps nobody."""
+    found = await connection.execute(
+        "SELECT c.relname FROM pg_class c"
+        " WHERE c.relnamespace = current_schema()::regnamespace"
+        " AND c.relkind IN ('r', 'p')"
+        " AND NOT (has_table_privilege(c.oid, 'SELECT')"
+        "  AND has_table_privilege(c.oid, 'INSERT')"
+        "  AND has_table_privilege(c.oid, 'UPDATE')"
+        "  AND has_table_privilege(c.oid, 'DELETE'))"
+        " ORDER BY c.relname LIMIT 1"
+    )
+    row = await found.fetchone()
+    if row is not None:
+        user = connection.info.user
+        raise DatabaseUnusable(
+            name,
+            f"the user {user!r} may not read and write the table {row[0]}; have it own"
+            " the tables, or GRANT it all on them",
+        )
+
+
+def _explained(error: psycopg.Error) -> str:
+    match error:
+        case errors.InsufficientPrivilege():
+            return f"the user lacks a right: {said(error)}"
+        case errors.ReadOnlySqlTransaction():
+            return f"the server is read-only: {said(error)}"
+        case errors.LockNotAvailable():
+            return "a migration could not lock its tables, which others use; try again"
+    return said(error)
+
+
+# --- the key ---
+
+
+async def _open_box(
+    connection: AsyncConnection[Row], name: str, key_file: Path
+) -> SecretBox:
+    """The key belongs to the database: neither is of use with another one."""
+    key = read_key(key_file)
+    row = await (await connection.execute("SELECT key_check FROM hub")).fetchone()
+    key_check = row[0] if row else ""
+    if key is None and key_check:
+        reason = f"its key file {key_file} is missing; copy that of the other hubs"
+        raise DatabaseUnusable(name, reason)
+    box = SecretBox(key or _create_key(key_file, name))
+    if not key_check:
+        await connection.execute(
+            "UPDATE hub SET key_check = %s WHERE key_check = ''", (box.key_check,)
+        )
+        row = await (await connection.execute("SELECT key_check FROM hub")).fetchone()
+        key_check = row[0] if row else ""
+    if key_check != box.key_check:
+        reason = f"the key file {key_file} belongs to another database"
+        raise DatabaseUnusable(name, reason)
+    return box
+
+
+def _create_key(path: Path, name: str) -> bytes:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return create_key(path)
+    except OSError as error:
+        reason = f"the key cannot be written: {error.strerror or error}"
+        raise DatabaseUnusable(name, reason) from error
+
+
+# --- the log ---
+
+_IDENTITY: Final = """
+SELECT s.system_identifier || '/' || c.timeline_id || '/' || d.oid
+FROM pg_control_system() s, pg_control_checkpoint() c,
+    pg_database d WHERE d.datname = current_database()
+"""
+_BEGIN: Final = """
+UPDATE log_head SET identity = %(identity)s,
+    epoch = CASE WHEN identity = %(identity)s THEN epoch ELSE %(epoch)s END
+RETURNING epoch, head
+"""
+
+
+async def _begin(connection: AsyncConnection[Row]) -> tuple[str, Position]:
+    """The epoch and the log's end.
+
+    A database that was restored, copied or promoted begins a new epoch: records that
+    readers have seen may be missing.
+    """
+    row = await (await connection.execute(_IDENTITY)).fetchone()
+    identity = row[0] if row else ""
+    parameters = {"identity": identity, "epoch": randomness.token_hex(5)}
+    found = await (await connection.execute(_BEGIN, parameters)).fetchone()
+    epoch, head = found or ("", 0)
+    await connection.execute("SELECT ensure_partitions()")
+    return epoch, Position(head)

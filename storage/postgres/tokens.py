@@ -1,0 +1,100 @@
+"""`storage.contract.TokenStore` on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from storage.errors import NotFound
+from storage.postgres.connections import Connections
+from storage.records import Account, AccountId, NewToken, StoredToken, TokenId
+from storage.sqlite.tokens import read_token
+
+SELECTED: Final = (
+    "t.id, t.account_id, a.name, t.scopes, t.label, t.created_at, t.used_at,"
+    " t.revoked_at"
+)
+_TOKENS: Final = (
+    f"SELECT {SELECTED} FROM tokens t JOIN accounts a ON a.id = t.account_id"
+)
+_ADD: Final = f"""
+WITH a AS (
+    INSERT INTO accounts (name) SELECT %(account)s
+        WHERE NOT EXISTS (SELECT 1 FROM tokens WHERE digest = %(digest)s)
+    ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name
+), t AS (
+    INSERT INTO tokens (account_id, digest, scopes, label, created_at)
+    SELECT id, %(digest)s, %(scopes)s, %(label)s, %(now)s FROM a
+    ON CONFLICT (digest) DO NOTHING RETURNING *
+)
+SELECT {SELECTED} FROM t JOIN a ON a.id = t.account_id
+"""
+_REVOKE: Final = f"""
+WITH t AS (
+    UPDATE tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s
+    RETURNING *
+)
+SELECT {SELECTED} FROM t JOIN accounts a ON a.id = t.account_id
+"""
+
+
+class PostgresTokens:
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
+        parameters = {
+            "account": new.account,
+            "digest": new.digest,
+            "scopes": " ".join(sorted(new.scopes)),
+            "label": new.label,
+            "now": now,
+        }
+        rows = await self._connections.write(_ADD, parameters)
+        return read_token(rows[0]) if rows else None
+
+    async def account(self, name: str) -> Account | None:
+        row = await self._connections.first(
+            "SELECT id, name FROM accounts WHERE name = %s", (name,)
+        )
+        return None if row is None else Account(id=AccountId(row[0]), name=row[1])
+
+    async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
+        rows = await self._connections.all(
+            "SELECT id, name FROM accounts WHERE id = ANY(%s::bigint[])",
+            (list(accounts),),
+        )
+        return {AccountId(account): name for account, name in rows}
+
+    async def find(self, digest: bytes) -> StoredToken | None:
+        row = await self._connections.first(
+            f"{_TOKENS} WHERE t.digest = %s AND t.revoked_at IS NULL", (digest,)
+        )
+        return None if row is None else read_token(row)
+
+    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
+        rows = await self._connections.all(
+            f"{_TOKENS} WHERE t.id > %s ORDER BY t.id LIMIT %s", (after, limit)
+        )
+        return [read_token(row) for row in rows]
+
+    async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
+        rows = await self._connections.all(
+            "SELECT asked.id FROM unnest(%s::bigint[]) asked (id)"
+            " LEFT JOIN tokens t ON t.id = asked.id"
+            " WHERE t.id IS NULL OR t.revoked_at IS NOT NULL",
+            (list(ids),),
+        )
+        return frozenset(TokenId(token_id) for (token_id,) in rows)
+
+    async def touch(self, token_id: TokenId, now: datetime) -> None:
+        await self._connections.write(
+            "UPDATE tokens SET used_at = %s WHERE id = %s", (now, token_id)
+        )
+
+    async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
+        rows = await self._connections.write(_REVOKE, {"id": token_id, "now": now})
+        if not rows:
+            raise NotFound("token", token_id)
+        return read_token(rows[0])

