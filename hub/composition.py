@@ -111,6 +111,7 @@ from hub.services.reader_pages import AboutPage, Doors
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings, describe_settings
 from hub.sites.feed_finder import FeedFinder
+from hub.web.admin.page_streams import PageStreams
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.web.server.http_server import HttpServer, create_server
@@ -139,6 +140,7 @@ class BuiltHub:
     server: HttpServer
     services: Services
     live: LiveStream
+    pages: PageStreams
     background: dict[str, BackgroundTask]
     """By name, each runs until it is cancelled."""
 
@@ -255,6 +257,11 @@ async def build_hub(
         quotas=divide_connections(settings.stream_connections, settings.stream_share),
     )
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
+    pages = PageStreams(metrics)
+
+    def on_token_end() -> None:
+        live_watch.wake()
+        pages.wake()
 
     # Topics: feeds, track queries, and pages of this hub.
     local_topics = LocalTopics(public_url)
@@ -491,7 +498,7 @@ async def build_hub(
         ),
         analytics=analytics,
         settings=tuple(describe_settings(settings)),
-        tokens=TokenService(storage.tokens, clock, live_watch.wake),
+        tokens=TokenService(storage.tokens, clock, on_token_end),
         sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,
         operations=OperationsService(
@@ -525,6 +532,7 @@ async def build_hub(
         public_url,
         identity_key,
         meter=metrics.requests,
+        streams=pages,
         logs_requests=settings.access_log == "on",
         origins=settings.api_origins,
     )
@@ -546,6 +554,7 @@ async def build_hub(
         "redeliveries": redeliveries.run,
         "live stream": live.run,
         "live watch": live_watch.run,
+        "watched pages": pages.run,
         "verifier": verifier.run,
         "pings": pings.run,
         "push subscriber": subscriber.run,
@@ -566,6 +575,7 @@ async def build_hub(
         server=create_server(application, settings.keep_alive),
         services=services,
         live=live,
+        pages=pages,
         background=background,
     )
 

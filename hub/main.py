@@ -42,6 +42,7 @@ from hub.runtime.service_manager import (
     inherited_listener,
 )
 from hub.settings import Settings, unknown_variables
+from hub.web.admin.page_streams import MOST_WATCHING
 from hub.web.server.http_server import (
     DRAIN_SECONDS,
     AddressUnavailable,
@@ -188,6 +189,7 @@ async def run_until_stopped(
             draining = [it for it in running if it.get_name() in DRAINED_BESIDE]
             for task in draining:
                 task.cancel()
+            built.pages.close()
             await built.live.drain()
             built.server.stop(max(LEAST_DRAIN, serves_until - loop.time()))
             await serving
@@ -283,8 +285,8 @@ def _greeting(settings: Settings, public_url: str, command: str) -> str:
 
 MOST_FILES = 2**20
 """Asked for where there is no limit; Linux takes no more by default."""
-RESERVED = 256
-"""For the database, the parser, and requests that are no live streams."""
+RESERVED = 256 + MOST_WATCHING
+"""For the database, the parser, requests that are no live streams, and open pages."""
 
 
 def raise_limit() -> int:

@@ -255,7 +255,13 @@ class Metrics:
             "fanfare_requests_limited_total",
             "Requests refused with 429, by the limit.",
             "limit",
-            ("token", "address", "live_of_address", "live_of_account"),
+            (
+                *("token", "address", "live_of_address", "live_of_account"),
+                "pages_of_account",
+            ),
+        )
+        self.watched_pages = Gauge(
+            "fanfare_watched_pages", "Open pages that are sent what changes on them."
         )
         self.requests = RequestMeter()
         self.collections = Tally(
@@ -350,6 +356,7 @@ class Metrics:
             self.live_messages,
             self.live_resuming,
             self.limited,
+            self.watched_pages,
             self.collections,
             self.backups,
             self.backup_time,

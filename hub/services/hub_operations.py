@@ -47,6 +47,7 @@ class HubFreshness:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     version: str
+    started_at: datetime
     uptime: float  # seconds
     conditions: tuple[HubCondition, ...]
     feeds: Mapping[FeedHealth, int]
@@ -78,11 +79,13 @@ class OperationsService:
         self._under_way = under_way
         self._metrics = metrics or Metrics()
         self._started = clock.monotonic()
+        self._started_at = clock.now()
 
     async def health(self) -> Health:
         backlog = await self._storage.backlog(self._under_way())
         return Health(
             version=hub.__version__,
+            started_at=self._started_at,
             uptime=self._clock.monotonic() - self._started,
             conditions=await self._conditions.look(),
             feeds=await _count_feeds(self._storage),

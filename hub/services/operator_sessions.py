@@ -78,13 +78,14 @@ class SessionService:
             log.info("session_begun", by="link")
         return secret if is_good else None
 
-    async def principal(self, secret: str) -> Principal | None:
-        """Whose session it is; None if there is none, or it is over."""
+    async def principal(self, secret: str, *, is_use: bool = True) -> Principal | None:
+        """Whose session it is; None if there is none, or it is over. ``is_use``:
+        whether this puts off its end."""
         digest, now = self._digest(secret), self._clock.now()
         found = await self._sessions.find(digest)
         if found is None or self._is_over(found.created_at, found.used_at, now):
             return None
-        if now - found.used_at >= _USE_NOTED_EVERY:
+        if is_use and now - found.used_at >= _USE_NOTED_EVERY:
             await self._note_use(digest, now)
         if (token := found.token) is None:
             return ADMINISTRATOR

@@ -25,6 +25,7 @@ from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
+from hub.web.admin.page_streams import PageStreams
 from hub.web.admin.plan_pages import PlanPages
 from hub.web.admin.push_hub_pages import PushHubPages
 from hub.web.admin.setting_pages import SettingPages
@@ -134,6 +135,7 @@ def create_application(
     identity_key: str = "",
     *,
     meter: RequestMeter | None = None,
+    streams: PageStreams | None = None,
     logs_requests: bool = False,
     origins: tuple[str, ...] = (),
 ) -> Starlette:
@@ -143,6 +145,7 @@ def create_application(
     ``public_url``: by which the hub's own requests are known, and refused.
     ``meter`` counts requests.
     ``origins``: those of pages elsewhere that may use the API.
+    ``streams``: to those who have pages open; somebody else runs them.
     ``identity_key``: by which a command knows that it is the hub it looks for.
     """
     limits = limits or RateLimits()
@@ -207,7 +210,7 @@ def create_application(
         StorageError,
         Exception,
     )
-    access = PageAccess(services.sessions, limits, public_url)
+    access = PageAccess(services.sessions, limits, public_url, streams or PageStreams())
     top = [
         *AssetRoutes().routes(),
         *LoginPages(access, authenticator, limits).routes(),

@@ -29,6 +29,7 @@ from hub.core.durations import duration
 from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.cross_origin import API
 from hub.web.operation import HTML, Operation, Routes
+from hub.web.page_parts import PageParts, PartRecorder, live_element
 from hub.web.problems import Problem, logged_problem, problem_response
 
 POLICY: Final = (
@@ -57,6 +58,14 @@ _ICON: Final = "favicon.svg"
 _KEPT_FOR_A_DAY: Final = "public, max-age=86400"
 
 
+class WatchedPage(Response):
+    """A page as far as it changes while it is open; see `hub.web.page_parts`."""
+
+    def __init__(self, parts: PageParts) -> None:
+        super().__init__()
+        self.parts = parts
+
+
 def render_page(
     template: str,
     *,
@@ -64,8 +73,16 @@ def render_page(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """``values``: what the template needs; one that is missing is an error."""
-    text = _environment().get_template(template).render(values)
+    """``values``: what the template needs; one that is missing is an error.
+
+    For a ``viewer`` who watches the page it is a `WatchedPage`.
+    """
+    shown = _environment().get_template(template)
+    if getattr(values.get("viewer"), "is_watching", False):
+        recorder = PartRecorder()
+        shown.render(values, live=recorder.element, is_watched=True)
+        return WatchedPage(recorder.parts)
+    text = shown.render(values, live=live_element, is_watched=False)
     return Response(
         text,
         status_code=status,

@@ -34,6 +34,12 @@ async def test_the_console_stays_empty_and_nothing_is_loaded_from_elsewhere(
 
 
 @every_page
+async def test_it_moves_where_it_should(browsed: BrowsedHub, page: str) -> None:
+    seen = await browsed.look(page)
+    assert {where: it.standstill for where, it in seen.items() if it.standstill} == {}
+
+
+@every_page
 async def test_axe_finds_nothing_in_light_and_dark(
     browsed: BrowsedHub, page: str
 ) -> None:

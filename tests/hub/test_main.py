@@ -34,6 +34,7 @@ from hub.main import (
 )
 from hub.runtime.background import BackgroundTask
 from hub.settings import Settings
+from hub.web.admin.page_streams import PageStreams
 from hub.web.server.http_server import create_server, listening_socket
 from tests.support.hub_process import HubProcess
 from tests.support.services import Hub, open_hub
@@ -59,6 +60,7 @@ def built_with(hub: Hub, **parts: BackgroundTask) -> BuiltHub:
         server=create_server(Starlette()),
         services=hub.services,
         live=hub.services.live.stream,
+        pages=PageStreams(),
         background=parts,
     )
 
@@ -266,7 +268,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one(few_files: int) -> None:
 
 @pytest.mark.parametrize(
     ("files", "connections"),
-    [(20_000, 10_000), (4_096, 3_264), (1_024, 256), (400, 100)],
+    [(20_000, 10_000), (4_096, 3_200), (1_024, 256), (400, 100)],
 )
 def test_live_connections_leave_files_for_everything_else(
     files: int, connections: int

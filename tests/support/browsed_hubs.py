@@ -62,6 +62,7 @@ class Seen:
     complaints: list[str]
     inaccessible: list[str]
     overflowing: list[str]
+    standstill: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,7 +100,9 @@ async def _look(tab: Tab, kind: Kind, address: str, *, has_scripts: bool) -> See
     await tab.see()
     status = await tab.open(address)
     found: list[str] = []
+    standstill = ""
     if has_scripts:
+        standstill = await tab.standstill()
         found += [f"light: {each}" for each in await tab.inaccessible()]
     if has_scripts and kind is Kind.LIVELY:
         await tab.see(scheme="dark")
@@ -111,6 +114,7 @@ async def _look(tab: Tab, kind: Kind, address: str, *, has_scripts: bool) -> See
         complaints=list(tab.complaints),
         inaccessible=found,
         overflowing=overflowing,
+        standstill=standstill,
     )
 
 

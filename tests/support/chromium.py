@@ -80,7 +80,7 @@ class Tab:
     async def see(self, *, width: int = DESKTOP, scheme: Scheme = "light") -> None:
         """Be a screen of that width whose owner prefers that scheme."""
         await self.page.set_viewport_size({"width": width, "height": HEIGHT})
-        await self.page.emulate_media(color_scheme=scheme)
+        await self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
 
     async def overflowing(self) -> list[str]:
         """What makes the page wider than its window; [] if nothing does."""
@@ -96,6 +96,13 @@ class Tab:
             await self.page.evaluate(AXE_SCRIPT)
         found: list[str] = await self.page.evaluate(FINDINGS, options)
         return found
+
+    async def standstill(self) -> str:
+        """What a page says that does not move although it should."""
+        if not await self.page.locator("[data-live]").count():
+            return ""
+        await self.page.wait_for_function(MOVES)
+        return await self.page.locator("[data-watch] [role=status]").inner_text()
 
     def _hear_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning", "assert"):
@@ -129,6 +136,8 @@ OVERFLOWING = """() => {
     .map((node) => node.outerHTML.slice(0, 100));
   return [`${document.documentElement.scrollWidth} px`, ...wide.slice(-3)];
 }"""
+MOVES = """() => document.querySelector(
+  "[data-watch=moving], [data-watch] [role=status]:not(:empty)")"""
 FINDINGS = """async (options) => {
   const { violations } = await axe.run(options);
   const told = (node) => node.failureSummary.replaceAll(/\\s+/g, " ");

@@ -48,6 +48,7 @@ from storage.records import (
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
 SHOWN_SUBSCRIBERS: Final = 20
+SHOWN_ENTRIES: Final = 10
 
 
 class FeedPages(OperatorPages):
@@ -137,6 +138,7 @@ class FeedPages(OperatorPages):
             is_editable=report.feed.state not in _FIXED,
             plan=await self._reports.explain(feed_id),
             polls=history.polls,
+            entries=await self._reports.newest(feed_id, SHOWN_ENTRIES),
             timeline=timeline,
             lanes=draw_timeline(timeline),
             expected=expected,

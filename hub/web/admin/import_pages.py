@@ -20,7 +20,6 @@ from hub.web.admin.page_access import (
     viewer_of,
     without_blanks,
 )
-from hub.web.admin.plan_pages import REFRESH_SECONDS
 from hub.web.api.selection_input import FEED_LIST, query_feeds
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import PAGE_HEADERS, render_page
@@ -122,7 +121,6 @@ class ImportPages(OperatorPages):
         found = self._imports.get(path_id(request, "import"))
         return render_page(
             "import.html",
-            headers={"Refresh": f"{REFRESH_SECONDS}"} if found.is_at_work else {},
             section="Feeds",
             viewer=viewer_of(request),
             now=self._clock.now(),

@@ -162,6 +162,7 @@ class LogoutPages(OperatorPages):
     )
     async def log_out(self, request: Request) -> Response:
         await self._access.sessions.end(self._access.session_of(request))
+        self._access.streams.wake()
         answer = redirect(area_of(request).login)
         self._access.forget(request, answer)
         return answer

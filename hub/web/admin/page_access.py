@@ -24,6 +24,7 @@ from starlette.responses import RedirectResponse, Response
 
 from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import Principal
+from hub.web.admin.page_streams import PageStreams, WatchRequest, wants_events
 from hub.web.authentication import is_foreign, require
 from hub.web.multipart_forms import MULTIPART, read_parts
 from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
@@ -64,13 +65,18 @@ def area_of(request: Request) -> Area:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
     """Who looks at a page. ``form``: what was sent with the form, the first of each
-    name, or by ``getlist`` all of them; ``files``: those that were chosen for it."""
+    name, or by ``getlist`` all of them; ``files``: those that were chosen for it.
+
+    ``is_watching``: what is made is sent to all who have the page open, so that there
+    is nothing in it of one session, and no time is told as so long ago.
+    """
 
     principal: Principal
     area: Area
     form_token: str
-    form: ImmutableMultiDict[str, str]
+    form: ImmutableMultiDict[str, str] = field(default_factory=ImmutableMultiDict)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    is_watching: bool = False
 
     def may(self, scope: str) -> bool:
         """Whether the session's token has a scope, by its name."""
@@ -96,16 +102,20 @@ def own_account(request: Request, scope: TokenScope) -> AccountId | None:
 
 
 def require_same_origin(request: Request) -> None:
-    """Raises `Problem` 403 unless a page of the hub itself makes the request."""
+    """Raises `Problem` 403 unless a page of the hub itself makes the request.
+
+    With what is safe, browsers send an origin to other sites alone.
+    """
     site = request.headers.get("sec-fetch-site")
+    is_safe = request.method in _SAFE
     if site is not None:
         is_own = site == "same-origin"
     else:
-        is_own = "origin" in request.headers and not is_foreign(request)
+        has_origin = is_safe or "origin" in request.headers
+        is_own = has_origin and not is_foreign(request)
     if not is_own:
-        raise Problem(
-            HTTPStatus.FORBIDDEN, "forms are accepted from the hub's own pages only"
-        )
+        what = "streams go" if is_safe else "forms are accepted"
+        raise Problem(HTTPStatus.FORBIDDEN, f"{what} from the hub's own pages only")
 
 
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
@@ -151,9 +161,14 @@ def without_blanks(request: Request) -> Request:
 
 class PageAccess:
     def __init__(
-        self, sessions: SessionService, limits: RateLimits, public_url: str
+        self,
+        sessions: SessionService,
+        limits: RateLimits,
+        public_url: str,
+        streams: PageStreams,
     ) -> None:
         self.sessions = sessions
+        self.streams = streams
         self._limits = limits
         address = urlsplit(public_url)
         self._secure_host = address.netloc if address.scheme == "https" else None
@@ -162,20 +177,67 @@ class PageAccess:
         """The handler behind the check of who asks."""
 
         async def answer(request: Request) -> Response:
-            if request.method not in _SAFE:
+            is_watching = request.method in _SAFE and wants_events(request)
+            if is_watching or request.method not in _SAFE:
                 require_same_origin(request)
             secret = self.session_of(request)
             principal = await self.sessions.principal(secret) if secret else None
             if principal is None:
-                self._limits.check_address(request)
-                login = area_of(request).login
-                return redirect(f"{login}?next={quote(_place(request))}")
+                return self._answer_stranger(request, is_watching=is_watching)
             if principal.token is not None:
                 self._limits.check_token(principal.token)
-            request.scope[_SCOPE_KEY] = await self._viewer(request, principal, secret)
+            viewer = await self._viewer(request, principal, secret)
+            if is_watching:
+                return self._watch(request, handler, viewer, secret)
+            request.scope[_SCOPE_KEY] = viewer
             return await handler(request)
 
         return answer
+
+    def _answer_stranger(self, request: Request, *, is_watching: bool) -> Response:
+        """Raises `Problem` 401 and 429."""
+        self._limits.check_address(request)
+        if is_watching:
+            raise Problem(HTTPStatus.UNAUTHORIZED, "requires a session: log in again")
+        login = area_of(request).login
+        return redirect(f"{login}?next={quote(_place(request))}")
+
+    def _watch(
+        self, request: Request, handler: Handler, viewer: Viewer, secret: str
+    ) -> Response:
+        """All operators see the same; of an account, those with the same token.
+
+        Raises `Problem` 429 and 503.
+        """
+        principal, path = viewer.principal, request.url.path
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "path_params": request.path_params,
+            "query_string": request.scope["query_string"],
+            "headers": [],
+            _SCOPE_KEY: Viewer(
+                principal=principal, area=viewer.area, form_token="", is_watching=True
+            ),
+        }
+        is_operator = viewer.area is Area.OPERATOR
+        seen_as = None if is_operator else principal
+
+        async def make() -> Response:
+            return await handler(Request(scope))
+
+        async def is_over() -> bool:
+            return await self.sessions.principal(secret, is_use=False) != principal
+
+        return self.streams.answer(
+            WatchRequest(
+                key=(seen_as, path, request.scope["query_string"]),
+                account=None if is_operator else principal.account.id,
+                make=make,
+                is_over=is_over,
+            )
+        )
 
     async def _viewer(
         self, request: Request, principal: Principal, secret: str

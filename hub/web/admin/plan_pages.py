@@ -39,14 +39,12 @@ from storage.records import (
     PlanFilter,
     PlanId,
     PlanKind,
-    PlanState,
 )
 
 Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
 """Plans of a page."""
-REFRESH_SECONDS: Final = 2
 _OF_THE_PAGE: Final = frozenset({"cursor", "after", "before", "limit", "sort", "done"})
 """Parameters of a list that do not say which rows are meant."""
 
@@ -148,12 +146,9 @@ class PlanPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         plan, now = await self._plan(request), self._clock.now()
         state = plan.state_at(now)
-        is_running = state is PlanState.RUNNING
         progress = plan.progress
         return render_page(
             "plan.html",
-            # What browsers heed as they do an element of the page of that name.
-            headers={"Refresh": f"{REFRESH_SECONDS}"} if is_running else {},
             section=plan.kind.capitalize(),
             viewer=viewer_of(request),
             now=now,

@@ -1,4 +1,5 @@
-// The pages work without this: it tells times in the viewer's zone, copies texts, and shows what arrives.
+// The pages work without this: it tells times in the viewer's zone, copies texts, shows what arrives, and
+// keeps open pages as they would be if they were reloaded.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -14,14 +15,15 @@ function relative(seconds) {
   return seconds > 0 ? `in ${span(size)}` : `${span(size)} ago`;
 }
 
-function tell() {
-  for (const time of document.querySelectorAll("time[datetime]")) {
+function tell(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
-    time.title = exact.format(at);
-    if ("exact" in time.dataset) {
-      time.textContent = precise.format(at);
-      continue;
+    if (!("told" in time.dataset)) {
+      time.dataset.told = "";
+      time.title = exact.format(at);
+      if ("exact" in time.dataset) time.textContent = precise.format(at);
     }
+    if ("exact" in time.dataset) continue;
     const seconds = (at - Date.now()) / 1000;
     const isSpan = "span" in time.dataset;
     const text = isSpan ? `for ${span(Math.round(Math.abs(seconds)))}` : relative(seconds);
@@ -48,14 +50,20 @@ function localize(input) {
   });
 }
 
-function offerCopy(button) {
+async function copy(button) {
   const words = button.textContent;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = words), 2000);
-  });
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = words), 2000);
+}
+
+// What a page of the hub is made into, and each part of one that comes later.
+function prepare(root) {
+  const token = document.querySelector("input[name=form_token]");
+  for (const input of root.querySelectorAll("input[name=form_token]")) input.setAttribute("value", token.value);
+  if (navigator.clipboard) for (const button of root.querySelectorAll("button[data-copy]")) button.hidden = false;
+  root.querySelectorAll("text[data-at]").forEach(tellTick);
+  tell(root);
 }
 
 // New entries of a topic, as the hub sends them, are put before those that are there. What they say is only
@@ -92,7 +100,7 @@ function follow(list) {
       list.prepend(entryLine(item));
       if (list.childElementCount > MOST_FOLLOWED) list.lastElementChild.remove();
     }
-    tell();
+    tell(list);
   });
   source.addEventListener("reset", () => {
     status.textContent = "Some entries were missed: reload to see them. New ones appear here as they arrive.";
@@ -104,9 +112,231 @@ function follow(list) {
   });
 }
 
-if (navigator.clipboard) document.querySelectorAll("button[data-copy]").forEach(offerCopy);
+// Parts of the page that changed. They become what they are to be, instead of being replaced: so the focus,
+// a selection, what is open, typed or ticked stays.
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let hasBegun = false; // what comes first is no change
+const VIEWERS_OWN = { DETAILS: ["open"], INPUT: ["value", "checked"], OPTION: ["selected"], TEXTAREA: ["value"] };
+
+function become(old, fresh) {
+  if (old.isEqualNode(fresh) || fresh.dataset?.keep === "") return;
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    old.data = fresh.data;
+    if (old.data.trim()) flash(old.parentElement);
+    return;
+  }
+  const own = VIEWERS_OWN[old.nodeName] ?? [];
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && !own.includes(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value && !own.includes(name)) old.setAttribute(name, value);
+  }
+  if (old.nodeName !== "TEXTAREA") becomeInside(old, fresh);
+}
+
+function flash(element) {
+  if (hasBegun && !calm.matches && !element.closest("time, svg")) element.animate([{ backgroundColor: "var(--flash)" }, {}], 900);
+}
+
+function becomeInside(old, fresh) {
+  const wanted = new Set([...fresh.children].map(({ id }) => id));
+  const known = new Map();
+  for (const child of [...old.children]) {
+    if (!child.id) continue;
+    if (wanted.has(child.id)) known.set(child.id, child);
+    else child.remove();
+  }
+  let at = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const isAlike = at && !at.id && !child.id && at.nodeName === child.nodeName;
+    const there = known.get(child.id) ?? (isAlike ? at : null);
+    while (there && at && at !== there && !at.id) at = removed(at);
+    if (there === null) {
+      old.insertBefore(child, at);
+      continue;
+    }
+    if (there !== at) (old.moveBefore ?? old.insertBefore).call(old, there, at);
+    become(there, child);
+    at = there.nextSibling;
+  }
+  while (at) at = removed(at);
+}
+
+function removed(node) {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
+}
+
+function swap(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const fresh = template.content.firstElementChild;
+  const old = document.getElementById(fresh.id);
+  if (!old) return;
+  prepare(template.content);
+  const focused = document.activeElement;
+  const place = old.contains(focused) ? old.closest("[tabindex]") : null;
+  become(old, fresh);
+  if (place && !focused.isConnected) place.focus();
+}
+
+// The stream of a page: its own address, asked for as events. Who comes back to it is sent all parts, so it
+// rests while nobody looks, and while text of a part is selected.
+const SILENT = 30000;
+const LONGEST_WAIT = 15000;
+const NOT_AUTHORIZED = 3500;
+const PAGE_GONE = 3502;
+const FULL = "Nothing moves here while several other pages of the hub are in view.";
+const LOST = "The connection to the hub is lost; trying again.";
+
+// Over HTTP/1.1 a browser has six connections to a hub, for all its windows: some are left for opening pages.
+const MOST_MOVING = 4;
+const isMultiplexed = /^h[23]/.test(performance.getEntriesByType("navigation")[0]?.nextHopProtocol ?? "");
+
+async function withPlace(take) {
+  if (isMultiplexed || !navigator.locks) return take();
+  for (let place = 0; place < MOST_MOVING; place++) {
+    const wait = await navigator.locks.request(`fanfare-${place}`, { ifAvailable: true }, (lock) => lock && take());
+    if (wait !== null) return wait;
+  }
+  return null;
+}
+
+async function* eventsOf(answer) {
+  let text = "";
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const field = (name) => event.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      yield { name: field("event"), data: field("data") };
+    }
+  }
+}
+
+function watch(panel) {
+  const [status, button] = panel.children;
+  const resting = new Set();
+  let isRunning = false;
+  let isOver = false;
+  let stop = () => {};
+
+  function say(text, link = "") {
+    if (status.textContent === text + link) return;
+    status.replaceChildren(text);
+    if (link) status.append(Object.assign(document.createElement("a"), { href: location.href, textContent: link }));
+  }
+
+  function end(text, link) {
+    isOver = button.hidden = true;
+    say(text, link);
+  }
+
+  function endOf(code, reason) {
+    if (code === NOT_AUTHORIZED) end("Your session has ended: ", "log in again");
+    else if (code === PAGE_GONE) end(`Nothing moves here any more: ${reason}`);
+  }
+
+  function isSelected() {
+    const selection = getSelection();
+    const isRange = selection.rangeCount > 0 && !selection.isCollapsed;
+    return isRange && [...document.querySelectorAll("[data-live]")].some((each) => selection.containsNode(each, true));
+  }
+
+  function take({ name, data }) {
+    if (name === "closed") {
+      const { code, reason } = JSON.parse(data);
+      endOf(code, reason);
+    } else if (name === "parts" && isSelected()) {
+      rest("selection");
+      say("Nothing moves while text is selected.");
+    } else if (name === "parts") {
+      JSON.parse(data).forEach(swap);
+      panel.dataset.watch = "moving";
+      hasBegun = true;
+    }
+  }
+
+  // Until it ends; returns the milliseconds after which to try again.
+  async function listen(wait) {
+    const control = new AbortController();
+    stop = () => control.abort();
+    let timer = setTimeout(stop, SILENT);
+    hasBegun = false;
+    try {
+      const answer = await fetch(location.pathname + location.search, {
+        headers: { Accept: "text/event-stream" },
+        signal: control.signal,
+      });
+      if (!answer.ok) {
+        if ([401, 403].includes(answer.status)) endOf(NOT_AUTHORIZED);
+        if (answer.status === 404) endOf(PAGE_GONE, "it was removed");
+        return Math.max(2 * wait, 1000 * Number(answer.headers.get("Retry-After") ?? 0));
+      }
+      say("");
+      for await (const event of eventsOf(answer)) {
+        clearTimeout(timer);
+        timer = setTimeout(stop, SILENT);
+        take(event);
+      }
+      return 1000;
+    } catch {
+      return 2 * wait;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function run() {
+    if (isRunning) return;
+    isRunning = true;
+    for (let wait = 500; !isOver && !resting.size;) {
+      const next = await withPlace(() => listen(wait));
+      wait = Math.min(LONGEST_WAIT, next ?? 2000);
+      if (isOver || resting.size) break;
+      say(next === null ? FULL : LOST);
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+    isRunning = false;
+    if (!isOver && !resting.size) run();
+  }
+
+  function rest(reason) {
+    resting.add(reason);
+    stop();
+  }
+
+  function goOn(reason) {
+    if (resting.delete(reason)) say("");
+    if (!resting.size && !isOver) run();
+  }
+
+  button.addEventListener("click", () => {
+    const isPaused = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", isPaused);
+    (isPaused ? rest : goOn)("button");
+    if (isPaused) say("Nothing moves until you go on.");
+  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? rest : goOn)("hidden"));
+  document.addEventListener("selectionchange", () => {
+    if (resting.has("selection") && !isSelected()) goOn("selection");
+  });
+  panel.hidden = false;
+  if (document.hidden) resting.add("hidden");
+  run();
+}
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button[data-copy]");
+  if (button) copy(button);
+});
 document.querySelectorAll("input[data-utc]").forEach(localize);
 document.querySelectorAll("[data-follow]").forEach(follow);
-document.querySelectorAll("text[data-at]").forEach(tellTick);
-tell();
-setInterval(tell, 10000);
+prepare(document);
+setInterval(() => tell(document), 1000);
+if (document.querySelector("[data-live]")) document.querySelectorAll("[data-watch]").forEach(watch);

@@ -219,6 +219,16 @@ async def serve(
                 leaving.cancel()
 
 
+async def until_over(writer: Ending, receive: Receive) -> None:
+    """Until the client goes, or the writer ends it."""
+    async with asyncio.TaskGroup() as tasks:
+        leaving = tasks.create_task(_until_gone(receive))
+        await asyncio.wait(
+            (leaving, writer.closed), return_when=asyncio.FIRST_COMPLETED
+        )
+        leaving.cancel()
+
+
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,0 +1,312 @@
+"""Pages that are watched: what changes on them goes to those who have them open.
+
+Every page of a session is an event stream, too, for who asks for it by
+``Accept: text/event-stream``. Once a second each page that somebody watches is rendered
+as when it is opened, once for all who see the same, and of its parts
+(`hub.web.page_parts`) those that changed are sent. While nobody watches, nothing is
+done.
+
+A stream ends with its session. To watch a page is no use of the session: one that
+nobody uses ends although a page is open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, Protocol
+
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hub.live.prepared_message import chunk_of
+from hub.runtime.background import wait_for
+from hub.runtime.metrics import Metrics
+from hub.web.page_parts import PageParts, all_parts, changed_parts
+from hub.web.page_rendering import PAGE_HEADERS, WatchedPage
+from hub.web.problems import Problem, as_problem
+from hub.web.streams.stream_events import EventWriter, until_over
+from protocols.live.live_messages import FAILED, SHUTDOWN, Closing
+from protocols.live.message_encoding import EVENT_STREAM
+from storage.errors import StorageError
+
+EVERY_SECONDS: Final = 1.0
+MOST_SHARE: Final = 0.05
+"""Of the time: where pages take longer to make, all of them are made less often."""
+LONGEST_SECONDS: Final = 5.0
+"""For one page to be made."""
+BEAT_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 5.0
+"""Between two looks whether sessions are over."""
+MOST_WATCHING: Final = 64
+MOST_OF_ACCOUNT: Final = 8
+PAGE_GONE: Final = 3502
+SESSION_ENDED: Final = Closing(3500, "not authorized: the session is over")
+
+_BEAT: Final = chunk_of(b"event: beat\ndata:\n\n")
+_HEADERS: Final = {
+    **PAGE_HEADERS,
+    "Content-Type": f"{EVENT_STREAM}; charset=utf-8",
+    "X-Accel-Buffering": "no",  # proxies that would wait for more
+}
+log = structlog.get_logger()
+
+
+class PageWriter(Protocol):
+    """Where a stream is written to; see `hub.web.streams.stream_events.EventWriter`."""
+
+    def write_chunk(self, chunk: bytes) -> None: ...
+    def close(self, closing: Closing) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """Who asks to watch a page. Requests with the same ``key`` see the same.
+
+    ``account``: among whose streams it counts; None: the operator's, who may have all.
+    ``is_over``: whether the session is. ``make``: the page, as when it is opened.
+    """
+
+    key: Hashable
+    account: int | None
+    make: Callable[[], Awaitable[Response]]
+    is_over: Callable[[], Awaitable[bool]]
+
+
+@dataclass(slots=True, eq=False)
+class PageWatcher:
+    """One open page. ``has_parts``: it was sent those there are."""
+
+    request: WatchRequest
+    writer: PageWriter
+    has_parts: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class WatchedView:
+    """A page as some see it."""
+
+    make: Callable[[], Awaitable[Response]]
+    watchers: set[PageWatcher] = field(default_factory=set)
+    parts: PageParts = field(default_factory=dict)
+
+    def show(self, parts: PageParts) -> None:
+        """Tell what is not as it was; those who have nothing yet are sent all."""
+        changes = _event(changed_parts(self.parts, parts)) if self.parts else b""
+        self.parts = parts
+        for each in self.watchers:
+            if each.has_parts and changes:
+                each.writer.write_chunk(changes)
+        newcomers = [each for each in self.watchers if not each.has_parts]
+        self.welcome(*newcomers)
+
+    def welcome(self, *newcomers: PageWatcher) -> None:
+        if not (newcomers and self.parts):
+            return
+        whole = _event(all_parts(self.parts))
+        for each in newcomers:
+            each.has_parts = True
+            each.writer.write_chunk(whole)
+
+    def close(self, closing: Closing) -> None:
+        for each in self.watchers:
+            each.writer.close(closing)
+
+
+def _event(html: list[str]) -> bytes:
+    """b"" if there is nothing to tell."""
+    if not html:
+        return b""
+    return chunk_of(b"event: parts\ndata: %b\n\n" % orjson.dumps(html))
+
+
+class PageStreams:
+    """`run` is its background part."""
+
+    def __init__(self, metrics: Metrics | None = None) -> None:
+        self._metrics = metrics or Metrics()
+        self._views: dict[Hashable, WatchedView] = {}
+        self._held: Counter[int | None] = Counter()
+        self._come = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._is_check_due = False
+        self._checked = self._beaten = 0.0
+        self._is_closed = False
+
+    async def run(self) -> None:
+        while True:
+            await self._come.wait()
+            spent = await self.look()
+            rest = spent / MOST_SHARE - spent
+            await self._rest(max(EVERY_SECONDS - spent, rest))
+
+    async def _rest(self, seconds: float) -> None:
+        """But for pages that somebody begins to watch meanwhile."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            await wait_for(self._begun, left)
+            self._begun.clear()
+            for view in list(self._views.values()):
+                if not view.parts:
+                    await self._look_at(view)
+
+    @property
+    def views(self) -> int:
+        """How many renderings serve all."""
+        return len(self._views)
+
+    async def look(self) -> float:
+        """Make each page that is watched once, and tell what changed. Returns how many
+        seconds that took."""
+        began = time.monotonic()
+        await self._end_sessions(began)
+        for view in list(self._views.values()):
+            await self._look_at(view)
+        self._beat(began)
+        return time.monotonic() - began
+
+    def wake(self) -> None:
+        """A session, or the token of one, has ended just now."""
+        self._is_check_due = True
+
+    def close(self) -> None:
+        """Send all away, and let nobody in: the hub is about to stop."""
+        self._is_closed = True
+        for view in self._views.values():
+            view.close(SHUTDOWN)
+
+    def answer(self, request: WatchRequest) -> Response:
+        """Raises `Problem` 429 and 503."""
+        self._check_room(request)
+        return PageStream(self, request)
+
+    def _check_room(self, request: WatchRequest) -> None:
+        if self._is_closed or self._held.total() >= MOST_WATCHING:
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"expected at most {MOST_WATCHING} pages that are watched at a time",
+                headers={"Retry-After": f"{BEAT_SECONDS:g}"},
+            )
+        if request.account is None:
+            return
+        if self._held[request.account] >= MOST_OF_ACCOUNT:
+            self._metrics.limited.add("pages_of_account")
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"expected at most {MOST_OF_ACCOUNT} watched pages of one account",
+                headers={"Retry-After": f"{BEAT_SECONDS:g}"},
+            )
+
+    @contextmanager
+    def watching(self, request: WatchRequest, writer: PageWriter) -> Iterator[None]:
+        """While the block lasts, the writer is sent what changes."""
+        watcher = PageWatcher(request, writer)
+        view = self._views.setdefault(request.key, WatchedView(request.make))
+        view.watchers.add(watcher)
+        view.welcome(watcher)
+        self._count(request.account, 1)
+        self._come.set()
+        self._begun.set()
+        if self._is_closed:
+            writer.close(SHUTDOWN)
+        try:
+            yield
+        finally:
+            view.watchers.discard(watcher)
+            if not view.watchers:
+                del self._views[request.key]
+            self._count(request.account, -1)
+            if not self._views:
+                self._come.clear()
+
+    def _count(self, account: int | None, change: int) -> None:
+        self._held[account] += change
+        if not self._held[account]:
+            del self._held[account]
+        self._metrics.watched_pages.value = self._held.total()
+
+    async def _look_at(self, view: WatchedView) -> None:
+        try:
+            async with asyncio.timeout(LONGEST_SECONDS):
+                page = await view.make()
+        except TimeoutError:
+            log.warning("watched_page_late", seconds=LONGEST_SECONDS)
+        except Exception as error:
+            _fail(view, error)
+        else:
+            _show(view, page)
+
+    async def _end_sessions(self, now: float) -> None:
+        if not self._is_check_due and now - self._checked < CHECK_SECONDS:
+            return
+        self._is_check_due, self._checked = False, now
+        watchers = [each for view in self._views.values() for each in view.watchers]
+        for each in watchers:
+            with suppress(StorageError):  # looked at again soon
+                if await each.request.is_over():
+                    each.writer.close(SESSION_ENDED)
+
+    def _beat(self, now: float) -> None:
+        """So that who hears nothing for longer knows that the connection is lost."""
+        if now - self._beaten < BEAT_SECONDS:
+            return
+        self._beaten = now
+        for view in self._views.values():
+            for each in view.watchers:
+                each.writer.write_chunk(_BEAT)
+
+
+def _show(view: WatchedView, page: Response) -> None:
+    if isinstance(page, WatchedPage) and page.parts:
+        view.show(page.parts)
+    else:
+        view.close(Closing(PAGE_GONE, "nothing on this page changes by itself"))
+
+
+def _fail(view: WatchedView, error: Exception) -> None:
+    """What the database does not answer now it may answer in a second."""
+    problem = as_problem(error)
+    if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        view.close(Closing(PAGE_GONE, problem.detail))
+    elif isinstance(error, StorageError):
+        log.warning("watched_page_not_made", error=str(error))
+    else:
+        log.error("watched_page_failed", exc_info=error)
+        view.close(FAILED)
+
+
+class PageStream(Response):
+    """An answer that goes on until the page is closed, or its session ends."""
+
+    def __init__(self, streams: PageStreams, request: WatchRequest) -> None:
+        super().__init__(headers=_HEADERS)
+        del self.headers["content-length"]
+        self._streams = streams
+        self._request = request
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        if scope["method"] != "HEAD":
+            writer = EventWriter(scope)
+            with self._streams.watching(self._request, writer):
+                await until_over(writer, receive)
+        await send({"type": "http.response.body"})
+
+
+def wants_events(request: Request) -> bool:
+    """Whether a page is to be watched: a browser that opens it names no such type."""
+    return EVENT_STREAM in request.headers.get("accept", "")

@@ -1,0 +1,101 @@
+"""Parts of a page that change while it is open, and which of them did.
+
+A template marks a part by ``{% call live("feed-7", "tr") %}…{% endcall %}``, which
+makes an element of that id. Parts may hold others: a table's body holds its rows. Of
+a page that is sent once the elements are all there is to it. Of one that is watched,
+a `PartRecorder` keeps each part by itself, and `changed_parts` compares two of its
+recordings: a row that changed is sent without its table.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup, escape
+
+_ID: Final = re.compile(r"[a-z][a-z0-9-]*")
+_SECRET: Final = secrets.token_hex(8)
+"""So that no text of a feed is taken for a part."""
+_PLACE: Final = re.compile(rf"\x00{_SECRET}([a-z0-9-]+)\x00")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePart:
+    """One element. ``text`` has the places of other parts instead of these."""
+
+    tag: str
+    text: str
+
+    def inner(self) -> Iterator[str]:
+        """The ids of the parts right in it."""
+        return (found[1] for found in _PLACE.finditer(self.text))
+
+
+PageParts = Mapping[str, PagePart]
+"""By id."""
+
+
+def live_element(
+    id: str, tag: str = "div", *, caller: Callable[[], str], **attributes: str
+) -> Markup:
+    """The part of a page that is sent once. ``attributes``: with ``_`` for ``-``."""
+    return Markup(_element(id, tag, attributes, caller()))  # noqa: S704 - escaped
+
+
+class PartRecorder:
+    """The parts of one rendering of a page; its `element` takes the place of
+    `live_element`."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, PagePart] = {}
+
+    def element(
+        self, id: str, tag: str = "div", *, caller: Callable[[], str], **attributes: str
+    ) -> Markup:
+        """Raises `ValueError` if there is such a part already."""
+        if id in self.parts:
+            raise ValueError(f"two parts of a page have the id {id}")
+        text = _element(id, tag, attributes, caller())
+        self.parts[id] = PagePart(tag=tag, text=text)
+        return Markup(f"\0{_SECRET}{id}\0")  # noqa: S704 - of a checked id
+
+
+def _element(id: str, tag: str, attributes: Mapping[str, str], inside: str) -> str:
+    if not _ID.fullmatch(id):
+        raise ValueError(f"expected an id of letters, digits and hyphens: {id!r}")
+    written = "".join(
+        f' {name.replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+        if value
+    )
+    return f'<{tag} id="{id}" data-live{written}>{inside}</{tag}>'
+
+
+def changed_parts(before: PageParts, now: PageParts) -> list[str]:
+    """The HTML of parts that are not what they were, each at most once.
+
+    Within a part that changed, one that did not is an empty element with the attribute
+    ``data-keep``. A part that is new is told as long as another one holds it.
+    """
+    changed = {id for id, part in now.items() if before.get(id) != part}
+    within = {inner for id in changed for inner in now[id].inner()}
+    return [_html(id, now, changed) for id in now if id in changed - within]
+
+
+def all_parts(parts: PageParts) -> list[str]:
+    return changed_parts({}, parts)
+
+
+def _html(id: str, parts: PageParts, changed: Collection[str]) -> str:
+    def put(place: re.Match[str]) -> str:
+        inner = place[1]
+        if inner in changed:
+            return _html(inner, parts, changed)
+        tag = parts[inner].tag
+        return f'<{tag} id="{inner}" data-keep></{tag}>'
+
+    return _PLACE.sub(put, parts[id].text)
