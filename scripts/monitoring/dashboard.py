@@ -48,6 +48,7 @@ ROWS: Final[Mapping[str, Sequence[str]]] = {
         "fanfare_http_requests_total",
         "fanfare_http_request_seconds",
         "fanfare_requests_limited_total",
+        "fanfare_watched_pages",
     ),
     "Database and disk": (
         "fanfare_commit_seconds",
