@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, Protocol
 
 import structlog
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.durations import duration
@@ -34,8 +35,10 @@ from protocols.urls import host_name
 from storage.contract import LogStore
 from storage.errors import StaleQueries
 from storage.records import (
+    CommitOutcome,
     FetchCommit,
     FetchTarget,
+    NotStored,
     Position,
     RecordKind,
     StoredFeed,
@@ -90,6 +93,18 @@ MOST_MATCHINGS = 10
 """Of one commit with track queries; then it is as if it could not be stored."""
 
 
+class StaleTarget(Exception):
+    """The feed is not as its fetch was decided on: it is to be decided anew."""
+
+
+class AppliedCommit(Struct, frozen=True):
+    """What was committed, unless the feed was removed meanwhile, and the version of the
+    feed from then on."""
+
+    commit: FetchCommit
+    version: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
     """Cleans entries, names languages, matches track queries and commits; what is None
@@ -103,24 +118,25 @@ class Committer:
     detector: Detector | None = None
     events: EventLog = field(default_factory=EventLog)
 
-    async def commit(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """What was committed, unless the feed has been removed meanwhile.
-
-        Raises `StorageError`.
-        """
+    async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
+        """Raises `StaleTarget`, `StorageError`: then nothing of it is committed."""
+        commit = replace(commit, version=target.version)
         if self.sanitizer is not None:
             commit = await _sanitized(commit, self.sanitizer)
         if self.detector is not None:
             commit = await name_languages(commit, self.detector)
-        positions = await self._match_and_store(target, commit)
-        if positions is not None:
-            _tell(target, commit, self.events)
-            self._measure(target, commit, positions)
-        return commit
+        outcome = await self._match_and_store(target, commit)
+        if outcome is NotStored.GONE:
+            return AppliedCommit(commit, target.version)
+        if outcome is NotStored.STALE:
+            raise StaleTarget
+        _tell(target, commit, self.events)
+        self._measure(target, commit, outcome.positions)
+        return AppliedCommit(commit, outcome.version)
 
     async def _match_and_store(
         self, target: FetchTarget, commit: FetchCommit
-    ) -> tuple[Position, ...] | None:
+    ) -> CommitOutcome:
         """Match once more if queries came while the entries were being matched."""
         if self.tracker is None:
             return await self._store(commit)
@@ -129,16 +145,15 @@ class Committer:
                 return await self._store(await self.tracker.match(target, commit))
         return await self._store(await self.tracker.match(target, commit))
 
-    async def _store(self, commit: FetchCommit) -> tuple[Position, ...] | None:
-        """Commit; None if the feed has been removed meanwhile."""
+    async def _store(self, commit: FetchCommit) -> CommitOutcome:
         if commit.records:
             failpoint("before-commit")
         started = self.clock.monotonic()
-        positions = await self.log.commit(commit)
+        outcome = await self.log.commit(commit)
         self.metrics.count_poll(commit, self.clock.monotonic() - started)
         if commit.records:
             failpoint("after-commit")
-        return positions
+        return outcome
 
     def _measure(
         self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]

@@ -19,7 +19,7 @@ from hub.core.schedule.next_request import lands_elsewhere
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.http import BodyAllowance
-from hub.ingest.committer import Committer
+from hub.ingest.committer import Committer, StaleTarget
 from hub.ingest.document_reader import DocumentReader
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
 from hub.runtime.failpoints import failpoint
@@ -35,6 +35,9 @@ from storage.records import FetchCommit, FetchTarget, PollReason
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
 
 _AT_LEISURE: AbstractAsyncContextManager[None] = nullcontext()
+
+MOST_DECISIONS = 5
+"""In one visit to a feed that is edited each time before its commit."""
 
 
 def draw_jitter() -> float:
@@ -78,11 +81,33 @@ class FetchPipeline:
 
         ``asking`` surrounds the first request, and what it raises ends the visit before
         anything came of it. What the feed's document holds is taken from the
-        ``allowance``. Raises `StorageError`: then nothing is stored and the fetch
-        never happened.
+        ``allowance``. A feed that is edited meanwhile is decided anew, and fetched anew
+        if that was of what it is fetched by. Raises `StorageError`, and `StaleTarget`
+        if it is edited again and again: then nothing is stored and the fetch never
+        happened.
         """
         async with asking:
-            fetched = await self.fetcher.fetch(self._request(target, allowance))
+            request = self._request(target, allowance)
+            fetched = await self.fetcher.fetch(request)
+        for _ in range(MOST_DECISIONS - 1):
+            try:
+                return await self._finish(target, fetched, reason, allowance)
+            except StaleTarget:
+                for edited in await self.feeds.targets([target.feed.id]):
+                    target = edited  # otherwise it was removed, as the commit finds
+            former, request = request, self._request(target, allowance)
+            if _origin(request) != _origin(former):
+                await self.wait_for_host(request.url)
+                fetched = await self.fetcher.fetch(request)
+        return await self._finish(target, fetched, reason, allowance)
+
+    async def _finish(
+        self,
+        target: FetchTarget,
+        fetched: Fetched,
+        reason: PollReason,
+        allowance: BodyAllowance | None,
+    ) -> CommittedFetch:
         failpoint("after-fetch")
         understood = await self.reader.read(target, fetched)
         failpoint("after-parse")
@@ -166,7 +191,8 @@ class FetchPipeline:
         size, entries = len(decision.fetched.body), len(feed.entries) if feed else 0
         deciding = partial(decide, decision)
         commit = await run_by_size(deciding, size, entries)  # of both hashes
-        return await self.committer.commit(decision.target, commit)
+        applied = await self.committer.commit(decision.target, commit)
+        return applied.commit
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:
         """The decision with what is known of the feed otherwise: as the site that it
@@ -200,6 +226,11 @@ class FetchPipeline:
         if other is None or other.id == target.feed.id:
             return b""
         return b"".join(each.seen for each in await self.feeds.targets([other.id]))
+
+
+def _origin(request: FetchRequest) -> tuple[object, ...]:
+    """What it depends on whose document is got."""
+    return request.url, request.credentials, request.credentials_origin
 
 
 def _site_format(decision: Decision) -> str:

@@ -13,6 +13,7 @@ from datetime import timedelta
 import structlog
 
 from hub.core.fetched import Fetched
+from hub.ingest.committer import StaleTarget
 from hub.ingest.due_queue import Due
 from hub.ingest.fetch_pipeline import CommittedFetch, FetchPipeline
 from hub.ingest.manual_fetches import ManualFetches
@@ -22,7 +23,7 @@ from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSl
 from hub.limits.host_limiter import RequestKind
 from hub.runtime.clock import Clock
 from storage.contract import Storage
-from storage.errors import StorageError
+from storage.errors import StorageBusy, StorageError
 from storage.records import FeedId, FeedState, FetchTarget, PollReason
 
 FIRST_CHECK = 1.0
@@ -136,6 +137,9 @@ class VisitRunner:
             self.schedule.rest(due.feed_id, STORAGE_PAUSE)
             self.cut_short.add(due.feed_id)
             self.storage_failed(error)
+        except StaleTarget:
+            failure = StorageBusy(f"feed {due.feed_id} was edited again and again")
+            self.schedule.rest(due.feed_id, STORAGE_PAUSE)
         except Exception:
             log.exception("visit_failed", feed=due.feed_id)
             self.schedule.rest(due.feed_id, FAULT_PAUSE)

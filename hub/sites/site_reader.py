@@ -37,6 +37,7 @@ from hub.core.sites.walk_steps import (
     WalkReply,
     Want,
 )
+from hub.ingest.committer import AppliedCommit
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.visit_slots import SiteSlots
@@ -145,14 +146,14 @@ class SiteReading:
             )
         return replace(self.request, url=want.url, validators=validators)
 
-    def count_step(self, commit: FetchCommit, state: SiteState) -> None:
+    def count_step(self, applied: AppliedCommit, state: SiteState) -> None:
         """Go on from a step that was committed."""
         new = state.entries_of_day - self.spent.entries_of_day
         self.spent.entries += max(0, new)
         self.spent.entries_of_day = state.entries_of_day
-        self.new += _told(commit)
+        self.new += _told(applied.commit)
         self.state = state
-        target = _after(self.decision.target, commit)
+        target = _after(self.decision.target, applied)
         self.decision = replace(self.decision, target=target)
 
 
@@ -167,8 +168,9 @@ def _told(commit: FetchCommit) -> int:
     return sum(len(each.entries) for each in records)
 
 
-def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
+def _after(target: FetchTarget, applied: AppliedCommit) -> FetchTarget:
     """The feed as a step has left it."""
+    commit = applied.commit
     feed = replace(
         target.feed,
         polling=commit.polling,
@@ -176,10 +178,10 @@ def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
         format=commit.format or target.feed.format,
         title=target.feed.title if commit.title is None else commit.title,
     )
-    return replace(target, feed=feed)
+    return replace(target, feed=feed, version=applied.version)
 
 
-Apply = Callable[[FetchTarget, FetchCommit], Awaitable[FetchCommit]]
+Apply = Callable[[FetchTarget, FetchCommit], Awaitable[AppliedCommit]]
 """Commits, with all that is done to any commit before; what was committed."""
 
 
@@ -227,7 +229,7 @@ class SiteReader:
             new=reading.new,
             is_unfinished=ended is None and reading.spent.has_day_left,
         )
-        return await apply(reading.decision.target, commit)
+        return (await apply(reading.decision.target, commit)).commit
 
     async def _begin(
         self, decision: Decision, format: str, request: FetchRequest
@@ -354,7 +356,7 @@ class SiteReader:
 
     async def _commit(
         self, target: FetchTarget, commit: FetchCommit, apply: Apply
-    ) -> FetchCommit:
+    ) -> AppliedCommit:
         """Commit, with the site's document if somebody wants that."""
         if target.keeps_body:
             return await apply(target, await self.documents.add(target, commit))
@@ -382,8 +384,8 @@ class SiteReader:
                 reading.is_news,
             )
         )
-        commit = await self._commit(decision.target, commit, apply)
-        reading.count_step(commit, state)
+        applied = await self._commit(decision.target, commit, apply)
+        reading.count_step(applied, state)
         return reading.spent.may_tell()
 
 

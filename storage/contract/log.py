@@ -11,6 +11,7 @@ from typing import Protocol
 
 from storage.records import (
     AccountId,
+    CommitOutcome,
     Cursor,
     EntryId,
     EntryPlace,
@@ -34,14 +35,15 @@ from storage.records import (
 class LogStore(Protocol):
     """The log: one transaction in, many readers out."""
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
-        """Apply what a fetch found; the positions of its records.
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
+        """Apply what a fetch found, unless the feed is not as it was decided on.
 
-        None, and nothing applied, if the feed was removed meanwhile. Raises
-        `BodyRequired`, with nothing applied, if there is news without a body and an
-        as-is subscription to send it to; and `StaleQueries` if track queries came
-        that its entries were not held against. Matches of queries that are gone are
-        left out, and all of them if the feed has become private.
+        That is told by its version: whoever edits the feed between the fetch's target
+        and its commit has the fetch decided anew. Raises `BodyRequired`, with nothing
+        applied, if there is news without a body and an as-is subscription to send it
+        to; and `StaleQueries` if track queries came that its entries were not held
+        against. Matches of queries that are gone are left out, and all of them if the
+        feed has become private.
         """
         ...
 

@@ -376,7 +376,11 @@ class HiddenFeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a fetch of one feed starts from."""
+    """Everything a fetch of one feed starts from.
+
+    Its ``version`` grows with each change of the feed that a decision depends on: with
+    what operators change, and with commits that find more than that nothing is new.
+    """
 
     feed: StoredFeed
     credentials: Credentials | None
@@ -388,6 +392,7 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it
+    version: int = 0
 
 
 # --- callbacks at hubs of others ---

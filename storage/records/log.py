@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from operator import attrgetter
 from typing import TypeAlias
 
 import msgspec
@@ -175,6 +176,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     next_fetch: datetime
     polling: Polling
+    version: int | None = None  # of the target it was decided on; None: of any
     state: FeedState | None = None
     condition: FeedHealth | None = None  # how its polls go from now on
     title: str | None = None
@@ -193,6 +195,38 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     push: PushWrite | None = None
     poll: Poll | None = None  # for the feed's history; None: no poll has ended with it
     events: tuple[OperationalEvent, ...] = ()  # for whom they are told to, if anybody
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it changes nothing but what every fetch changes."""
+        return bool(_found(self) == _NOTHING)
+
+
+_changes = [
+    each
+    for each in msgspec.structs.fields(FetchCommit)
+    if not each.required and each.name not in ("version", "poll")
+]
+_found = attrgetter(*(each.name for each in _changes))
+_NOTHING = tuple(each.default for each in _changes)
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """The positions of a commit's records, those of track queries included, and the
+    version of its feed from then on."""
+
+    positions: tuple[Position, ...]
+    version: int
+
+
+class NotStored(Enum):
+    """Why nothing of a commit was applied."""
+
+    GONE = auto()  # the feed was removed
+    STALE = auto()  # the feed is not as it was decided on: decide anew
+
+
+CommitOutcome: TypeAlias = Stored | NotStored
 
 
 # --- entries ---

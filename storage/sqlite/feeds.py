@@ -359,7 +359,7 @@ class SqliteFeeds:
         rows = await self._readers.all(
             "SELECT f.*, s.seen, p.slices, i.inventory, e.feed_id,"
             " g.maintained_at, g.popularity, g.porn_rank, g.is_stale,"
-            f" {PUSH}"
+            f" (SELECT version FROM feeds WHERE id = f.id), {PUSH}"
             " FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
@@ -514,7 +514,7 @@ def _add_again(
     """``next_fetch`` stays: a re-add is no reason to fetch early. One that was removed
     has all that it had, but counts as not fetched yet: it may be another by now."""
     connection.execute(
-        "UPDATE feeds SET state = 'active', turned_at = ?"
+        "UPDATE feeds SET state = 'active', turned_at = ?, version = version + 1"
         " WHERE id = ? AND state IN ('gone', 'dead')",
         (now, feed_id),
     )
@@ -524,7 +524,8 @@ def _add_again(
         " private = :private OR credentials <> '' OR :sent <> '',"
         " section = CASE :category WHEN '' THEN section ELSE :category END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
-        " state = 'active', turned_at = :now, removed_at = NULL"
+        " state = 'active', turned_at = :now, removed_at = NULL,"
+        " version = version + 1"
         " WHERE id = :id AND state = 'removed'",
         {
             "id": feed_id,
@@ -548,7 +549,7 @@ def _edit(
         "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
         " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"
         " section = coalesce(:category, section),"
-        " own_period = coalesce(:own_period, own_period)"
+        " own_period = coalesce(:own_period, own_period), version = version + 1"
         " WHERE id = :id AND state <> 'removed'",
         parameters,
     )
@@ -620,7 +621,7 @@ def _set_state(
         parameters,
     ).fetchone()
     connection.execute(
-        "UPDATE feeds SET state = :state,"
+        "UPDATE feeds SET state = :state, version = version + 1,"
         " turned_at = iif(state = :state, turned_at, :now),"
         " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
         " WHERE id = :id",

@@ -9,26 +9,27 @@ are one unit.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from msgspec.structs import fields
 
 from protocols.model import Deletion, Entry
 from storage.errors import BodyRequired, StaleQueries, WriteFailed
 from storage.packing import pack_bytes
 from storage.records import (
+    CommitOutcome,
     DocumentWrite,
     FetchCommit,
     Matched,
     MatchWrite,
+    NotStored,
     Pace,
     Position,
     RecordKind,
     RecordWrite,
     SiteWrite,
+    Stored,
     StoredBody,
     pace_of,
 )
@@ -126,6 +127,7 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
         at=at,
         feed={
             "id": fetch.feed_id,
+            "version": fetch.version,
             "next_fetch": to_milliseconds(fetch.next_fetch),
             "pace": pace_of(fetch.polling.period),
             "polling": msgspec.json.encode(fetch.polling),
@@ -423,11 +425,8 @@ WHERE id = :id
 
 def apply_commit(
     commit: EncodedCommit, connection: sqlite3.Connection
-) -> tuple[Position, ...] | None:
-    """The positions of its records, those of track queries included.
-
-    None if the feed was removed meanwhile. Raises `BodyRequired`, `StaleQueries`.
-    """
+) -> CommitOutcome:
+    """Raises `BodyRequired`, `StaleQueries`."""
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
         f" recent_polls = {APPENDED.format(':poll')}, unlisted = :unlisted,"
@@ -435,12 +434,13 @@ def apply_commit(
         " title = CASE :title WHEN '' THEN coalesce("
         "(SELECT title FROM given_names WHERE feed_id = :id), '')"
         " ELSE coalesce(:title, title) END,"
-        " format = coalesce(:format, format)"
-        " WHERE id = :id AND state <> 'removed'",
+        " format = coalesce(:format, format), version = version + 1"
+        " WHERE id = :id AND state <> 'removed'"
+        " AND version = coalesce(:version, version) RETURNING version",
         commit.feed,
-    )
-    if not updated.rowcount:
-        return None
+    ).fetchall()
+    if not updated:
+        return _why_not(commit.feed_id, connection)
     if commit.turn is not None:  # apart, for its columns are in many indexes
         connection.execute(_TURN, commit.turn)
     if commit.events and are_wanted(connection):
@@ -467,7 +467,16 @@ def apply_commit(
     first_match = first_position + len(commit.records)
     for position, match in enumerate(matches, first_match):
         append_match(position, match, commit, known, connection)
-    return tuple(map(Position, range(first_position, last_position + 1)))
+    ((version,),) = updated
+    positions = tuple(map(Position, range(first_position, last_position + 1)))
+    return Stored(positions, version)
+
+
+def _why_not(feed_id: int, connection: sqlite3.Connection) -> NotStored:
+    found = connection.execute(
+        "SELECT 1 FROM feeds WHERE id = ? AND state <> 'removed'", (feed_id,)
+    ).fetchone()
+    return NotStored.GONE if found is None else NotStored.STALE
 
 
 def _put_entry(
@@ -510,20 +519,9 @@ def _put_entry(
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""
 
-QuietCommit = tuple[bytes, str, int, Pace, bytes | None, int]
+QuietCommit = tuple[bytes, str, int, Pace, bytes | None, int, int | None]
 """The polling, where the next request goes, when and at what pace, the poll for the
-history, and the feed."""
-
-_changes = [
-    each for each in fields(FetchCommit) if not each.required and each.name != "poll"
-]
-_found = attrgetter(*(each.name for each in _changes))
-_NOTHING = tuple(each.default for each in _changes)
-
-
-def is_quiet(fetch: FetchCommit) -> bool:
-    """Whether the commit changes nothing but what every fetch changes."""
-    return bool(_found(fetch) == _NOTHING)
+history, the feed, and the version it was decided on."""
 
 
 def encode_quiet(fetch: FetchCommit) -> QuietCommit:
@@ -534,30 +532,44 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
         pace_of(fetch.polling.period),
         _pack_poll(fetch),
         fetch.feed_id,
+        fetch.version,
     )
 
 
 def apply_quiet(
     commits: Sequence[QuietCommit], connection: sqlite3.Connection
-) -> list[tuple[Position, ...] | None]:
-    """Apply commits that have no records.
-
-    () for each; None if its feed was removed meanwhile.
-    """
-    ids = [feed_id for *_, feed_id in commits]
-    rows = connection.execute(
-        "SELECT f.id FROM json_each(?) asked CROSS JOIN feeds f ON f.id = asked.value"
-        " WHERE f.state <> 'removed'",
-        (pack_ids(ids),),
+) -> list[CommitOutcome]:
+    """Apply commits that have no records, and leave the versions as they are."""
+    ids = [feed_id for *_, feed_id, _version in commits]
+    versions: dict[int, int] = dict(
+        connection.execute(
+            "SELECT f.id, f.version FROM json_each(?) asked"
+            " CROSS JOIN feeds f ON f.id = asked.value WHERE f.state <> 'removed'",
+            (pack_ids(ids),),
+        )
     )
-    present = {feed_id for (feed_id,) in rows}
-    wanted = [each for each in commits if each[-1] in present]
+    outcomes = [_outcome_of(each, versions) for each in commits]
+    stored = [
+        commit[:-1]
+        for commit, outcome in zip(commits, outcomes, strict=True)
+        if isinstance(outcome, Stored)
+    ]
     connection.executemany(
         "UPDATE feeds SET polling = ?1, fetch_url = ?2,"
         f" recent_polls = {APPENDED.format('?5')} WHERE id = ?6",
-        wanted,
+        stored,
     )
     connection.executemany(
-        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?6", wanted
+        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?6", stored
     )
-    return [() if feed_id in present else None for feed_id in ids]
+    return outcomes
+
+
+def _outcome_of(commit: QuietCommit, versions: Mapping[int, int]) -> CommitOutcome:
+    *_, feed_id, decided_on = commit
+    version = versions.get(feed_id)
+    if version is None:
+        return NotStored.GONE
+    if decided_on not in (None, version):
+        return NotStored.STALE
+    return Stored((), version)

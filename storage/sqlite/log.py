@@ -12,6 +12,7 @@ import msgspec
 
 from storage.records import (
     BEFORE_ALL,
+    CommitOutcome,
     Cursor,
     EntryId,
     FeedId,
@@ -21,6 +22,7 @@ from storage.records import (
     Record,
     Retention,
     SourceFeed,
+    Stored,
     StoredBody,
     StoredEntry,
 )
@@ -36,7 +38,6 @@ from storage.sqlite.fetch_commits import (
     encode_commit,
     encode_quiet,
     encode_values,
-    is_quiet,
 )
 from storage.sqlite.readers import Readers
 from storage.sqlite.rows import ENTRY, RECORD, read_entry, read_record, unpack_refs
@@ -66,16 +67,20 @@ class SqliteLog:
         self._head = head
         self._claims = claims
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
-        if is_quiet(fetch):
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
+        if fetch.is_quiet:
             return await self._quiet.submit(encode_quiet(fetch))
         encoded = await _encode(fetch)
         written = self._writer.submit(
-            partial(apply_commit, encoded), then=self._head.advance
+            partial(apply_commit, encoded), then=self._note_end
         )
         if fetch.records:
             self._claims.follow()
         return await written
+
+    def _note_end(self, outcome: CommitOutcome) -> None:
+        if isinstance(outcome, Stored):
+            self._head.advance(outcome.positions)
 
     async def end(self) -> Cursor:
         return Cursor(self._epoch, self._head.position)

@@ -425,7 +425,7 @@ def read_posting(polling: bytes) -> Posting:
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
-    whether an error is awaited, the statistics and the push.
+    whether an error is awaited, the statistics, the version and the push.
     """
     encrypted = row[11]
     keeps_document, subscribers, seen, slices, inventory = row[16:21]
@@ -440,7 +440,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
         statistics=read_statistics(row[22:26]),
-        push=read_push(row[26:]),
+        version=row[26],
+        push=read_push(row[27:]),
     )
 
 

@@ -23,7 +23,7 @@ class LogEnd:
     def position(self) -> Position:
         return self._position
 
-    def advance(self, positions: tuple[Position, ...] | None) -> None:
+    def advance(self, positions: tuple[Position, ...]) -> None:
         """Records at these positions have become durable."""
         if positions and positions[-1] > self._position:
             self._position = positions[-1]

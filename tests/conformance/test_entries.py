@@ -18,6 +18,7 @@ from tests.support.storage_scene import (
     at,
     fetch,
     record,
+    stored_at,
     written,
 )
 
@@ -25,7 +26,7 @@ from tests.support.storage_scene import (
 async def publish(scene: Scene, feed: StoredFeed, **dates: datetime) -> None:
     entries = tuple(an_entry(key, published=date) for key, date in dates.items())
     commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*dates),))
-    assert await scene.storage.log.commit(commit)
+    assert await stored_at(scene.storage.log.commit(commit))
 
 
 @pytest.fixture

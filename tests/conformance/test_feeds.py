@@ -24,6 +24,7 @@ from storage.records import (
     FeedState,
     Format,
     NewFeed,
+    NotStored,
     Poll,
     Polling,
     PollOutcome,
@@ -779,6 +780,6 @@ async def test_a_fetch_of_a_removed_feed_leaves_no_poll(scene: Scene) -> None:
 
     for changes in ({}, written("k")):
         late = fetch(feed, **changes, poll=a_poll(60))
-        assert await scene.storage.log.commit(late) is None
+        assert await scene.storage.log.commit(late) is NotStored.GONE
 
     assert await scene.storage.feeds.polls(feed.id) == [a_poll(0)]

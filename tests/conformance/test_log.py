@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from math import inf
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,15 +17,20 @@ from storage.packing import pack, pack_bytes, unpack
 from storage.records import (
     DocumentWrite,
     EntryRef,
+    FeedChange,
     FeedState,
     FetchCommit,
     Format,
+    NewFeed,
+    NotStored,
     Polling,
     Position,
     RecordKind,
     RecordWrite,
     Retention,
+    Stored,
     StoredBody,
+    StoredFeed,
 )
 from tests.support.documents import an_entry
 from tests.support.storage_scene import (
@@ -33,6 +40,7 @@ from tests.support.storage_scene import (
     at,
     fetch,
     record,
+    stored_at,
     written,
 )
 
@@ -48,9 +56,11 @@ def keep(*, soft: int = 0, hard: int = 1_000) -> Retention:
 async def test_positions_are_dense_over_all_feeds(scene: Scene) -> None:
     a, b = await scene.add_feed("a"), await scene.add_feed("b")
 
-    first = await scene.storage.log.commit(fetch(a, records=(record(), record())))
-    nothing = await scene.storage.log.commit(fetch(a))
-    second = await scene.storage.log.commit(fetch(b, records=(record(),)))
+    first = await stored_at(
+        scene.storage.log.commit(fetch(a, records=(record(), record())))
+    )
+    nothing = await stored_at(scene.storage.log.commit(fetch(a)))
+    second = await stored_at(scene.storage.log.commit(fetch(b, records=(record(),))))
 
     assert (first, nothing, second) == ((1, 2), (), (3,))
     head = await scene.storage.log.end()
@@ -63,9 +73,8 @@ async def test_a_large_commit_is_one_like_any_other(scene: Scene) -> None:
     feed = await scene.add_feed()
     keys = [f"key {number}" for number in range(300)]
 
-    positions = await scene.storage.log.commit(
-        fetch(feed, **written(*keys), records=(record(*keys),))
-    )
+    commit = fetch(feed, **written(*keys), records=(record(*keys),))
+    positions = await stored_at(scene.storage.log.commit(commit))
 
     (stored,) = await scene.storage.log.records(after=Position(0), limit=10)
     assert positions == (stored.position,)
@@ -194,9 +203,77 @@ async def test_a_removed_or_unknown_feed_takes_no_commit(scene: Scene) -> None:
         feed_id=NO_FEED, at=START, next_fetch=START, polling=Polling()
     )
 
-    assert await scene.storage.log.commit(commit) is None
-    assert await scene.storage.log.commit(unknown) is None
+    assert await scene.storage.log.commit(commit) is NotStored.GONE
+    assert await scene.storage.log.commit(unknown) is NotStored.GONE
     assert (await scene.storage.log.end()).position == 0
+
+
+async def version_of(scene: Scene, feed: StoredFeed) -> int:
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    return target.version
+
+
+async def move(scene: Scene, feed: StoredFeed) -> None:
+    change = FeedChange(url="https://moved.example/")
+    await scene.storage.feeds.edit(feed.id, change, "", START)
+
+
+async def pause(scene: Scene, feed: StoredFeed) -> None:
+    await scene.storage.feeds.set_state(feed.id, FeedState.PAUSED, START)
+
+
+async def give_up_and_add_again(scene: Scene, feed: StoredFeed) -> None:
+    await scene.storage.feeds.set_state(feed.id, FeedState.GONE, START)
+    await scene.storage.feeds.add(NewFeed(url=feed.url), START)
+
+
+async def remove_and_add_again(scene: Scene, feed: StoredFeed) -> None:
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    await scene.storage.feeds.add(NewFeed(url=feed.url), START)
+
+
+async def publish(scene: Scene, feed: StoredFeed) -> None:
+    await scene.publish(feed)
+
+
+@pytest.mark.parametrize(
+    "change", [move, pause, give_up_and_add_again, remove_and_add_again, publish]
+)
+@pytest.mark.parametrize("finds", [{}, {"records": (record(),)}])
+async def test_a_fetch_that_was_decided_on_another_state_of_its_feed_is_not_stored(
+    scene: Scene,
+    change: Callable[[Scene, StoredFeed], Awaitable[None]],
+    finds: dict[str, Any],
+) -> None:
+    feed = await scene.add_feed()
+    version = await version_of(scene, feed)
+    await change(scene, feed)
+    before = await scene.storage.feeds.targets([feed.id])
+    end = await scene.storage.log.end()
+
+    late = fetch(feed, when=at(9), version=version, **finds)
+
+    assert await scene.storage.log.commit(late) is NotStored.STALE
+    assert await scene.storage.feeds.targets([feed.id]) == before
+    assert await scene.storage.log.end() == end
+    anew = replace(late, version=await version_of(scene, feed))
+    assert isinstance(await scene.storage.log.commit(anew), Stored)
+
+
+async def test_a_fetch_that_finds_nothing_new_leaves_the_version_as_it_is(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    version = await version_of(scene, feed)
+
+    quiet = await scene.storage.log.commit(fetch(feed, version=version))
+    news = await scene.storage.log.commit(
+        fetch(feed, version=version, records=(record(),))
+    )
+
+    assert quiet == Stored((), version)
+    assert news == Stored((Position(1),), await version_of(scene, feed))
+    assert news.version > version
 
 
 async def test_commits_without_news_at_once_are_stored_each_for_its_own_feed(
@@ -216,7 +293,7 @@ async def test_commits_without_news_at_once_are_stored_each_for_its_own_feed(
 
     answers = await asyncio.gather(*map(scene.storage.log.commit, commits))
 
-    assert answers == [None, (), (), ()]
+    assert answers == [NotStored.GONE, *[Stored((), 0)] * 3]
     for feed, commit in zip(others, commits[1:], strict=True):
         stored = await scene.storage.feeds.get(feed.id)
         assert stored is not None

@@ -159,6 +159,7 @@ class Comparison(RuleBasedStateMachine):
         kinds=st.lists(KINDS, max_size=2),
         fresh=st.booleans(),
         condition=st.sampled_from([None, FeedHealth.OK, FeedHealth.FAILING]),
+        behind=st.sampled_from([None, 0, 0, 1]),
     )
     def commit(
         self,
@@ -167,7 +168,9 @@ class Comparison(RuleBasedStateMachine):
         kinds: list[RecordKind],
         fresh: bool,
         condition: FeedHealth | None,
+        behind: int | None,
     ) -> None:
+        """``behind``: how many changes it was decided before; None: it does not say."""
         is_deletion = kinds == [RecordKind.DELETED]
         stored = self._runner.run(self._model.feeds.get(feed))
         if stored is None:
@@ -183,6 +186,7 @@ class Comparison(RuleBasedStateMachine):
             condition=condition,
             events=self._events(EventType.FEED_FAILING)[: len(kinds)],
             seen=keys[0].encode(),
+            version=None if behind is None else self._version(feed) - behind,
             body=DocumentWrite(content_type="text/xml", body=keys[0].encode()),
             deletions=tuple(Deletion(key=key, id=key) for key in keys if is_deletion),
             entries=tuple(
@@ -196,6 +200,10 @@ class Comparison(RuleBasedStateMachine):
             records=tuple(record(*keys, kind=kind, is_fresh=fresh) for kind in kinds),
         )
         self._do(lambda storage: storage.log.commit(commit))
+
+    def _version(self, feed: int) -> int:
+        targets = self._runner.run(self._model.feeds.targets([feed]))
+        return targets[0].version if targets else 0
 
     def _events(self, *types: EventType) -> tuple[OperationalEvent, ...]:
         return tuple(

@@ -24,7 +24,15 @@ from storage.records import (
     Term,
 )
 from tests.support.documents import an_entry
-from tests.support.storage_scene import START, Scene, at, fetch, record, written
+from tests.support.storage_scene import (
+    START,
+    Scene,
+    at,
+    fetch,
+    record,
+    stored_at,
+    written,
+)
 
 LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -35,7 +43,7 @@ async def publish(scene: Scene, feed: StoredFeed, **texts: str) -> list[EntryId]
         an_entry(key, published=at(number)) for number, key in enumerate(texts)
     )
     commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*texts),))
-    (position,) = await scene.storage.log.commit(commit)
+    (position,) = await stored_at(scene.storage.log.commit(commit))
     (stored,) = await scene.storage.log.records(after=position - 1, limit=1)
     ids = [ref.entry_id for ref in stored.entries]
     documents = [document(*each) for each in zip(ids, texts.values(), strict=True)]

@@ -29,7 +29,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionSort,
 )
-from tests.support.storage_scene import LEASE, START, Scene, at, fetch
+from tests.support.storage_scene import LEASE, START, Scene, at, fetch, stored_at
 
 OK, FAILING, SLOW = FeedHealth.OK, FeedHealth.FAILING, FeedHealth.SLOW
 GONE, PAUSED, REMOVED = FeedHealth.GONE, FeedHealth.PAUSED, FeedHealth.REMOVED
@@ -52,7 +52,7 @@ async def note(
     """A poll that led to this; None: to the same as the one before."""
     polling = Polling(code=200, error="" if condition is OK else "answered 500")
     commit = fetch(feed, when=when, polling=polling, condition=condition, **more)
-    assert await scene.storage.log.commit(commit) is not None
+    await stored_at(scene.storage.log.commit(commit))
     after = await scene.storage.feeds.get(feed.id)
     assert after is not None
     return after

@@ -31,7 +31,14 @@ from storage.records import (
     TrackQuery,
 )
 from tests.support.documents import an_entry
-from tests.support.storage_scene import START, Scene, fetch, noise, record
+from tests.support.storage_scene import (
+    START,
+    Scene,
+    fetch,
+    noise,
+    record,
+    stored_at,
+)
 
 IS_MODELLED = False
 DAY = timedelta(days=1)
@@ -267,7 +274,7 @@ async def test_matches_are_records_of_the_query_behind_those_of_the_feed(
     query = await storage.tracking.add("laurel", "laurel", START)
     commit = await news_of(storage, feed, "a", "b", matching=[query.id])
 
-    assert await storage.log.commit(commit) == (1, 2)
+    assert await stored_at(storage.log.commit(commit)) == (1, 2)
 
     own, found = await storage.log.records(after=Position(0), limit=10)
     assert (own.feed_id, own.source) == (feed.id, None)
@@ -334,7 +341,8 @@ async def test_entries_not_held_against_the_newest_query_are_not_committed(
         await storage.log.commit(late)
 
     assert (await storage.log.end()).position == 0
-    assert await storage.log.commit(await news_of(storage, feed, "a")) == (1,)
+    anew = await news_of(storage, feed, "a")
+    assert await stored_at(storage.log.commit(anew)) == (1,)
 
 
 async def test_what_is_none_for_tracking_is_committed_whatever_queries_there_are(
@@ -343,7 +351,7 @@ async def test_what_is_none_for_tracking_is_committed_whatever_queries_there_are
     commit = await news_of(storage, feed, "a")
     await storage.tracking.add("laurel", "laurel", START)
 
-    assert await storage.log.commit(replace(commit, matched=None)) == (1,)
+    assert await stored_at(storage.log.commit(replace(commit, matched=None))) == (1,)
 
 
 async def test_matches_of_a_query_that_was_removed_meanwhile_are_left_out(
@@ -354,7 +362,7 @@ async def test_matches_of_a_query_that_was_removed_meanwhile_are_left_out(
     commit = await news_of(storage, feed, "a", matching=[gone.id, query.id])
     await storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
 
-    assert await storage.log.commit(commit) == (1, 2)
+    assert await stored_at(storage.log.commit(commit)) == (1, 2)
 
     assert await keys_of(storage, gone.id) == []
     assert await keys_of(storage, query.id) == [["a"]]
@@ -366,7 +374,7 @@ async def test_nothing_of_a_private_feed_is_matched(storage: Storage) -> None:
     query = await storage.tracking.add("laurel", "laurel", START)
 
     commit = await news_of(storage, feed, "a", matching=[query.id])
-    assert await storage.log.commit(commit) == (1,)
+    assert await stored_at(storage.log.commit(commit)) == (1,)
 
     assert await storage.log.source(feed.id) is None
 

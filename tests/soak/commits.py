@@ -21,7 +21,7 @@ from pathlib import Path
 
 from storage.sqlite import open_database
 from tests.support.documents import an_entry
-from tests.support.storage_scene import Scene, fetch, record
+from tests.support.storage_scene import Scene, fetch, record, stored_at
 
 CALLERS = 20
 LONGEST_LIFE = 0.3
@@ -78,7 +78,7 @@ async def _commit(path: Path, run: int, told: int) -> None:
             key = f"{run}/{caller}/{number}"
             entries = (an_entry(key, title="x" * 500),)
             commit = fetch(feed, entries=entries, records=(record(key),))
-            (position,) = await storage.log.commit(commit) or ()
+            (position,) = await stored_at(storage.log.commit(commit))
             os.write(told, b"%d\n" % position)
 
     async with asyncio.TaskGroup() as tasks:

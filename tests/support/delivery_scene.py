@@ -33,6 +33,7 @@ from storage.records import (
     Subscription,
 )
 from tests.support.new_database import open_new
+from tests.support.storage_scene import stored_at
 from tests.support.subscribers import Subscribers
 
 HUB_URL = "https://hub.example/hub"
@@ -132,7 +133,7 @@ class DeliveryScene:
     ) -> Position:
         """Commit one record; the entries are written as they are given."""
         now = self.clock.now()
-        positions = await self.storage.log.commit(
+        committing = self.storage.log.commit(
             FetchCommit(
                 feed_id=feed_id,
                 at=now,
@@ -155,8 +156,8 @@ class DeliveryScene:
                 else DocumentWrite(content_type=document[0], body=document[1]),
             )
         )
-        assert positions is not None
-        return positions[0]
+        (position,) = await stored_at(committing)
+        return position
 
     async def is_settled(self) -> bool:
         """Whether nothing is owed to anybody any more."""

@@ -34,6 +34,7 @@ from storage.records import (
 )
 from tests.support.event_stream import EventClient, request_events
 from tests.support.services import Hub, open_hub
+from tests.support.storage_scene import stored_at
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -117,9 +118,8 @@ class LiveHub:
                 ),
             ),
         )
-        positions = await self.hub.storage.log.commit(commit)
-        assert positions is not None
-        return positions[0]
+        (position,) = await stored_at(self.hub.storage.log.commit(commit))
+        return position
 
     async def trim(self, keep: int) -> None:
         """All but the last records go."""

@@ -15,14 +15,15 @@ from hub.runtime.clock import Clock
 from protocols.urls import resource_url
 from storage.errors import StorageError
 from storage.records import (
+    CommitOutcome,
     DueFeed,
     FeedId,
     FeedState,
     FetchCommit,
     FetchTarget,
     PlaceByPace,
-    Position,
     Posting,
+    Stored,
     StoredFeed,
 )
 from tests.support.fetch_targets import a_feed, a_target
@@ -120,7 +121,7 @@ class PolledStorage:
         postings = [each.feed.polling.posting for each in self.known.values()]
         return [each for each in postings if each.habits][:limit]
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         if self.commit_failure:
             raise self.commit_failure
         self._read("commit")
@@ -140,7 +141,7 @@ class PolledStorage:
         self.known[fetch.feed_id] = replace(
             target, feed=feed, seen=seen, slices=slices, inventory=inventory
         )
-        return ()
+        return Stored((), target.version)
 
     async def check(self) -> None:
         self._read("check")

@@ -25,6 +25,7 @@ from hub.core.news.known_slices import UNNAMED
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.core.sites.site_bounds import SiteBounds
 from hub.core.sites.site_formats import WALKS
+from hub.ingest.committer import AppliedCommit
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller
 from hub.ingest.visit_slots import SiteSlots
@@ -157,13 +158,13 @@ class Reading:
         (target,) = await self.storage.feeds.targets([feed.id])
         return target
 
-    async def _apply(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
+    async def _apply(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
         if self.dies_after is not None:
             if not self.dies_after:
                 raise Killed
             self.dies_after -= 1
         await self.storage.log.commit(commit)
-        return commit
+        return AppliedCommit(commit, target.version)
 
     async def _wait(self, url: str) -> None:
         meanwhile, self.meanwhile = self.meanwhile, None

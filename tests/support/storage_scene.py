@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -16,6 +17,7 @@ from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
     ClaimTerms,
+    CommitOutcome,
     DeliveryFlush,
     DocumentWrite,
     FeedId,
@@ -29,6 +31,7 @@ from storage.records import (
     RecordWrite,
     RetryingSubscription,
     RetryOpened,
+    Stored,
     StoredFeed,
     Subscription,
 )
@@ -71,17 +74,14 @@ class Scene:
         when: datetime = START,
     ) -> Position:
         """One record about entries of these keys; they are written, too."""
-        positions = await self.storage.log.commit(
-            fetch(
-                feed,
-                when=when,
-                **written(*keys, is_deletion=kind is RecordKind.DELETED),
-                records=(record(*keys, kind=kind, is_fresh=is_fresh),),
-                body=DOCUMENT if kind in DOCUMENT_KINDS else None,
-            )
+        commit = fetch(
+            feed,
+            when=when,
+            **written(*keys, is_deletion=kind is RecordKind.DELETED),
+            records=(record(*keys, kind=kind, is_fresh=is_fresh),),
+            body=DOCUMENT if kind in DOCUMENT_KINDS else None,
         )
-        assert positions is not None
-        (position,) = positions
+        (position,) = await stored_at(self.storage.log.commit(commit))
         return position
 
     async def claim(
@@ -155,6 +155,13 @@ class Scene:
         (chunk,) = await self.claim()
         await self.fail(chunk, subscription)
         return subscription
+
+
+async def stored_at(committing: Awaitable[CommitOutcome]) -> tuple[Position, ...]:
+    """Where its records are; nothing has kept it from being stored."""
+    outcome = await committing
+    assert isinstance(outcome, Stored), outcome
+    return outcome.positions
 
 
 def new_subscription(feed: StoredFeed, name: str = "s", **more: Any) -> NewSubscription:

@@ -30,6 +30,7 @@ from storage.records import (
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
 from tests.support.http_server import ServerAnswer
+from tests.support.storage_scene import stored_at
 from tests.support.waiting import eventually
 
 
@@ -651,7 +652,7 @@ async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
 async def publish_broken(scene: DeliveryScene, feed_id: FeedId) -> Position:
     """A record of an entry that nobody can read."""
     now = scene.clock.now()
-    positions = await scene.storage.log.commit(
+    committing = scene.storage.log.commit(
         FetchCommit(
             feed_id=feed_id,
             at=now,
@@ -667,8 +668,8 @@ async def publish_broken(scene: DeliveryScene, feed_id: FeedId) -> Position:
             ),
         )
     )
-    assert positions is not None
-    return positions[0]
+    (position,) = await stored_at(committing)
+    return position
 
 
 class Delegating:

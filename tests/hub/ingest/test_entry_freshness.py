@@ -14,12 +14,15 @@ from hub.runtime.metrics import Metrics
 from protocols.model import Status
 from storage.contract import LogStore
 from storage.records import (
+    CommitOutcome,
     FeedId,
     FetchCommit,
+    NotStored,
     Polling,
     Position,
     RecordKind,
     RecordWrite,
+    Stored,
 )
 from tests.support.clock import ManualClock
 from tests.support.documents import an_entry
@@ -32,10 +35,11 @@ class WillingLog:
     def __init__(self, *, is_removed: bool = False) -> None:
         self._is_removed = is_removed
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         if self._is_removed:
-            return None
-        return tuple(Position(7 + number) for number in range(len(fetch.records)))
+            return NotStored.GONE
+        positions = (Position(7 + number) for number in range(len(fetch.records)))
+        return Stored(tuple(positions), 1)
 
 
 def a_commit(clock: ManualClock) -> FetchCommit:

@@ -15,9 +15,9 @@ from storage.records import (
     FeedState,
     FetchCommit,
     Polling,
-    Position,
     RecordKind,
     RecordWrite,
+    Stored,
 )
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed, a_target
@@ -29,8 +29,8 @@ FAILING = Polling(failures=3, error="HTTP 500", failing_since=START)
 
 
 class AnyLog:
-    async def commit(self, commit: FetchCommit) -> list[Position]:
-        return []
+    async def commit(self, commit: FetchCommit) -> Stored:
+        return Stored((), 1)
 
 
 def commit_of(polling: Polling, **more: object) -> FetchCommit:

@@ -21,13 +21,14 @@ from hub.ingest.poller import Poller
 from hub.limits.host_limiter import RequestKind
 from storage.errors import BodyRequired, NotFound, StorageFull
 from storage.records import (
+    CommitOutcome,
     FeedId,
     FeedState,
     FetchCommit,
     FetchTarget,
+    NotStored,
     Polling,
     PollReason,
-    Position,
     Posting,
     RecordKind,
 )
@@ -198,9 +199,10 @@ async def test_a_feed_fetched_while_storage_is_read_is_not_put_off(
 
 async def test_a_feed_removed_during_its_fetch_is_not_missed(stage: Stage) -> None:
     class Removing(PolledStorage):
-        async def commit(self, fetch: FetchCommit) -> None:
+        async def commit(self, fetch: FetchCommit) -> CommitOutcome:
             self.commits.append(fetch)
             self.change(1, state=FeedState.REMOVED)
+            return NotStored.GONE
 
     stage = Stage(storage=Removing())
     stage.add(a_feed(1))
@@ -216,7 +218,7 @@ async def test_an_as_is_subscription_that_begins_during_a_fetch_gets_its_documen
     stage: Stage,
 ) -> None:
     class Insisting(PolledStorage):
-        async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+        async def commit(self, fetch: FetchCommit) -> CommitOutcome:
             if self.commits and fetch.body is None:
                 raise BodyRequired
             return await super().commit(fetch)

@@ -21,13 +21,13 @@ from storage.contract import FeedStore, LogStore, Storage, TrackStore
 from storage.errors import StaleQueries
 from storage.packing import pack
 from storage.records import (
+    CommitOutcome,
     FeedId,
     FetchCommit,
     Matched,
     MatchWrite,
     Polling,
     PollReason,
-    Position,
     RecordKind,
     RecordWrite,
     TrackQuery,
@@ -272,7 +272,7 @@ class LateQueries:
         self._left = times
         self.tries: list[Matched | None] = []
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         self.tries.append(fetch.matched)
         self._left -= 1
         if self._left >= 0:

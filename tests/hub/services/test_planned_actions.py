@@ -56,7 +56,7 @@ from tests.support.clock import ManualClock
 from tests.support.failures import failed
 from tests.support.memory.storage import MemoryStorage
 from tests.support.services import Hub, open_hub
-from tests.support.storage_scene import LEASE, START, Scene, fetch
+from tests.support.storage_scene import LEASE, START, Scene, fetch, stored_at
 from tests.support.waiting import eventually, in_background
 
 OWN = Account(id=OPERATOR, name="operator")
@@ -115,7 +115,7 @@ async def poll(hub: Hub, feed: StoredFeed, condition: FeedHealth) -> None:
     error = "answered 500" if condition is FeedHealth.FAILING else ""
     polling = Polling(code=200, error=error, last_fetch=now)
     commit = fetch(feed, when=now, polling=polling, condition=condition)
-    assert await hub.storage.log.commit(commit) is not None
+    await stored_at(hub.storage.log.commit(commit))
 
 
 async def states(hub: Hub) -> dict[int, FeedState]:

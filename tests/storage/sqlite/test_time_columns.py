@@ -34,7 +34,7 @@ NO_TIMES = frozenset(
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified owner pace page_id pages pending popularity porn_rank
     own_period place_id position private queries rank refused removed revision
-    skip_after skip_to
+    skip_after skip_to version
     source_id stamp status subscribers subscription_id tail token_id topic_id total
     tried_to turn
     unlisted unread used_bytes value walk watch_id withdrawals

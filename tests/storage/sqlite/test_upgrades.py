@@ -36,7 +36,7 @@ from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.rows import hash_key, pack_refs
 from storage.sqlite.schema import latest_version, migrations, run, run_pending
 from tests.support.clock import ManualClock
-from tests.support.storage_scene import MINUTE, START, Scene, fetch, record
+from tests.support.storage_scene import MINUTE, START, Scene, fetch, record, stored_at
 
 URL = "https://a.example/feed"
 RECORDS = 3
@@ -200,7 +200,7 @@ async def check_content(storage: Storage) -> None:
     assert await Scene(storage).deliver() == [RECORDS]
     news = Entry(key="key 4", id="4")
     commit = fetch(feed, entries=(news,), records=(record("key 4"),))
-    assert await storage.log.commit(commit) == (RECORDS + 1,)
+    assert await stored_at(storage.log.commit(commit)) == (RECORDS + 1,)
 
 
 @pytest.mark.parametrize(

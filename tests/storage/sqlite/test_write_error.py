@@ -17,7 +17,7 @@ from storage.sqlite.feeds import NEXT_DUE, OLDEST_DUE
 from storage.sqlite.readers import Readers
 from tests.support.documents import an_entry
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, fetch, noise, record
+from tests.support.storage_scene import START, Scene, fetch, noise, record, stored_at
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_a_full_disk_is_trouble_until_space_returns(
     assert await storage.feeds.get(feed.id) == feed, "nothing of it is stored"
     assert (await storage.log.end()).position == 0
     await limit_pages(storage, 1_000_000)
-    assert await storage.log.commit(large) == (1,)
+    assert await stored_at(storage.log.commit(large)) == (1,)
     assert storage.write_error() == ""
 
 
@@ -76,7 +76,7 @@ async def test_a_file_that_is_removed_or_replaced_beneath_takes_no_writes(
     assert f": {name} was removed or replaced" in storage.write_error()
     assert await storage.log.records(after=0, limit=9) == []
     aside.rename(file)
-    assert await storage.log.commit(fetch(feed, records=(record(),))) == (1,)
+    assert await stored_at(storage.log.commit(fetch(feed, records=(record(),)))) == (1,)
     assert storage.write_error() == ""
 
 

@@ -121,7 +121,9 @@ class MemoryFeeds:
 
     def _add_again(self, known: ModelFeed, feed: NewFeed, now: datetime) -> StoredFeed:
         turned_at = milliseconds(now)
-        if known.stored.state is FeedState.REMOVED:
+        is_removed = known.stored.state is FeedState.REMOVED
+        known.version += is_removed or known.stored.state.is_stopped
+        if is_removed:
             known.credentials = feed.credentials or known.credentials
             known.stored = replace(
                 known.stored,
@@ -146,6 +148,7 @@ class MemoryFeeds:
         stored = feed.stored
         if stored.state is FeedState.REMOVED:
             raise NotFound("feed", feed_id)
+        feed.version += 1
         if change.credentials is not None:
             is_none = change.credentials == Credentials()
             feed.credentials = None if is_none else change.credentials
@@ -303,6 +306,7 @@ class MemoryFeeds:
             ),
             subscribers=len(subscribers),
             is_error_awaited=feed.is_error_awaited,
+            version=feed.version,
         )
 
     async def polls(self, feed_id: FeedId) -> list[Poll]:
@@ -335,7 +339,8 @@ class MemoryFeeds:
         *,
         next_fetch: datetime | None = None,
     ) -> StoredFeed:
-        known = self._state.feed(feed_id).stored
+        self._state.feed(feed_id).version += 1
+        known = self._state.feeds[feed_id].stored
         removed_at = known.removed_at or milliseconds(now)
         self._change(
             feed_id,

@@ -15,6 +15,7 @@ from storage.packing import pack, pack_bytes
 from storage.records import (
     BEFORE_ALL,
     KEPT_POLLS,
+    CommitOutcome,
     Cursor,
     DocumentWrite,
     EntryId,
@@ -23,10 +24,12 @@ from storage.records import (
     FeedState,
     FeedTrail,
     FetchCommit,
+    NotStored,
     Position,
     Record,
     RecordKind,
     Retention,
+    Stored,
     StoredBody,
     StoredEntry,
 )
@@ -43,12 +46,15 @@ class MemoryLog:
         self._state = state
         self._moved = asyncio.Event()
 
-    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
         feed = self._state.feeds.get(fetch.feed_id)
         if feed is None or feed.stored.state is FeedState.REMOVED:
-            return None
+            return NotStored.GONE
+        if fetch.version not in (None, feed.version):
+            return NotStored.STALE
         self._refuse_unknown(fetch)
         self._require_document(fetch)
+        feed.version += not fetch.is_quiet
         at, known = milliseconds(fetch.at), feed.stored
         state = fetch.state or known.state
         condition = fetch.condition or known.condition
@@ -95,7 +101,7 @@ class MemoryLog:
         ]
         if positions:
             self._state.claim_after_commit()
-        return tuple(positions)
+        return Stored(tuple(positions), feed.version)
 
     def _document_position(self, fetch: FetchCommit) -> Position:
         """Of the last record that is going to be news of the document."""

@@ -58,6 +58,7 @@ class ModelFeed:
     body: StoredBody | None = None
     site: bytes = b""
     is_error_awaited: bool = False
+    version: int = 0
     polls: tuple[Poll, ...] = ()
     site_pages: dict[str, StoredSitePage] = field(default_factory=dict)
 

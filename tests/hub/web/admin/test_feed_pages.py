@@ -34,7 +34,7 @@ from tests.support.operator_browser import (
     text_of,
 )
 from tests.support.services import PAGE, Hub
-from tests.support.storage_scene import Scene, fetch, record
+from tests.support.storage_scene import Scene, fetch, record, stored_at
 
 SITE = "https://example.org"
 
@@ -394,7 +394,7 @@ async def test_a_feed_shows_its_posts_beside_its_polls(
             entries=1,
         ),
     )
-    assert await hub.storage.log.commit(news) is not None
+    await stored_at(hub.storage.log.commit(news))
 
     answer = await browser.open(f"/admin/feeds/{feed_id}")
 
