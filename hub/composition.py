@@ -69,6 +69,7 @@ from hub.services import (
     DeliveryReportService,
     EntryReportService,
     EventSubscriptionService,
+    FeedDocumentService,
     FeedExportService,
     FeedImportService,
     FeedListService,
@@ -447,6 +448,9 @@ async def build_hub(
         entry_reports=EntryReportService(storage),
         feed_imports=feed_imports,
         feed_exports=FeedExportService(storage.feed_selections, public_url),
+        feed_documents=FeedDocumentService(
+            storage, look_fetcher, parser, clock, publisher_identity
+        ),
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,

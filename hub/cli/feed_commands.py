@@ -10,7 +10,13 @@ from typing import TextIO
 import click
 
 from hub.cli import Colour, VerbGroup, examples, say, say_coloured
-from hub.cli.feed_facts import explain_feed, explain_plan, print_polls, report
+from hub.cli.feed_facts import (
+    explain_feed,
+    explain_plan,
+    print_entries,
+    print_polls,
+    report,
+)
 from hub.cli.feed_watch import next_poll
 from hub.cli.hub_client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from hub.cli.import_progress import import_feeds
@@ -447,6 +453,42 @@ def history(hub: Hub, feed: str, as_json: bool) -> None:
         say_json(found)
     else:
         print_polls(found)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True)
+@json_option()
+@speaks_to_hub
+def entries(hub: Hub, feed: str, limit: int, as_json: bool) -> None:
+    """List the newest entries of a feed, with their dates and revisions."""
+    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/entries", limit=limit)
+    if as_json:
+        say_json(found)
+    else:
+        print_entries(found)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@json_option()
+@speaks_to_hub
+def parse(hub: Hub, feed: str, as_json: bool) -> None:
+    """Fetch a feed's document by the hub, and print how it is read.
+
+    It is fetched as for a poll, with the feed's credentials, and the feed stays as it
+    is.
+    """
+    from hub.cli.parsed_documents import print_explained
+
+    with waiting(f"fetching {feed}"):
+        found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/parse")
+    if as_json:
+        say_json(found)
+    else:
+        print_explained(found)
+    if found["explanation"] is None:
+        raise Failure(f"{printable(found['url'])}: {found['error']}")
 
 
 feeds_argument = click.argument("feeds", nargs=-1, metavar="[URL|ID…]")

@@ -9,6 +9,7 @@ import click
 from hub.cli import say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.wording import (
+    cut,
     health_of,
     json_option,
     moment,
@@ -19,6 +20,8 @@ from hub.cli.wording import (
     say_json,
 )
 from hub.core.durations import duration
+
+TITLE_WIDTH = 60
 
 
 def explain_feed(feed: Document, *, verbose: bool) -> None:
@@ -104,6 +107,23 @@ def print_polls(history: Document) -> None:
         for poll in history["polls"]
     ]
     print_table(("AT", "REASON", "OUTCOME", "HTTP", "MS", "ENTRIES"), rows)
+
+
+def print_entries(found: Document) -> None:
+    """Print a table of entries, newest first."""
+    if not found["entries"]:
+        say(f"the hub has no entry of {printable(found['url'])}")
+        return
+    rows = [
+        (
+            each["id"],
+            moment(each["published"]) if each["published"] else "",
+            each["revision"],
+            cut(each["title"] or "(untitled)", TITLE_WIDTH),
+        )
+        for each in found["entries"]
+    ]
+    print_table(("ID", "PUBLISHED", "REVISION", "TITLE"), rows)
 
 
 def delay_facts(freshness: Document) -> list[tuple[str, object]]:

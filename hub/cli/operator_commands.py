@@ -201,21 +201,23 @@ def list_deliveries(
     failed: bool,
     status: str | None,
     host: str | None,
+    topic: str | None,
     since: str | None,
     until: str | None,
     subscription: int | None,
 ) -> None:
     """List retrying subscriptions and dead letters (deliveries that were given up).
 
-    With --failed, --status, --host, --since, --until or --subscription, list the failed
-    requests of all subscriptions instead.
+    With --failed, --status, --host, --topic, --since, --until or --subscription, list
+    the failed requests of all subscriptions instead.
     """
-    if failed or status or host or since or until or subscription:
+    if failed or status or host or topic or since or until or subscription:
         page = hub.get(
             "/api/deliveries/failed",
             limit=limit,
             status=status,
             host=host,
+            topic=topic,
             since=since,
             until=until,
             subscription=subscription,

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 import orjson
 
 from hub import PRODUCT
 from hub.cli import say
-from hub.cli.hub_client import read_settings
+from hub.cli.hub_client import Document, read_settings
 from hub.cli.line_input import STANDARD_INPUT
 from hub.cli.wording import Failure, plural, print_facts, print_table, printable
 from hub.core.fetched import Fetched
@@ -141,6 +142,27 @@ def print_explanation(document: ParsedSource, *, as_json: bool) -> None:
         _print_json(explanation)
     else:
         _print(explanation)
+
+
+def print_explained(document: Document) -> None:
+    """Print how the hub read a document, as ``POST /api/feeds/{id}/parse`` says it."""
+    status, type = document["status"], document["content_type"]
+    print_facts(
+        [
+            ("from", document["fetched_url"]),
+            ("answer", f"{status}, {type}" if status else "none"),
+            ("error", document["error"]),
+        ]
+    )
+    if document["explanation"] is not None:
+        known = {"key": ""}  # which is the hub's own matter
+        made = document["explanation"]
+        made["entries"] = [{**known, **each} for each in made["entries"]]
+        made["encoding"] = document["encoding"]
+        _print(msgspec.convert(made, ParseExplanation))
+    elif document["encoding"] is not None:
+        encoding = msgspec.convert(document["encoding"], EncodingExplanation)
+        print_facts(_encoding(encoding))
 
 
 def _print_json(value: object) -> None:

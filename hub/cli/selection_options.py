@@ -82,6 +82,9 @@ subscription_selection = _given(
     *_common("ok, failing, slow, paused, gone or ended", "callback or topic"),
     click.option("--topic", help="Only those to this topic."),
     click.option("--callback", help="Only those of this callback."),
+    click.option(
+        "--feed", type=click.IntRange(1), help="Only those to this feed, by its id."
+    ),
 )
 """Which subscriptions."""
 account_option = click.option(
@@ -93,6 +96,7 @@ delivery_selection = _given(
         help="Failed requests with this status: 404, 5xx, or none (no answer).",
     ),
     click.option("--host", help="Failed requests to callbacks at this host."),
+    click.option("--topic", help="Failed requests of subscriptions to this topic."),
     click.option(
         "--since",
         type=SINCE,

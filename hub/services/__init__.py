@@ -21,6 +21,7 @@ from hub.services.entry_reports import EntryReportService
 from hub.services.entry_retrieval import RedeliveryService, RetrievalService
 from hub.services.entry_search import SearchService
 from hub.services.event_subscriptions import EventSubscriptionService
+from hub.services.feed_documents import FeedDocumentService
 from hub.services.feed_exports import FeedExportService
 from hub.services.feed_imports import FeedImportService
 from hub.services.feed_registration import FeedService
@@ -52,6 +53,7 @@ __all__ = [
     "DeliveryReportService",
     "EntryReportService",
     "EventSubscriptionService",
+    "FeedDocumentService",
     "FeedExportService",
     "FeedImportService",
     "FeedListService",
@@ -93,6 +95,7 @@ class Services:
     entry_reports: EntryReportService
     feed_imports: FeedImportService
     feed_exports: FeedExportService
+    feed_documents: FeedDocumentService
     lists: FeedListService
     list_watches: ListWatchService
     subscriptions: SubscriptionService

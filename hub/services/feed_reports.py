@@ -32,7 +32,6 @@ from storage.contract import Storage
 from storage.errors import NotFound
 from storage.packing import unpack
 from storage.records import (
-    EntryId,
     FeedId,
     FeedState,
     FeedStatistics,
@@ -73,15 +72,6 @@ class ExplainedFeed:
     explanation: PlanExplanation
     site: SiteFacts | None
     push: PushFacts | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedEntry:
-    """``published`` None: its feed does not say."""
-
-    id: EntryId
-    title: str
-    published: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,11 +214,6 @@ class FeedReportService:
         posts = [_seen(each, committed[each.id]) for each in entries]
         return timeline(polls, posts, self._clock.now())
 
-    async def newest(self, feed_id: FeedId, limit: int) -> list[FeedEntry]:
-        """Entries of a feed, the newest first; deleted ones are left out."""
-        stored = await self._storage.log.latest_entries(feed_id, limit)
-        return [_shown(each) for each in stored]
-
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
@@ -281,12 +266,6 @@ class FeedReportService:
             return None
         state = await self._storage.sites.state(feed.id)
         return site_facts(state, feed.format)
-
-
-def _shown(stored: StoredEntry) -> FeedEntry:
-    entry = unpack(stored.body, Entry)
-    published = entry.published or entry.updated
-    return FeedEntry(id=stored.id, title=entry.title, published=published)
 
 
 def _seen(stored: StoredEntry, committed: datetime) -> SeenPost:

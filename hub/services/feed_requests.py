@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -20,6 +20,14 @@ SHORTEST_PERIOD: Final = 1.0
 LONGEST_PERIOD: Final = 604_800.0
 LONGEST_NAME: Final = 1_000
 """Characters."""
+_NO_CREDENTIALS: Final = frozenset(
+    {
+        *("host", "content-length", "transfer-encoding", "connection", "te"),
+        *("trailer", "upgrade", "expect", "accept-encoding", "range", "if-range"),
+        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since"),
+    }
+)
+"""Headers by which a request is framed, or made conditional: the hub sets them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,3 +211,29 @@ class RefreshedFeed:
 
     feed: StoredFeed
     is_fetched: bool
+
+
+def read_credentials(basic: str, headers: Mapping[str, str]) -> Credentials | None:
+    """``basic``: ``user:password``, or "". None of nothing. Raises `InvalidValue`."""
+    if not basic and not headers:
+        return None
+    username, separator, password = basic.partition(":")
+    if basic and not separator:
+        raise InvalidValue("basic", "user:password")
+    return Credentials(
+        username=username, password=password, headers=_checked_headers(headers)
+    )
+
+
+def _checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in headers.items():
+        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        if not is_name:
+            raise InvalidValue("headers", "header names of letters, digits and -", name)
+        if name.lower() in _NO_CREDENTIALS:
+            raise InvalidValue(
+                "headers", "a header that the hub does not set itself", name
+            )
+        if not value.isprintable() or not value.isascii():
+            raise InvalidValue("headers", f"printable ASCII as the value of {name}")
+    return headers

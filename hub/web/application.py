@@ -19,6 +19,7 @@ from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.entry_pages import EntryPages
+from hub.web.admin.feed_document_pages import FeedDocumentPages
 from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.import_pages import ImportPages
 from hub.web.admin.login_pages import LoginPages, LogoutPages
@@ -36,6 +37,7 @@ from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
@@ -160,6 +162,7 @@ def create_application(
             services.storage,
             services.clock,
         ).routes(),
+        *FeedDocumentRoutes(services.feed_documents).routes(),
         *ListWatchRoutes(services.list_watches).routes(),
         *SubscriptionRoutes(
             services.subscriptions,
@@ -220,8 +223,12 @@ def create_application(
             access,
             services.feeds,
             services.feed_reports,
+            services.feed_documents,
             services.storage,
             services.clock,
+        ).routes(),
+        *FeedDocumentPages(
+            access, services.feed_documents, services.feeds, services.clock
         ).routes(),
         *ImportPages(
             access, services.feed_imports, services.feed_exports, services.clock

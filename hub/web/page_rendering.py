@@ -52,6 +52,7 @@ _ASSETS: Final[Mapping[str, str]] = {
     "favicon.svg": "image/svg+xml",
 }
 _PAGES_OF_SESSIONS: Final = ("/admin", "/account")
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")
 _LITERAL: Final = re.compile(r"`{1,2}([^`]+)`{1,2}")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _ICON: Final = "favicon.svg"
@@ -138,6 +139,15 @@ def with_literals(text: str) -> list[str]:
     return _LITERAL.split(text)
 
 
+def with_times(text: str) -> list[str | datetime]:
+    """By turns text, and the times that stand in it, such as 2026-11-21 10:00:00Z."""
+    parts = _MOMENT.split(text)
+    return [
+        datetime.fromisoformat(f"{each}Z") if place % 2 else each
+        for place, each in enumerate(parts)
+    ]
+
+
 def span_text(seconds: float) -> str:
     """As `duration`, but with milliseconds."""
     return f"{seconds * 1e3:.3g} ms" if 0 < seconds < 1 else duration(seconds)
@@ -167,6 +177,7 @@ def _environment() -> Environment:
         exact=time_text,
         json=json.dumps,
         with_literals=with_literals,
+        with_times=with_times,
         number=lambda value: f"{value:,}",
         relative=relative_time,
         shell=shlex.quote,

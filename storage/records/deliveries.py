@@ -147,11 +147,13 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which failures are wanted; what is not given does not matter.
 
     ``statuses``: the first and the last of a range; 0 is no answer. ``host`` is the
-    callback's, as it was asked; ``since``: from then on, ``until``: before then.
+    callback's, as it was asked; ``topic`` in any spelling; ``since``: from then on,
+    ``until``: before then.
     """
 
     statuses: tuple[int, int] | None = None
     host: str = ""
+    topic: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     subscription_id: SubscriptionId | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -56,9 +57,20 @@ from storage.sqlite.rows import (
     read_failed_attempt,
     read_retrying,
 )
+from storage.sqlite.selections import topics_of
 from storage.sqlite.wanted_news import wanted_news
 from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failures:
+    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: nothing
+    but whose they are is asked, or not even that."""
+
+    condition: str
+    values: dict[str, int | str]
+    of_subscription_alone: bool
 
 
 class SqliteDeliveries:
@@ -123,8 +135,8 @@ class SqliteDeliveries:
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
-        wanted = wanted or AttemptFilter()
-        among, values = _among_retrying(wanted, await self._has_few(wanted))
+        failures = await self._failures(wanted or AttemptFilter())
+        among, values = _among_retrying(failures, await self._has_few(failures))
         rows = await self._readers.all(
             f"SELECT v.* FROM {among}"
             " CROSS JOIN stored_stragglers v ON v.id = u.subscription_id"
@@ -155,8 +167,8 @@ class SqliteDeliveries:
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
-        wanted = wanted or AttemptFilter()
-        among, values = _among_dead(wanted, await self._has_few(wanted))
+        failures = await self._failures(wanted or AttemptFilter())
+        among, values = _among_dead(failures, await self._has_few(failures))
         rows = await self._readers.all(
             f"SELECT v.* FROM {among} CROSS JOIN stored_dead v ON v.id = u.id"
             " WHERE u.id > :after ORDER BY u.id LIMIT :limit",
@@ -165,9 +177,10 @@ class SqliteDeliveries:
         return [read_dead_letter(row) for row in rows]
 
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
-        has_few = await self._has_few(wanted)
-        retrying, values = _among_retrying(wanted, has_few)
-        dead, _ = _among_dead(wanted, has_few)
+        failures = await self._failures(wanted)
+        has_few = await self._has_few(failures)
+        retrying, values = _among_retrying(failures, has_few)
+        dead, _ = _among_dead(failures, has_few)
         row = await self._readers.first(
             f"SELECT count(*) FROM (SELECT 1 FROM {retrying}"
             f" UNION ALL SELECT 1 FROM {dead} LIMIT :most)",
@@ -237,7 +250,8 @@ class SqliteDeliveries:
         limit: int,
         before: tuple[datetime, int] | None = None,
     ) -> list[FailedAttempt]:
-        condition, values = _failures(wanted)
+        failures = await self._failures(wanted)
+        condition, values = failures.condition, dict(failures.values)
         if before is not None:
             condition += " AND a.at <= :at AND (a.at < :at OR a.id < :id)"
             values |= {"at": to_milliseconds(before[0]), "id": before[1]}
@@ -249,18 +263,38 @@ class SqliteDeliveries:
         return [read_failed_attempt(row) for row in rows]
 
     async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
-        condition, values = _failures(wanted)
+        return await self._count(await self._failures(wanted), most)
+
+    async def _count(self, failures: _Failures, most: int) -> int:
         row = await self._readers.first(
             "SELECT count(*) FROM"
-            f" (SELECT 1 FROM attempts a WHERE {condition} LIMIT :most)",
-            {**values, "most": most},
+            f" (SELECT 1 FROM attempts a WHERE {failures.condition} LIMIT :most)",
+            {**failures.values, "most": most},
         )
         return int(row[0]) if row else 0
 
-    async def _has_few(self, wanted: AttemptFilter) -> bool:
+    async def _has_few(self, failures: _Failures) -> bool:
         """Whether so few attempts are wanted that all of them are looked at."""
-        found = await self.count_failed_attempts(wanted, MOST_LOOKED_AT + 1)
-        return found <= MOST_LOOKED_AT
+        return await self._count(failures, MOST_LOOKED_AT + 1) <= MOST_LOOKED_AT
+
+    async def _failures(self, wanted: AttemptFilter) -> _Failures:
+        condition, values = _conditions(wanted)
+        if wanted.topic is not None:
+            spelled = await topics_of(self._readers, wanted.topic)
+            topics = {"topics": pack_ids(spelled), "most": MOST_NAMED + 1}
+            named = [id for (id,) in await self._readers.all(_OF_TOPICS, topics)]
+            if len(named) <= MOST_NAMED:
+                condition += _OF_THESE
+                values["named"] = pack_ids(named)
+            else:
+                condition += _OF_THE_TOPICS
+                values["topics"] = pack_ids(spelled)
+        return _Failures(
+            condition=condition,
+            values=values,
+            of_subscription_alone=wanted
+            == AttemptFilter(subscription_id=wanted.subscription_id),
+        )
 
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         unit = partial(_trim_attempts, to_milliseconds(before), limit)
@@ -269,6 +303,17 @@ class SqliteDeliveries:
 
 MOST_LOOKED_AT = 500
 """Attempts of which each is looked at."""
+MOST_NAMED = 500
+"""Subscriptions to a topic that are named; of more, each attempt is looked at."""
+_OF_TOPICS = (
+    "SELECT id FROM subscriptions"
+    " WHERE topic_id IN (SELECT value FROM json_each(:topics)) LIMIT :most"
+)
+_OF_THESE = " AND a.subscription_id IN (SELECT value FROM json_each(:named))"
+_OF_THE_TOPICS = (
+    " AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = a.subscription_id"
+    " AND s.topic_id IN (SELECT value FROM json_each(:topics)))"
+)
 
 _LAG = """
 WITH stand AS (
@@ -338,11 +383,11 @@ def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
     }
 
 
-def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
+def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
     """A condition and its values.
 
     Each filter is an equality or a range of one of the indexes of failures, or is
-    judged by what the index holds.
+    judged by what the index holds. The topic is left out.
     """
     conditions, values = ["a.error <> ''"], dict[str, int | str]()
     if wanted.subscription_id is not None:
@@ -368,30 +413,28 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
 
 
 def _among_retrying(
-    wanted: AttemptFilter, has_few: bool
+    failures: _Failures, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
     """The table of retries as ``u``, as far as they are wanted, and values."""
     told_of = "a.position > g.position"
-    return _among("stragglers", "subscription_id", told_of, wanted, has_few)
+    return _among("stragglers", "subscription_id", told_of, failures, has_few)
 
 
-def _among_dead(
-    wanted: AttemptFilter, has_few: bool
-) -> tuple[str, dict[str, int | str]]:
+def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
     """The same of dead letters."""
     told_of = "a.position BETWEEN g.first AND g.last"
-    return _among("dead", "id", told_of, wanted, has_few)
+    return _among("dead", "id", told_of, failures, has_few)
 
 
 def _among(
-    table: str, key: str, told_of: str, wanted: AttemptFilter, has_few: bool
+    table: str, key: str, told_of: str, failures: _Failures, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
     """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
 
     Few attempts say which rows are wanted; of many, each row has one soon.
     """
-    condition, values = _failures(wanted)
-    if wanted == AttemptFilter(subscription_id=wanted.subscription_id):
+    condition, values = failures.condition, failures.values
+    if failures.of_subscription_alone:
         is_wanted = "subscription_id = :subscription" if values else "TRUE"
     elif has_few:
         is_wanted = (

@@ -334,6 +334,12 @@ _TOPICS: Final = (
 _CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
 
 
+async def topics_of(readers: Readers, url: str) -> list[int]:
+    """The ids of a topic: of its spellings."""
+    asked = {"topic": url, "normal": normal_url(url)}
+    return [id for (id,) in await readers.all(_TOPICS, asked)]
+
+
 class SqliteSubscriptionSelections:
     def __init__(self, readers: Readers, box: SecretBox) -> None:
         self._readers = readers
@@ -373,8 +379,7 @@ class SqliteSubscriptionSelections:
         """The ids of the topic that is asked for: of its spellings."""
         if wanted.topic is None:
             return []
-        asked = {"topic": wanted.topic, "normal": normal_url(wanted.topic)}
-        return [id for (id,) in await self._readers.all(_TOPICS, asked)]
+        return await topics_of(self._readers, wanted.topic)
 
     async def _searched(
         self,

@@ -165,6 +165,26 @@ async def test_failures_of_all_subscriptions_are_found_by_what_is_known_of_them(
     assert await deliveries.count_failed_attempts(wanted, 1) == min(len(expected), 1)
 
 
+@pytest.mark.parametrize("count", [1, 501], ids=["few", "many"])
+async def test_failures_are_found_by_the_topic_in_any_spelling(
+    scene: Scene, count: int
+) -> None:
+    feed, other = await scene.add_feed(), await scene.add_feed("b")
+    subscriptions = [await scene.subscribe(feed, f"{n}") for n in range(count)]
+    wrong = await scene.subscribe(other)
+    attempts = [failed(each, at(1)) for each in subscriptions]
+    await scene.flush(attempts=(*attempts, failed(wrong, at(2))))
+    deliveries = scene.storage.deliveries
+    topic = subscriptions[0].topic
+    for spelled in (topic, topic.replace("https://", "HTTPS://")):
+        wanted = AttemptFilter(topic=spelled)
+        found = await deliveries.failed_attempts(wanted, limit=count + 1)
+        assert {each.topic for each in found} == {topic}
+        assert await deliveries.count_failed_attempts(wanted, count + 1) == count
+    nowhere = AttemptFilter(topic="https://nowhere.example/")
+    assert await deliveries.failed_attempts(nowhere, limit=9) == []
+
+
 async def test_pages_of_failures_follow_each_other_also_within_a_millisecond(
     scene: Scene,
 ) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from hub.core.status.feed_health import health_of
 from hub.core.status.feed_timeline import expected_week
 from hub.runtime.clock import Clock
-from hub.services import FeedReportService, FeedService
+from hub.services import FeedDocumentService, FeedReportService, FeedService
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import DAY_NAMES, draw_timeline, draw_week
@@ -47,8 +47,9 @@ from storage.records import (
 
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
-SHOWN_SUBSCRIBERS: Final = 20
-SHOWN_ENTRIES: Final = 10
+SHOWN_SUBSCRIBERS: Final = 10
+SHOWN_ENTRIES: Final = 8
+SHOWN_POLLS: Final = 12
 
 
 class FeedPages(OperatorPages):
@@ -57,12 +58,14 @@ class FeedPages(OperatorPages):
         access: PageAccess,
         feeds: FeedService,
         reports: FeedReportService,
+        documents: FeedDocumentService,
         storage: Storage,
         clock: Clock,
     ) -> None:
         super().__init__(access)
         self._feeds = feeds
         self._reports = reports
+        self._documents = documents
         self._storage = storage
         self._clock = clock
 
@@ -120,6 +123,7 @@ class FeedPages(OperatorPages):
         history = await self._reports.history(feed_id)
         timeline = await self._reports.timeline(history)
         expected = expected_week(report.plan.forecast)
+        [activity] = await self._reports.activities([report.feed])
         subscribers = await self._storage.subscription_selections.page(
             SubscriptionFilter(feed_id=feed_id),
             SubscriptionSort.ID,
@@ -133,12 +137,14 @@ class FeedPages(OperatorPages):
             viewer=viewer_of(request),
             now=self._clock.now(),
             report=report,
+            activity=activity,
             health=health_of(report.feed),
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,
             plan=await self._reports.explain(feed_id),
             polls=history.polls,
-            entries=await self._reports.newest(feed_id, SHOWN_ENTRIES),
+            most_polls=SHOWN_POLLS,
+            latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
             timeline=timeline,
             lanes=draw_timeline(timeline),
             expected=expected,
@@ -274,6 +280,9 @@ _DONE: Final[Mapping[str, str]] = {
     "waiting": "The feed was not fetched yet: its server asked for no request before"
     " a later time, or has not answered.",
     "paused": "The feed is no longer polled.",
+    "credentials": "The feed is fetched with these credentials, and private.",
+    "open": "The feed is fetched without credentials; it stays private until you"
+    " change that.",
     "resumed": "The feed is polled again.",
 }
 

@@ -15,7 +15,12 @@ from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
 from hub.services.feed_exports import FeedExportService
-from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
+from hub.services.feed_requests import (
+    LONGEST_WAIT,
+    AddFeed,
+    EditFeed,
+    read_credentials,
+)
 from hub.services.opml_lists import FeedListService
 from hub.services.service_errors import SeveralFeeds
 from hub.sites.feed_finder import LookupKind
@@ -62,14 +67,6 @@ from storage.records import Credentials, FeedId, FeedPage, FeedSort, TokenScope
 
 LISTED_AT_ONCE = 5_000
 """Feeds of lists in one answer."""
-_NO_CREDENTIALS = frozenset(
-    {
-        *("host", "content-length", "transfer-encoding", "connection", "te"),
-        *("trailer", "upgrade", "expect", "accept-encoding", "range", "if-range"),
-        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since"),
-    }
-)
-"""Headers by which a request is framed, or made conditional: the hub sets them."""
 MOST_AT_ONCE = 500
 """Feeds of one request to add many."""
 
@@ -428,7 +425,7 @@ class FeedRoutes(Routes):
         body = await read_body(request, FeedToEdit)
         credentials = None
         if body.basic is not None or body.headers is not None:
-            given = _credentials(body.basic or "", body.headers or {})
+            given = read_credentials(body.basic or "", body.headers or {})
             credentials = given or Credentials()
         edited = await self._feeds.edit(
             _feed_id(request),
@@ -521,35 +518,10 @@ def _request(feed: FeedToAdd | FeedOfMany, terms: FeedTerms, wait: float) -> Add
         category=feed.category or feed.section or terms.category or terms.section,
         title=feed.title,
         description=feed.description,
-        credentials=_credentials(terms.basic, terms.headers),
+        credentials=read_credentials(terms.basic, terms.headers),
         publish_secret=terms.publish_secret,
         subscription_callback=terms.subscription_callback,
         wait=wait,
         discover=terms.discover,
         kind=terms.kind,
     )
-
-
-def _credentials(basic: str, headers: dict[str, str]) -> Credentials | None:
-    if not basic and not headers:
-        return None
-    username, separator, password = basic.partition(":")
-    if basic and not separator:
-        raise InvalidValue("basic", "user:password")
-    return Credentials(
-        username=username, password=password, headers=_checked_headers(headers)
-    )
-
-
-def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-        if not is_name:
-            raise InvalidValue("headers", "header names of letters, digits and -", name)
-        if name.lower() in _NO_CREDENTIALS:
-            raise InvalidValue(
-                "headers", "a header that the hub does not set itself", name
-            )
-        if not value.isprintable() or not value.isascii():
-            raise InvalidValue("headers", f"printable ASCII as the value of {name}")
-    return headers

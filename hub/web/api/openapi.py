@@ -20,6 +20,7 @@ from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
@@ -108,6 +109,7 @@ class OpenApiRoutes(Routes):
 API_ROUTES: tuple[type[Routes], ...] = (
     OpenApiRoutes,
     FeedRoutes,
+    FeedDocumentRoutes,
     ListWatchRoutes,
     SubscriptionRoutes,
     DeliveryRoutes,

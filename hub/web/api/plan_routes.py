@@ -80,6 +80,7 @@ class PlanFilterJson(JsonObject):
     category: str | None = None
     topic: str | None = None
     callback: str | None = None
+    feed: int | None = None
     account: int | None = None
     search: str | None = None
     status: str | None = None
@@ -110,6 +111,7 @@ class PlanFilterJson(JsonObject):
                     state=list(wanted.health) or None,
                     topic=wanted.topic,
                     callback=wanted.callback,
+                    feed=wanted.feed_id,
                     account=wanted.account,
                     search=wanted.text or None,
                     since=wanted.since,
@@ -120,6 +122,7 @@ class PlanFilterJson(JsonObject):
                 return cls(
                     status=_status(wanted.statuses),
                     host=wanted.host or None,
+                    topic=wanted.topic,
                     subscription=wanted.subscription_id,
                     since=wanted.since,
                     until=wanted.until,

@@ -108,6 +108,7 @@ class SubscriptionSelection(RequestBody):
     failing: bool = False
     topic: str | None = None
     callback: str | None = None
+    feed: Id | None = None
     account: str = ""
     search: str = ""
     since: str = ""
@@ -122,6 +123,7 @@ class SubscriptionSelection(RequestBody):
             account=account,
             topic=self.topic,
             callback=self.callback,
+            feed_id=None if self.feed is None else FeedId(self.feed),
             text=_checked_text(self.search),
             since=_moment("since", self.since, now),
             after=_moment("within", self.within, now),
@@ -135,6 +137,7 @@ class DeliverySelection(RequestBody):
 
     status: str = ""
     host: str = ""
+    topic: str | None = None
     since: str = ""
     until: str = ""
     subscription: Id | None = None
@@ -145,6 +148,7 @@ class DeliverySelection(RequestBody):
         return AttemptFilter(
             statuses=_statuses(self.status),
             host=self.host.lower(),
+            topic=self.topic,
             since=_moment("since", self.since, now),
             until=_moment("until", self.until, now),
             subscription_id=None if whose is None else SubscriptionId(whose),
@@ -273,12 +277,20 @@ SUBSCRIPTION_LIST: Final = (
     *_COMMON,
     Parameter(name="topic", help="only subscriptions to this topic"),
     Parameter(name="callback", help="only subscriptions of this callback"),
+    Parameter(
+        name="feed",
+        help="only subscriptions to this feed, by its id",
+        kind="integer",
+        least=1,
+        largest=LARGEST_ID,
+    ),
     Parameter(name="account", help="only subscriptions of this account, by its name"),
     _sorts(SubscriptionSort),
 )
 DELIVERY_LIST: Final = (
     Parameter(name="status", help="only this status: 404, 5xx, or none for no answer"),
     Parameter(name="host", help="only callbacks at this host"),
+    Parameter(name="topic", help="only subscriptions to this topic"),
     Parameter(name="since", help=f"only requests since then: {AGE}"),
     Parameter(name="until", help=f"only requests before then: {AGE}"),
     Parameter(
@@ -313,6 +325,7 @@ def query_subscriptions(request: Request) -> SubscriptionSelection:
         failing=query_flag(request, "failing", False),
         topic=query.get("topic"),
         callback=query.get("callback"),
+        feed=query_number(request, "feed", 0, LARGEST_ID, least=1) or None,
         account=query.get("account", ""),
         search=query.get("search", ""),
         since=query.get("since", ""),
@@ -326,6 +339,7 @@ def query_deliveries(request: Request) -> DeliverySelection:
     return DeliverySelection(
         status=query.get("status", ""),
         host=query.get("host", ""),
+        topic=query.get("topic"),
         since=query.get("since", ""),
         until=query.get("until", ""),
         subscription=whose or None,

@@ -9,6 +9,7 @@ from math import inf
 
 from msgspec.structs import replace
 
+from protocols.urls import normal_url
 from storage.errors import NotFound, StorageBusy, SubscriptionPaused
 from storage.records import (
     WAS_PAUSED,
@@ -476,6 +477,11 @@ class MemoryDeliveries:
             and (wanted.since is None or each.at >= milliseconds(wanted.since))
             and (wanted.until is None or each.at < milliseconds(wanted.until))
             and wanted.subscription_id in (None, each.subscription_id)
+            and (
+                wanted.topic is None
+                or normal_url(self._state.subscriptions[each.subscription_id].topic)
+                == normal_url(wanted.topic)
+            )
         ]
 
     def _failed(self, attempt: Attempt) -> FailedAttempt:

@@ -267,7 +267,10 @@ async def test_a_feed_says_why_it_is_polled_when_it_is_and_how_its_polls_went(
     answer = await browser.open(path)
     plan = await browser.client.get(f"/api/feeds/{feed_id}/plan", headers=ADMIN)
     text = text_of(answer)
-    assert plan.json()["sentence"] in text
+    sentence = plan.json()["sentence"].replace(":00Z", ":00 UTC")
+    assert sentence in text
+    [time] = read(answer).xpath("//p[contains(@class, 'notice')]/time[@data-exact]")
+    assert time.get("datetime") == "2026-01-01T00:00:00+00:00"
     assert "A feed" in text
     assert "Nobody is subscribed." in text
 
@@ -279,8 +282,12 @@ async def test_subscribers_of_a_feed_are_on_its_page(
     body = {"callback": "https://you.example/hook", "topic": f"{SITE}/feed"}
     await browser.client.post("/api/subscriptions", json=body, headers=ADMIN)
     text = text_of(await browser.open(f"/admin/feeds/{feed_id}"))
-    assert "1 active" in text
     assert "https://you.example/hook" in text
+    everybody = read(await browser.open(f"/admin/subscriptions?feed={feed_id}"))
+    [callback] = everybody.xpath("//tbody//th/a")
+    assert callback.text == "https://you.example/hook"
+    nobody = await browser.open(f"/admin/subscriptions?feed={feed_id + 1}")
+    assert "No subscription is like that." in text_of(nobody)
 
 
 async def test_a_feed_is_fetched_paused_and_polled_again_by_forms(
