@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -53,3 +58,25 @@ def test_the_wheel_has_the_pages_and_their_files(wheel: list[str]) -> None:
 def test_the_wheel_has_the_licence_and_the_command(wheel: list[str]) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in wheel)
     assert any(name.endswith("entry_points.txt") for name in wheel)
+
+
+def test_the_constraints_have_a_version_of_every_dependency_that_fits() -> None:
+    pinned = {
+        canonicalize_name(name): version
+        for name, version in re.findall(
+            r"^([\w.-]+)==(\S+)$",
+            (ROOT / "scripts" / "constraints.txt").read_text(),
+            re.MULTILINE,
+        )
+    }
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    extras = project["project"]["optional-dependencies"].values()
+    wanted = [
+        *project["project"]["dependencies"],
+        *chain.from_iterable(extras),
+        *project["dependency-groups"]["dev"],
+    ]
+    for requirement in map(Requirement, wanted):
+        version = pinned[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(version), "scripts/lock"
