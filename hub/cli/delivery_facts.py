@@ -158,3 +158,27 @@ def print_failed(page: Document, *, as_json: bool) -> None:
     total = f"more than {page['total']}" if page["has_more"] else page["total"]
     say(f"\n{len(failed)} of {total}; `fanfare deliveries show ID` shows one in full,")
     say("and `fanfare subs show SUB` what was delivered since")
+
+
+def print_sent(page: Document, *, as_json: bool) -> None:
+    """A page of what went to callbacks at the first try."""
+    if as_json:
+        say_json(page)
+        return
+    if not page["sent"]:
+        say("nothing like that was sent in the last 7 days")
+        return
+    print_table(
+        ("TIME", "RECORD", "TAKEN BY", "MEDIAN MS", "SLOWEST MS", "TOPIC"),
+        [
+            (
+                moment(each["at"]),
+                each["position"],
+                f"{each['delivered']} of {each['callbacks']}",
+                each["median_milliseconds"],
+                each["slowest_milliseconds"],
+                each["topic"] or f"feed {each['feed_id']}",
+            )
+            for each in page["sent"]
+        ],
+    )

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from hub.cli import VerbGroup, examples, say
-from hub.cli.delivery_facts import print_failed, print_report
+from hub.cli.delivery_facts import print_failed, print_report, print_sent
 from hub.cli.feed_facts import delay_facts
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.plan_commands import is_by_filter
@@ -15,6 +15,7 @@ from hub.cli.progress import waiting
 from hub.cli.renamed_options import renamed_option
 from hub.cli.selection_options import delivery_selection, plan_options
 from hub.cli.wording import (
+    SINCE,
     Command,
     Failure,
     age,
@@ -259,6 +260,37 @@ def list_deliveries(
                 for each in found["dead_letters"]
             ],
         )
+
+
+@deliveries.command(name="sent")
+@json_option()
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=100,
+    show_default=True,
+    help="The most to list.",
+)
+@click.option("--topic", help="Only what the feed of this topic had to tell.")
+@click.option("--since", type=SINCE, help="Since then: an age such as 2h, or a time.")
+@click.option("--until", type=SINCE, help="Before then: an age or a time.")
+@speaks_to_hub
+def list_sent(
+    hub: Hub,
+    as_json: bool,
+    limit: int,
+    topic: str | None,
+    since: str | None,
+    until: str | None,
+) -> None:
+    """List what went to callbacks at the first try, the latest first.
+
+    A line is of up to 500 callbacks that a record was sent to together.
+    """
+    page = hub.get(
+        "/api/deliveries/sent", limit=limit, topic=topic, since=since, until=until
+    )
+    print_sent(page, as_json=as_json)
 
 
 @deliveries.command()

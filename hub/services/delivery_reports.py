@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from zlib import crc32
 
 from hub.delivery.notifications import Notifications, NotRenderable
@@ -31,7 +32,9 @@ from storage.records import (
     FeedState,
     Position,
     Record,
+    SentChunk,
     SentRequest,
+    StoredFeed,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -78,6 +81,14 @@ class AttemptReport:
     entries: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentReport:
+    """Callbacks that a record was sent to together; ``feed`` None: it was purged."""
+
+    chunk: SentChunk
+    feed: StoredFeed | None
+
+
 class DeliveryReportService:
     def __init__(self, storage: Storage, hub_url: str) -> None:
         self._storage = storage
@@ -120,6 +131,31 @@ class DeliveryReportService:
         told = await self._told(found, subscription.feed_id) if found else {}
         titles = await self._titles(list(told.values()))
         return [_attempt_report(each, told, titles) for each in found]
+
+    async def sent(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        topic: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[SentReport]:
+        """What went to callbacks at the first try, the latest first; ``before`` is the
+        id of the last one of the page before. Of a topic: what its feed had to tell."""
+        feed = None if topic is None else await self._storage.feeds.find(topic)
+        if topic is not None and feed is None:
+            return []
+        chunks = await self._storage.deliveries.sent_chunks(
+            limit=limit,
+            before=before,
+            feed_id=feed.id if feed else None,
+            since=since,
+            until=until,
+        )
+        ids = dict.fromkeys(each.feed_id for each in chunks)
+        feeds = {each: await self._storage.feeds.get(each) for each in ids}
+        return [SentReport(chunk=each, feed=feeds[each.feed_id]) for each in chunks]
 
     async def _told(
         self, attempts: Sequence[Attempt], feed_id: FeedId

@@ -72,6 +72,8 @@ LISTS: Final = (
     "/admin/deliveries?host=s7.example",
     "/admin/deliveries?since=2h",
     "/admin/deliveries?subscription=100",
+    f"/admin/deliveries?topic={quote(address_of(8), safe='')}",
+    "/admin/deliveries?outcome=delivered",
     "/topics?search=example",
     "/topics?search=nowhere",
     SEARCH,

@@ -18,9 +18,11 @@ from storage.records import (
     DeliveryFlush,
     DeliveryLag,
     FailedAttempt,
+    FeedId,
     Flushed,
     Position,
     RetryingSubscription,
+    SentChunk,
     SubscriptionId,
 )
 
@@ -173,6 +175,22 @@ class DeliveryStore(Protocol):
 
     async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
         """How many there are; it counts no further than ``most``."""
+        ...
+
+    async def sent_chunks(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        feed_id: FeedId | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[SentChunk]:
+        """Chunks that are done, the latest first, as long as attempts are kept; those
+        of one feed by its records.
+
+        ``before``: the id of the last one of the page before.
+        """
         ...
 
     async def trim_attempts(self, before: datetime, limit: int) -> int: ...

@@ -36,6 +36,7 @@ from storage.records.deliveries import (
     RetryingSubscription,
     RetryMoved,
     RetryOpened,
+    SentChunk,
     SentRequest,
 )
 from storage.records.events import CONFIRMED_FAILURES, OperationalEvent
@@ -324,6 +325,7 @@ __all__ = [
     "SearchDocument",
     "SearchState",
     "SelectedSubscription",
+    "SentChunk",
     "SentRequest",
     "SiteTally",
     "SiteWrite",

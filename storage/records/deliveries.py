@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from protocols.http import RequestStage
-from storage.records.identities import AccountId, Position, SubscriptionId
+from storage.records.identities import AccountId, FeedId, Position, SubscriptionId
 from storage.records.log import Record
 from storage.records.subscriptions import Subscription
 
@@ -157,6 +157,23 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     subscription_id: SubscriptionId | None = None
+
+
+class SentChunk(msgspec.Struct, frozen=True, kw_only=True):
+    """Callbacks that a record was sent to together, none of which is still waited for.
+
+    Of ``callbacks`` so many took it at the first try (``delivered``); the others are
+    retried by themselves. The milliseconds are of those that took it, 0 of none.
+    """
+
+    id: int
+    feed_id: FeedId
+    position: Position
+    at: datetime
+    callbacks: int
+    delivered: int
+    median_milliseconds: int
+    slowest_milliseconds: int
 
 
 class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):

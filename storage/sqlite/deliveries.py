@@ -23,9 +23,11 @@ from storage.records import (
     DeliveryFlush,
     DeliveryLag,
     FailedAttempt,
+    FeedId,
     Flushed,
     Position,
     RetryingSubscription,
+    SentChunk,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -50,12 +52,14 @@ from storage.sqlite.retries import (
 from storage.sqlite.rows import (
     ATTEMPT,
     PENDING,
+    SENT_CHUNK,
     read_attempt,
     read_chunk,
     read_chunk_attempt,
     read_dead_letter,
     read_failed_attempt,
     read_retrying,
+    read_sent_chunk,
 )
 from storage.sqlite.selections import topics_of
 from storage.sqlite.wanted_news import wanted_news
@@ -295,6 +299,36 @@ class SqliteDeliveries:
             of_subscription_alone=wanted
             == AttemptFilter(subscription_id=wanted.subscription_id),
         )
+
+    async def sent_chunks(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        feed_id: FeedId | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[SentChunk]:
+        key = "at, id" if feed_id is None else "position, first_id"
+        conditions = ["at >= :since", "at < :until"]
+        if feed_id is not None:
+            conditions.append("feed_id = :feed")
+        if before is not None:
+            conditions.append(
+                f"({key}) < (SELECT {key} FROM deliveries WHERE id = :before)"
+            )
+        rows = await self._readers.all(
+            f"SELECT {SENT_CHUNK} FROM deliveries WHERE {' AND '.join(conditions)}"
+            f" ORDER BY {key.replace(',', ' DESC,')} DESC LIMIT :limit",
+            {
+                "since": 0 if since is None else to_milliseconds(since),
+                "until": END if until is None else to_milliseconds(until),
+                "feed": feed_id,
+                "before": before,
+                "limit": limit,
+            },
+        )
+        return [read_sent_chunk(row) for row in rows]
 
     async def trim_attempts(self, before: datetime, limit: int) -> int:
         unit = partial(_trim_attempts, to_milliseconds(before), limit)

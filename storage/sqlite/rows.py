@@ -41,6 +41,7 @@ from storage.records import (
     Record,
     RecordKind,
     RetryingSubscription,
+    SentChunk,
     StoredEntry,
     StoredFeed,
     Subscription,
@@ -298,6 +299,25 @@ def read_chunk_attempt(subscription_id: SubscriptionId, row: Row) -> Attempt:
         at=from_milliseconds(at),
         status=status,
         milliseconds=milliseconds,
+    )
+
+
+SENT_CHUNK = "id, feed_id, position, at, outcomes"
+
+
+def read_sent_chunk(row: Row) -> SentChunk:
+    id, feed_id, position, at, outcomes = row
+    found = [*_OUTCOME.iter_unpack(outcomes)]
+    taken = sorted(taken for status, taken in found if 200 <= status < 300)
+    return SentChunk(
+        id=id,
+        feed_id=FeedId(feed_id),
+        position=Position(position),
+        at=from_milliseconds(at),
+        callbacks=len(found),
+        delivered=len(taken),
+        median_milliseconds=taken[len(taken) // 2] if taken else 0,
+        slowest_milliseconds=taken[-1] if taken else 0,
     )
 
 

@@ -4,7 +4,11 @@ account's own subscriptions also below ``/account``."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,7 +16,7 @@ from starlette.responses import Response
 from hub.core.delivery.receiver_code import as_curl
 from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
-from hub.services.delivery_reports import DeliveryReportService
+from hub.services.delivery_reports import DeliveryReportService, SentReport
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.admin.page_access import (
     Area,
@@ -26,23 +30,43 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.admin.plan_pages import filter_of
-from hub.web.api.delivery_routes import MOST_COUNTED
 from hub.web.api.selection_input import (
     DELIVERY_LIST,
     place_of,
     query_deliveries,
+    query_sent,
     read_place,
 )
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
-from hub.web.request_input import path_id
+from hub.web.request_input import path_id, query_choice
 from storage.contract import DeliveryStore
-from storage.records import DeadLetter, SubscriptionId, TokenScope
+from storage.records import DeadLetter, FailedAttempt, SubscriptionId, TokenScope
 
 ROWS: Final = 50
 """Of a page."""
 SHOWN_DEAD_LETTERS: Final = 20
 SHOWN_RETRYING: Final = 20
+SHOWN_SENT: Final = 10
+MOST_COUNTED: Final = 1_000
+"""Failed requests; whether there are more is said."""
+
+
+class ShownOutcome(StrEnum):
+    GIVEN_UP = "given-up"
+    RETRIED = "retried"
+    FAILED = "failed"
+    DELIVERED = "delivered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenDeliveries:
+    """Those at the first try. ``is_known`` False: nobody knows them by what is asked
+    for."""
+
+    sent: tuple[SentReport, ...] = ()
+    next: str | None = None
+    is_known: bool = True
 
 
 class DeliveryPages(OperatorPages):
@@ -64,46 +88,61 @@ class DeliveryPages(OperatorPages):
         method="GET",
         path="/admin/deliveries",
         id="get_deliveries_page",
-        summary="Failed requests, dead letters and retrying subscriptions",
+        summary="All deliveries by outcome: given up, retried, failed, delivered",
         answers={200: {HTML: str}, 303: None},
         query=(
+            Parameter(name="outcome", help="only these", choices=tuple(ShownOutcome)),
             *DELIVERY_LIST,
             Parameter(name="before", help="next of the page before"),
         ),
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """The parameters are those of ``GET /api/deliveries/failed``."""
+        """The parameters are those of ``GET /api/deliveries/failed``, and an outcome;
+        which callbacks took something is known of a topic and a time alone."""
         asked = without_blanks(request)
         now = self._clock.now()
+        outcome = query_choice(asked, "outcome", ShownOutcome)
         wanted = query_deliveries(asked).filter(now)
-        before = read_place(asked.query_params.get("before", ""))
-        failed = await self._deliveries.failed_attempts(
-            wanted, limit=ROWS, before=before
-        )
-        total = await self._deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
-        dead_letters = await self._deliveries.dead_letters(
-            after=0, limit=SHOWN_DEAD_LETTERS, wanted=wanted
-        )
-        retrying = await self._deliveries.retrying(
-            after=SubscriptionId(0), limit=SHOWN_RETRYING, wanted=wanted
-        )
+        before = asked.query_params.get("before", "")
+        deliveries = self._deliveries
+
+        def shows(which: ShownOutcome) -> bool:
+            return outcome in (None, which)
+
+        failed, total = list[FailedAttempt](), 0
+        if shows(ShownOutcome.FAILED):
+            place = read_place(before if outcome is not ShownOutcome.DELIVERED else "")
+            failed = await deliveries.failed_attempts(wanted, limit=ROWS, before=place)
+            total = await deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
         return render_page(
             "deliveries.html",
             section="Deliveries",
             viewer=viewer_of(request),
             now=now,
+            outcome=outcome,
+            outcomes=tuple(ShownOutcome),
+            shows=shows,
             failed=failed,
             total=min(total, MOST_COUNTED),
             has_more=total > MOST_COUNTED,
             next=place_of(failed[-1].attempt.at, failed[-1].attempt.id)
             if len(failed) == ROWS
             else None,
-            is_first=before is None,
-            dead_letters=dead_letters,
+            is_first=not before,
+            dead_letters=await deliveries.dead_letters(
+                after=0, limit=SHOWN_DEAD_LETTERS, wanted=wanted
+            )
+            if shows(ShownOutcome.GIVEN_UP)
+            else [],
             most_dead_letters=SHOWN_DEAD_LETTERS,
-            retrying=retrying,
+            retrying=await deliveries.retrying(
+                after=SubscriptionId(0), limit=SHOWN_RETRYING, wanted=wanted
+            )
+            if shows(ShownOutcome.RETRIED)
+            else [],
             most_retrying=SHOWN_RETRYING,
+            taken=await self._taken(asked, now, outcome),
             query={
                 name: value
                 for name, value in asked.query_params.items()
@@ -112,6 +151,29 @@ class DeliveryPages(OperatorPages):
             filter=filter_of(asked),
             done=_DONE.get(asked.query_params.get("done", ""), ""),
         )
+
+    async def _taken(
+        self, asked: Request, now: datetime, outcome: ShownOutcome | None
+    ) -> TakenDeliveries:
+        is_alone = outcome is ShownOutcome.DELIVERED
+        if outcome is not None and not is_alone:
+            return TakenDeliveries()
+        if not is_alone:  # its page is that of failed requests
+            asked = _without_place(asked)
+        wanted, before = query_sent(asked, now)
+        rows = ROWS if is_alone else SHOWN_SENT
+        is_known = not (wanted.host or wanted.statuses or wanted.subscription_id)
+        sent = list[SentReport]()
+        if is_known:
+            sent = await self._reports.sent(
+                limit=rows,
+                before=before,
+                topic=wanted.topic,
+                since=wanted.since,
+                until=wanted.until,
+            )
+        next = str(sent[-1].chunk.id) if len(sent) == rows else None
+        return TakenDeliveries(sent=tuple(sent), next=next, is_known=is_known)
 
     @in_both_areas(
         method="GET",
@@ -169,6 +231,12 @@ class DeliveryPages(OperatorPages):
             account=own_account(request, TokenScope.UNSUBSCRIBE),
         )
         return _back(request, dead_letter, "discarded")
+
+
+def _without_place(asked: Request) -> Request:
+    """The request for the first page."""
+    given = [each for each in asked.query_params.multi_items() if each[0] != "before"]
+    return Request({**asked.scope, "query_string": urlencode(given).encode()})
 
 
 def _section(request: Request) -> str:

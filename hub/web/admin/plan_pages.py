@@ -45,7 +45,9 @@ Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
 """Plans of a page."""
-_OF_THE_PAGE: Final = frozenset({"cursor", "after", "before", "limit", "sort", "done"})
+_OF_THE_PAGE: Final = frozenset(
+    {"cursor", "after", "before", "limit", "sort", "done", "outcome"}
+)
 """Parameters of a list that do not say which rows are meant."""
 
 

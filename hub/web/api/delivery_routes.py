@@ -12,7 +12,7 @@ from starlette.responses import Response
 from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.callback_trials import CallbackTrialService
-from hub.services.delivery_reports import DeliveryReportService
+from hub.services.delivery_reports import DeliveryReportService, SentReport
 from hub.services.undelivered_records import UndeliveredService
 from hub.web.api.attempt_json import (
     DeliveryReportJson,
@@ -21,9 +21,11 @@ from hub.web.api.attempt_json import (
 )
 from hub.web.api.selection_input import (
     DELIVERY_LIST,
+    SENT_LIST,
     Id,
     place_of,
     query_deliveries,
+    query_sent,
     read_place,
 )
 from hub.web.authentication import own_account
@@ -156,6 +158,33 @@ class FailedDeliveriesJson(JsonObject):
     has_more: bool
 
 
+class SentChunkJson(JsonObject):
+    """Up to 500 callbacks that a record was sent to together; of these so many took it
+    at the first try (``delivered``). ``topic`` is the URL of its feed, "" if that was
+    purged; the milliseconds are of those that took it."""
+
+    id: int
+    feed_id: int
+    topic: str
+    position: int
+    at: Time
+    callbacks: int
+    delivered: int
+    median_milliseconds: int
+    slowest_milliseconds: int
+
+    @classmethod
+    def of_sent(cls, sent: SentReport) -> Self:
+        return cls.of(sent.chunk, topic=sent.feed.url if sent.feed else "")
+
+
+class SentDeliveriesJson(JsonObject):
+    """``next`` is the ``before`` of the following page."""
+
+    sent: list[SentChunkJson]
+    next: int | None
+
+
 class RetriedJson(JsonObject):
     """``due``: when it is tried."""
 
@@ -267,6 +296,35 @@ class DeliveryRoutes(Routes):
                 else None,
                 total=min(total, MOST_COUNTED),
                 has_more=total > MOST_COUNTED,
+            )
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/deliveries/sent",
+        id="list_sent_deliveries",
+        scope=TokenScope.ADMIN,
+        summary="List what went to callbacks at the first try",
+        description="The latest first, by groups of up to 500 callbacks that a record"
+        " was sent to together, of the last 7 days.",
+        answers={200: SentDeliveriesJson},
+        query=(*SENT_LIST, PAGE[1]),
+        problems=(422,),
+    )
+    async def sent(self, request: Request) -> Response:
+        limit = query_limit(request)
+        wanted, before = query_sent(request, self._clock.now())
+        found = await self._reports.sent(
+            limit=limit,
+            before=before,
+            topic=wanted.topic,
+            since=wanted.since,
+            until=wanted.until,
+        )
+        return json_response(
+            SentDeliveriesJson(
+                sent=[SentChunkJson.of_sent(each) for each in found],
+                next=found[-1].chunk.id if len(found) == limit else None,
             )
         )
 

@@ -346,6 +346,27 @@ def query_deliveries(request: Request) -> DeliverySelection:
     )
 
 
+SENT_LIST: Final = (
+    Parameter(name="topic", help="only what the feed of this topic had to tell"),
+    Parameter(name="since", help=f"only requests since then: {AGE}"),
+    Parameter(name="until", help=f"only requests before then: {AGE}"),
+    Parameter(
+        name="before",
+        help="next of the page before",
+        kind="integer",
+        least=1,
+        largest=LARGEST_ID,
+    ),
+)
+
+
+def query_sent(request: Request, now: datetime) -> tuple[AttemptFilter, int | None]:
+    """Which topic and time are meant, and where the page begins. Raises
+    `InvalidValue`."""
+    before = query_number(request, "before", 0, LARGEST_ID)
+    return query_deliveries(request).filter(now), before or None
+
+
 class AttemptOutcome(StrEnum):
     DELIVERED = "delivered"  # answered with a 2xx
     FAILED = "failed"

@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "db migrate": ((),),
     "db status": ((),),
     "deliveries list": ((), ("--json",), ("--failed",), ("--failed", "--json")),
+    "deliveries sent": ((), ("--json",)),
     "deliveries show": (("1",), ("1", "--json")),
     "deliveries retry": (("--dead-letter", "1"), ("--status", "5xx", "--yes")),
     "deliveries discard": (("--dead-letter", "1"), ("--all", "--yes", "--json")),

@@ -23,10 +23,12 @@ from storage.records import (
     DeliveryFlush,
     DeliveryLag,
     FailedAttempt,
+    FeedId,
     Flushed,
     Position,
     Record,
     RetryingSubscription,
+    SentChunk,
     Subscription,
     SubscriptionId,
 )
@@ -462,6 +464,30 @@ class MemoryDeliveries:
         found.sort(key=lambda each: (each.at, each.id), reverse=True)
         return [self._failed(each) for each in found[:limit]]
 
+    async def sent_chunks(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        feed_id: FeedId | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[SentChunk]:
+        found = [
+            each
+            for each in self._state.finished
+            if feed_id in (None, each.feed_id)
+            and (since is None or each.at >= milliseconds(since))
+            and (until is None or each.at < milliseconds(until))
+        ]
+        if feed_id is None:
+            found.sort(key=lambda each: (each.at, each.id), reverse=True)
+        else:
+            found.sort(key=lambda each: (each.position, each.members[0]), reverse=True)
+        ids = [each.id for each in found]
+        start = 0 if before is None else ids.index(before) + 1
+        return [_sent(each) for each in found[start : start + limit]]
+
     async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
         return min(len(self._wanted(wanted)), most)
 
@@ -500,6 +526,20 @@ class MemoryDeliveries:
         state.attempts = [each for each in state.attempts if each not in old]
         state.finished = [each for each in state.finished if each not in done]
         return len(old) + len(done)
+
+
+def _sent(chunk: ModelChunk) -> SentChunk:
+    taken = sorted(ms for status, ms in chunk.outcomes.values() if 200 <= status < 300)
+    return SentChunk(
+        id=chunk.id,
+        feed_id=chunk.feed_id,
+        position=chunk.position,
+        at=chunk.at,
+        callbacks=len(chunk.members),
+        delivered=len(taken),
+        median_milliseconds=taken[len(taken) // 2] if taken else 0,
+        slowest_milliseconds=taken[-1] if taken else 0,
+    )
 
 
 def _is_in(wanted: AttemptRange, attempt: Attempt) -> bool:

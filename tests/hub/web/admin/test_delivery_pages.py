@@ -1,0 +1,112 @@
+"""The list of deliveries: those given up, retried, failed, and taken at once."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from storage.records import Position, StoredFeed
+from tests.support.admin import ADMIN
+from tests.support.operator_browser import OperatorBrowser, read, rows, text_of
+from tests.support.services import Hub
+from tests.support.storage_scene import START, Scene, at
+
+PAGE = "/admin/deliveries"
+SECTIONS = ("dead-letters", "retrying", "failed", "sent")
+
+
+async def send(hub: Hub, feed: StoredFeed, times: int = 1) -> list[Position]:
+    """Records of a feed that its two subscribers take, a second after the other."""
+    scene = Scene(hub.storage)
+    for name in "ab":
+        await scene.subscribe(feed, name)
+    done = []
+    for second in range(times):
+        await scene.publish(feed, when=at(second))
+        done += await scene.deliver(at(second))
+    return done
+
+
+@pytest.fixture
+async def feed(hub: Hub) -> StoredFeed:
+    hub.clock.advance((START - hub.clock.now()).total_seconds())
+    return await Scene(hub.storage).add_feed()
+
+
+def sections(page: Any) -> set[str]:
+    return {each for each in SECTIONS if read(page).xpath(f"//h2[@id='{each}']")}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown"),
+    [
+        ("", set(SECTIONS)),
+        ("given-up", {"dead-letters"}),
+        ("retried", {"retrying"}),
+        ("failed", {"failed"}),
+        ("delivered", {"sent"}),
+    ],
+)
+async def test_deliveries_are_shown_by_outcome(
+    browser: OperatorBrowser, outcome: str, shown: set[str]
+) -> None:
+    assert sections(await browser.open(f"{PAGE}?outcome={outcome}")) == shown
+
+
+async def test_what_was_taken_at_once_is_listed_with_how_many_took_it(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    [position] = await send(hub, feed)
+    [row] = rows(await browser.open(f"{PAGE}?outcome=delivered"))
+    assert (row[0], row[2], row[5]) == (feed.url, "2 of 2", str(position))
+    assert row[3].endswith(" ms")
+    answer = await browser.client.get("/api/deliveries/sent", headers=ADMIN)
+    [sent] = answer.json()["sent"]
+    assert (sent["topic"], sent["delivered"], sent["callbacks"]) == (feed.url, 2, 2)
+
+
+async def test_pages_of_what_was_taken_follow_each_other(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    sent = await send(hub, feed, times=60)
+    first = await browser.open(PAGE)
+    [path] = read(first).xpath("//a[text()='More of them']/@href")
+    met, pages = list[str](), 0
+    while path:
+        page = await browser.open(path)
+        met += [row[5] for row in rows(page)]
+        path = next(iter(read(page).xpath("//a[@rel='next']/@href")), "")
+        pages += 1
+    assert met == [f"{each}" for each in reversed(sent)]
+    assert pages == 2
+
+
+@pytest.mark.parametrize(
+    ("topic", "count"), [("https://a.example/feed", 1), ("https://b.example/feed", 0)]
+)
+async def test_deliveries_are_found_by_topic(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed, topic: str, count: int
+) -> None:
+    await send(hub, feed)
+    page = await browser.open(f"{PAGE}?outcome=delivered&topic={quote(topic)}")
+    assert len(rows(page)) == count
+
+
+@pytest.mark.parametrize("query", ["status=5xx", "host=a.example", "subscription=1"])
+async def test_by_what_only_failures_are_known_nothing_is_said_of_the_others(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed, query: str
+) -> None:
+    await send(hub, feed)
+    page = await browser.open(f"{PAGE}?outcome=delivered&{query}")
+    assert "known by topic and time alone" in text_of(page)
+    assert rows(page) == []
+
+
+async def test_an_outcome_that_there_is_not_is_refused(
+    browser: OperatorBrowser,
+) -> None:
+    answer = await browser.open(f"{PAGE}?outcome=odd")
+    assert answer.status_code == 422
+    assert "outcome: expected one of given-up" in text_of(answer)
