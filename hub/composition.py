@@ -64,6 +64,7 @@ from hub.runtime.metrics import Metrics
 from hub.search.index_follower import SearchIndex
 from hub.services import (
     AccountReportService,
+    AuditTrail,
     CallbackTrialService,
     CollectionService,
     DeliveryReportService,
@@ -440,9 +441,11 @@ async def build_hub(
         clock,
     )
     feed_imports = FeedImportService(feeds, clock)
+    audit = AuditTrail(storage, clock)
     services = Services(
         storage=storage,
         clock=clock,
+        audit=audit,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock, metrics),
         entry_reports=EntryReportService(storage),
@@ -547,6 +550,7 @@ async def build_hub(
         settings.byte_limits,
         lambda: live.registry.feeds,
         Maintenance(storage, clock, _word_list(settings)).round,
+        settings.audit_retention,
     )
     background: dict[str, BackgroundTask] = {
         "poller": poller.run,
@@ -570,6 +574,7 @@ async def build_hub(
         "plans": plans.run,
         "imports": feed_imports.run,
         "housekeeping": housekeeping.run,
+        "audit trail": audit.run,
         "event log": events.run,
         "conditions": conditions.run,
     }

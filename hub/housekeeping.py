@@ -26,6 +26,7 @@ from storage.records import (
     FEED_REMOVED,
     IDLE_SESSION,
     LONGEST_SESSION,
+    AuditRetention,
     FeedId,
     FeedState,
     Retention,
@@ -78,6 +79,7 @@ class Housekeeping:
         byte_limits: ByteLimits,
         listened: Callable[[], Sequence[FeedId]] = tuple,
         maintain: Callable[[], Awaitable[int]] | None = None,
+        audit: AuditRetention | None = None,
     ) -> None:
         """``listened``: the feeds that somebody listens to now.
 
@@ -90,6 +92,7 @@ class Housekeeping:
         self._freeing = PacedSteps(clock, FREEING)
         self._listened = listened
         self._maintain = maintain
+        self._audit = audit or AuditRetention()
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -132,6 +135,7 @@ class Housekeeping:
             Job("queries_retired", "retiring queries", 3_600, self._retire_queries),
             Job("requests_trimmed", "trimming requests", 3_600, self._trim_requests),
             Job("sessions_trimmed", "trimming sessions", 3_600, self._trim_sessions),
+            Job("audit_trimmed", "trimming the audit trail", 3_600, self._trim_audit),
             *self._maintenance(),
         )
 
@@ -233,6 +237,13 @@ class Housekeeping:
             made_before=now - LONGEST_SESSION,
             used_before=now - IDLE_SESSION,
             limit=PAGE,
+        )
+
+    async def _trim_audit(self) -> int:
+        kept = self._audit
+        before = self._clock.now() - timedelta(seconds=kept.seconds)
+        return await self._storage.audit.trim(
+            before=before, kept=kept.count, limit=PAGE
         )
 
     async def _watch_wal(self) -> int:

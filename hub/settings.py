@@ -47,7 +47,7 @@ from protocols.websub.websub_parameters import (
     SECRET_OVERLAP,
     SHORTEST_LEASE,
 )
-from storage.records import Retention
+from storage.records import AuditRetention, Retention
 
 PREFIX: Final = "FANFARE_"
 NOT_SETTINGS: Final = frozenset({"FANFARE_FAILPOINT"})
@@ -476,6 +476,19 @@ class Settings:
         shown="all",
     )
 
+    # The audit trail: who did what.
+    audit_seconds: float = setting(
+        90 * DAY,
+        seconds(DAY, 3_650 * DAY),
+        "How long the audit trail is kept, in seconds.",
+    )
+    audit_count: int = setting(
+        100_000,
+        whole(1_000, 10_000_000),
+        "The number of records of the audit trail that are kept of administrators, and"
+        " as many of everybody else.",
+    )
+
     # Backups by the clock.
     backup_dir: str = setting(
         "",
@@ -667,6 +680,10 @@ class Settings:
     @property
     def byte_limits(self) -> ByteLimits:
         return ByteLimits(soft=self.log_retention_bytes, hard=self.log_limit_bytes)
+
+    @property
+    def audit_retention(self) -> AuditRetention:
+        return AuditRetention(seconds=self.audit_seconds, count=self.audit_count)
 
     @property
     def retention(self) -> Retention:

@@ -14,7 +14,7 @@ import lxml.html
 from starlette.routing import compile_path
 
 import hub.web.application  # noqa: F401 - it imports all routes
-from hub.web.operation import HTML, Operation, Routes
+from hub.web.operation import HTML, Operation, every_operation
 
 STARTS: Final = (
     *("/", "/search?q=entry", "/about"),
@@ -26,19 +26,13 @@ Fetch = Callable[[str], Awaitable[str]]
 """The HTML at an address of the hub."""
 
 
-def operations(kind: type[Routes] = Routes) -> Iterator[Operation]:
-    for each in kind.__subclasses__():
-        yield from each.operations()
-        yield from operations(each)
-
-
 def _is_page(operation: Operation) -> bool:
     content = operation.answers.get(200)
     is_html = isinstance(content, Mapping) and HTML in content
     return is_html and operation.method == "GET"
 
 
-PAGES: Final = sorted({each.path for each in operations() if _is_page(each)})
+PAGES: Final = sorted({each.path for each in every_operation() if _is_page(each)})
 """Paths of the routes that answer with a page."""
 _PATTERNS: Final = {path: compile_path(path)[0] for path in PAGES}
 

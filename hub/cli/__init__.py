@@ -26,6 +26,7 @@ import hub
 
 COMMANDS: Final = {
     "account": "account_command:account",
+    "audit": "audit_command:audit",
     "db": "database_commands:database",
     "deliveries": "operator_commands:deliveries",
     "demo": "demo_command:demo",

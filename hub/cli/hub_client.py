@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
+from hub import __version__
 from hub.admin_token import TokenUnreadable, read_token, token_file
 from hub.cli.wording import Failure, HubUnreachable
 from hub.hub_address import (
@@ -176,7 +177,9 @@ class Hub:
         path: str,
         body: Mapping[str, object] | None = None,
     ) -> tuple[int, bytes]:
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers = {"User-Agent": f"fanfare-cli/{__version__}"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
         payload = None if body is None else json.dumps(body).encode()

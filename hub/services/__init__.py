@@ -14,6 +14,7 @@ from hub.publishing.openfeeder_analytics import Analytics
 from hub.runtime.clock import Clock
 from hub.services.account_reports import AccountReportService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
+from hub.services.audit_trail import AuditTrail
 from hub.services.callback_trials import CallbackTrialService
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
@@ -48,6 +49,7 @@ from storage.contract import Storage
 
 __all__ = [
     "AccountReportService",
+    "AuditTrail",
     "CallbackTrialService",
     "CollectionService",
     "DeliveryReportService",
@@ -90,6 +92,7 @@ class Services:
 
     storage: Storage
     clock: Clock
+    audit: AuditTrail
     feeds: FeedService
     feed_reports: FeedReportService
     entry_reports: EntryReportService

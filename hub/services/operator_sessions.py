@@ -94,6 +94,10 @@ class SessionService:
     async def end(self, secret: str) -> None:
         await self._sessions.end(self._digest(secret))
 
+    def name_of(self, secret: str) -> str:
+        """What a session is called where it is not to be opened."""
+        return self._digest(secret).hex()[:8]
+
     def form_token(self, secret: str) -> str:
         """What each form of a session's pages carries, and no other site knows."""
         return hmac.new(self._key, f"form {secret}".encode(), "sha256").hexdigest()

@@ -17,6 +17,7 @@ from hub.hub_address import IDENTITY_PATH
 from hub.runtime.metrics import RequestMeter
 from hub.services import Services
 from hub.services.service_errors import ServiceError
+from hub.web.admin.audit_pages import AuditPages
 from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.entry_pages import EntryPages
 from hub.web.admin.feed_document_pages import FeedDocumentPages
@@ -35,6 +36,7 @@ from hub.web.admin.token_pages import TokenPages
 from hub.web.admin.track_pages import TrackPages
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
+from hub.web.api.audit_routes import AuditRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
@@ -45,6 +47,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
+from hub.web.audited_requests import SAFE_METHODS, AuditRequests
 from hub.web.authentication import Authenticator, RequireScope
 from hub.web.cross_origin import CrossOriginMiddleware
 from hub.web.middleware import AccessLog, LimitRequests, LoopGuard, MeasureRequests
@@ -62,7 +65,11 @@ from hub.web.publishing.reader_routes import ReaderRoutes
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_routes import StreamRoutes
-from hub.web.superfeedr.endpoint import SuperfeedrMiddleware, create_modes
+from hub.web.superfeedr.endpoint import (
+    SuperfeedrMiddleware,
+    create_modes,
+    is_for_api,
+)
 from hub.web.websub.hub_routes import HubMiddleware, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
 from hub.web.websub.push_routes import PushRoutes
@@ -192,6 +199,7 @@ def create_application(
             services.operations, services.collections, services.settings
         ).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
+        *AuditRoutes(services.audit, services.tokens, services.clock).routes(),
         *OpenApiRoutes().routes(),
     ]
     guard = [
@@ -265,6 +273,7 @@ def create_application(
             access, services.search, services.public.public_url, services.clock
         ).routes(),
         *PushHubPages(access, services.storage.pushes, services.clock).routes(),
+        *AuditPages(access, services.audit, services.tokens, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
             access,
@@ -314,6 +323,13 @@ def create_application(
             ),
             Middleware(HubMiddleware, websub=websub),
             Middleware(
+                AuditRequests,
+                trail=services.audit,
+                limits=limits,
+                clock=services.clock,
+                covers=_may_change,
+            ),
+            Middleware(
                 SuperfeedrMiddleware,
                 modes=create_modes(services),
                 authenticator=authenticator,
@@ -329,6 +345,11 @@ def create_application(
     application.router.redirect_slashes = False
     application.router.default = find_nothing
     return application
+
+
+def _may_change(scope: Scope) -> bool:
+    """Whether a request may change something: of Superfeedr's API by any method."""
+    return scope["method"] not in SAFE_METHODS or is_for_api(scope)
 
 
 def _is_counted(path: str) -> bool:

@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenService
+from hub.web.audited_requests import SAFE_METHODS, draft_of, name_operation
 from hub.web.cross_origin import is_admitted
 from hub.web.problem_types import ProblemType
 from hub.web.problems import Problem, answer_error, problem_response
@@ -176,9 +177,11 @@ class RequireScope:
         headers: LimitHeaders = ()
         if principal.token is not None:
             headers = self._limits.check_token(principal.token)
+        draft_of(request).principal = request.scope[_PRINCIPAL] = principal
         if route is not None and (needed := self._scope_of(request, route)):
+            if not principal.may(needed):
+                self._note_refusal(request, route)
             require(principal, needed)
-        request.scope[_PRINCIPAL] = principal
         return headers
 
     def _admit_other_site(self, request: Request) -> None:
@@ -193,6 +196,13 @@ class RequireScope:
             raise Problem(
                 HTTPStatus.FORBIDDEN, "pages of other origins send a Bearer token"
             )
+
+    @staticmethod
+    def _note_refusal(request: Request, route: Route) -> None:
+        """That somebody tried to change what their token does not allow."""
+        if request.method not in SAFE_METHODS:
+            _, found = route.matches(request.scope)
+            name_operation(request, route.name, route.path, found["path_params"])
 
     def _route(self, request: Request) -> Route | None:
         """The one that will answer; None if that is only to be told what is wrong."""

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from hub.web.audited_requests import SAFE_METHODS, name_operation
 from hub.web.request_input import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, RequestBody
 from storage.records import TokenScope
 
@@ -56,6 +57,8 @@ class Operation:
 
     ``id`` is what generated clients call it by. ``plain_problems`` are told as text,
     ``problems`` as JSON. ``security`` names the schemes that open more of it.
+    ``only_reads``: it changes nothing, and has another method than GET for what it is
+    sent only, so that it leaves no trace in the audit trail.
     """
 
     method: str
@@ -71,6 +74,7 @@ class Operation:
     problems: tuple[int, ...] = (429,)
     plain_problems: tuple[int, ...] = ()
     security: tuple[str, ...] = ()
+    only_reads: bool = False
 
     def __call__(self, handler: _Handler) -> _Handler:
         declared = getattr(handler, "operations", ())
@@ -107,7 +111,12 @@ class Routes:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route(each.path, self.endpoint(getattr(self, name)), methods=[each.method])
+            Route(
+                each.path,
+                _audited(each, self.endpoint(getattr(self, name))),
+                methods=[each.method],
+                name=each.id,
+            )
             for name, each in _declared(type(self))
         ]
 
@@ -116,10 +125,29 @@ class Routes:
         return handler
 
 
+def _audited(operation: Operation, endpoint: Handler) -> Handler:
+    """The endpoint; of what may change something, the audit trail is told its name."""
+    if operation.method in SAFE_METHODS or operation.only_reads:
+        return endpoint
+
+    async def answer(request: Request) -> Response:
+        name_operation(request, operation.id, operation.path, request.path_params)
+        return await endpoint(request)
+
+    return answer
+
+
 def _declared(kind: type[Routes]) -> Iterator[tuple[str, Operation]]:
     for name, member in vars(kind).items():
         for each in getattr(member, "operations", ()):
             yield name, each
+
+
+def every_operation(kind: type[Routes] = Routes) -> Iterator[Operation]:
+    """Those of all routes whose modules are imported."""
+    for each in kind.__subclasses__():
+        yield from each.operations()
+        yield from every_operation(each)
 
 
 PAGE = (

@@ -49,6 +49,10 @@ _TOKEN: Final = "the token of the bench"  # noqa: S105 - of nothing
 SEARCH: Final = "/admin/subscriptions?search=nowhere"
 """What few have is looked for in 20,000 subscriptions at a time, so that this takes
 longer than among 1,000, and no longer among more."""
+AUDIT: Final = "/admin/audit?account=account-7&operation=remove_feed"
+"""As `SEARCH`: of two conditions that nothing fulfils together, 2,000 records are
+looked at."""
+SLOW: Final = (SEARCH, AUDIT)
 LISTS: Final = (
     *(f"/admin/feeds?sort={each}" for each in FeedSort),
     *(f"/admin/feeds?state=failing&sort={each}" for each in FeedSort),
@@ -74,6 +78,13 @@ LISTS: Final = (
     "/admin/deliveries?subscription=100",
     f"/admin/deliveries?topic={quote(address_of(8), safe='')}",
     "/admin/deliveries?outcome=delivered",
+    "/admin/audit?account=account-7",
+    "/admin/audit?token=7",
+    "/admin/audit?operation=remove_feed",
+    "/admin/audit?target=feed&id=7",
+    "/admin/audit?since=2h&until=1h",
+    "/admin/audit?outcome=refused",
+    AUDIT,
     "/topics?search=example",
     "/topics?search=nowhere",
     SEARCH,
@@ -202,8 +213,8 @@ class Page:
 
     def growth(self) -> Finding:
         late, soon = median(self.later), median(self.sooner)
-        if self.address == SEARCH:
-            return _most(f"ms to the first byte of {SEARCH}", late, MOST_CPU)
+        if self.address in SLOW:
+            return _most(f"ms to the first byte of {self.address}", late, MOST_CPU)
         return Finding(
             bench="pages",
             measure=f"ms to the first byte of {self.address}",

@@ -39,8 +39,8 @@ _OUTCOME: Final = (200).to_bytes(2, "big") + (42).to_bytes(2, "big")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLengths:
-    """How much there is: ``deliveries`` are failed requests; a tenth as many were
-    given up."""
+    """How much there is: ``deliveries`` are failed requests, and records of the audit
+    trail; a tenth as many were given up."""
 
     feeds: int
     subscriptions: int
@@ -67,6 +67,7 @@ async def open_lists(path: Path, counts: ListLengths) -> SqliteStorage:
         _put_subscriptions(connection, counts, at)
         _put_deliveries(connection, counts, at)
         _put_failures(connection, counts, at)
+        _put_audit(connection, counts, at)
         for sql in triggers:
             connection.execute(sql)
         connection.execute("COMMIT")
@@ -322,3 +323,24 @@ def _dead_letter(number: int, counts: ListLengths, at: int) -> tuple[object, ...
     subscription = 1 + number % counts.subscriptions
     record = 1 + subscription % counts.feeds
     return subscription, record, record, "answered 500", at
+
+
+def _put_audit(connection: sqlite3.Connection, counts: ListLengths, at: int) -> None:
+    """As many records of the audit trail as failed requests."""
+    _insert(
+        connection,
+        "audit",
+        "account_id, at, token_id, is_admin, session, address, source, operation,"
+        " target, target_id, target_name, status, detail",
+        (_done(each, counts, at) for each in range(1, counts.deliveries + 1)),
+    )
+
+
+def _done(number: int, counts: ListLengths, at: int) -> tuple[object, ...]:
+    feed, is_refused = 1 + number % counts.feeds, not number % OF_FAILING
+    return (
+        *(_account(number), at - _DAY + _DAY * number // (counts.deliveries + 1)),
+        *(1 + number % TOKENS, 0, "", "192.0.2.1", "api"),
+        *("remove_feed" if is_refused else "edit_feed", "feed", feed),
+        *(address_of(feed), 403 if is_refused else 200, "category: news"),
+    )

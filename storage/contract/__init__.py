@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
@@ -71,6 +72,7 @@ a retry, need not."""
 
 __all__ = [
     "AUDIENCE",
+    "AuditStore",
     "BulkPlanStore",
     "DeliveryStore",
     "DigestStore",

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
@@ -79,6 +80,8 @@ class Storage(Protocol):
     def plans(self) -> BulkPlanStore: ...
     @property
     def list_watches(self) -> ListWatchStore: ...
+    @property
+    def audit(self) -> AuditStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -7,6 +7,14 @@ increasing over the whole hub. Packed bodies (``bytes``) are made and read with
 
 from __future__ import annotations
 
+from storage.records.audit import (
+    AuditFilter,
+    AuditPage,
+    AuditRecord,
+    AuditRetention,
+    AuditSource,
+    AuditTarget,
+)
 from storage.records.bulk_plans import (
     KIND_OF_FILTER,
     BulkPlan,
@@ -86,6 +94,7 @@ from storage.records.identities import (
     NOBODY,
     OPERATOR,
     AccountId,
+    AuditId,
     EntryId,
     FeedId,
     ListWatchId,
@@ -214,6 +223,13 @@ __all__ = [
     "AttemptDetails",
     "AttemptFilter",
     "AttemptRange",
+    "AuditFilter",
+    "AuditId",
+    "AuditPage",
+    "AuditRecord",
+    "AuditRetention",
+    "AuditSource",
+    "AuditTarget",
     "Backlog",
     "Both",
     "Bound",

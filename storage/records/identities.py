@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NewType
 
 AccountId = NewType("AccountId", int)
+AuditId = NewType("AuditId", int)
 FeedId = NewType("FeedId", int)
 EntryId = NewType("EntryId", int)
 SubscriptionId = NewType("SubscriptionId", int)

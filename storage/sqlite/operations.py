@@ -23,6 +23,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
+from storage.sqlite.audit import SqliteAudit
 from storage.sqlite.backup import copy_database, ignore_progress
 from storage.sqlite.bulk_plans import SqliteBulkPlans
 from storage.sqlite.columns import (
@@ -118,6 +119,7 @@ class SqliteStorage:
         self.subscription_selections = SqliteSubscriptionSelections(readers, box)
         self.plans = SqliteBulkPlans(self._writer, readers)
         self.list_watches = SqliteListWatches(self._writer, readers)
+        self.audit = SqliteAudit(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

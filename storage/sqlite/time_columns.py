@@ -59,6 +59,7 @@ _NEW_RECORDS = (
 
 TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "attempts": {"at": Limit()},
+    "audit": {"at": HISTORY},
     "chunks": {"at": Limit(), "due": Limit(ahead=_HOUR, is_wait=True)},
     "dead": {"at": HISTORY},
     "deliveries": {"at": Limit()},

@@ -62,6 +62,7 @@ class Calls:
         self.log = self.deliveries = self.feeds = self.subscriptions = part
         self.tracking = SimpleNamespace(retire=self._called("retire"))
         self.sessions = SimpleNamespace(trim=self._called("trim of sessions"))
+        self.audit = SimpleNamespace(trim=self._called("trim of the audit trail"))
         self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
 
     async def give_back(self, limit: int) -> int:
@@ -123,6 +124,8 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     assert storage.asked["forget_secrets"] == (now, PAGE)
     assert storage.asked["trim of requests"] == (now, PAGE)
     made, used = now - timedelta(days=7), now - timedelta(hours=12)
+    audited = clock.now() - timedelta(days=90)
+    assert storage.asked["trim of the audit trail"] == (audited, 100_000, PAGE)
     assert storage.asked["trim of sessions"] == (made, used, PAGE)
     assert storage.asked["end_all"] == (7, FEED_REMOVED, now, PAGE)
     [before, limit] = storage.asked["purge_removed"]

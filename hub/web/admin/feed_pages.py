@@ -24,12 +24,14 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.admin.plan_pages import filter_of
+from hub.web.api.feed_routes import said_edit
 from hub.web.api.selection_input import (
     FEED_LIST,
     cursor_of,
     query_feeds,
     query_order,
 )
+from hub.web.audited_requests import name_target, note_detail
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_number
@@ -38,6 +40,7 @@ from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.records import (
     LISTED_HEALTH,
+    AuditTarget,
     FeedId,
     FeedSort,
     FeedState,
@@ -184,6 +187,7 @@ class FeedPages(OperatorPages):
                 several=several,
                 wanted=wanted,
             )
+        name_target(request, AuditTarget.FEED, added.feed.id)
         return _back(added.feed.id, "added" if added.is_new else "known")
 
     @Operation(
@@ -197,15 +201,14 @@ class FeedPages(OperatorPages):
     async def edit(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         form = viewer_of(request).form
-        await self._feeds.edit(
-            feed_id,
-            EditFeed(
-                url=form.get("url", "").strip() or None,
-                category=form.get("category", "").strip(),
-                private="private" in form,
-                own_period=_period(form.get("own_period", "").strip()),
-            ),
+        change = EditFeed(
+            url=form.get("url", "").strip() or None,
+            category=form.get("category", "").strip(),
+            private="private" in form,
+            own_period=_period(form.get("own_period", "").strip()),
         )
+        note_detail(request, said_edit(change))
+        await self._feeds.edit(feed_id, change)
         return _back(feed_id, "edited")
 
     @Operation(

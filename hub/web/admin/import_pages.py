@@ -21,11 +21,13 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.api.selection_input import FEED_LIST, query_feeds
+from hub.web.audited_requests import name_target
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import PAGE_HEADERS, render_page
 from hub.web.request_input import path_id
 from protocols.opml import OPML_TYPE
 from protocols.protocol_errors import InvalidValue
+from storage.records import AuditTarget
 
 SHOWN_NEW: Final = 10
 _STATES: Final[Mapping[ImportState, str]] = {
@@ -107,6 +109,7 @@ class ImportPages(OperatorPages):
             category=form.get("category", "").strip(),
             private="private" in form,
         )
+        name_target(request, AuditTarget.IMPORT, made.id)
         return _to(made)
 
     @Operation(

@@ -11,8 +11,9 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.token_authentication import Principal
+from hub.services.token_authentication import WITHOUT_TOKEN, Principal
 from hub.web.admin.page_access import (
+    AREA_SOURCES,
     Area,
     OperatorPages,
     PageAccess,
@@ -22,6 +23,7 @@ from hub.web.admin.page_access import (
     require_operator,
     require_same_origin,
 )
+from hub.web.audited_requests import draft_of
 from hub.web.authentication import Authenticator, require
 from hub.web.operation import HTML, Operation, Parameter, Routes
 from hub.web.page_rendering import render_page
@@ -104,10 +106,18 @@ class LoginPages(Routes):
         except Problem as problem:
             if problem.status != HTTPStatus.FORBIDDEN:
                 raise
+            self._tell_audit_of_failure(request)
             return _page(area, target, error=problem.detail)
         answer = redirect(target if _OWN_PAGES[area].fullmatch(target) else area)
         self._access.remember(request, answer, secret)
+        if principal := await self._access.sessions.principal(secret):
+            self._access.tell_audit(request, principal, secret)
         return answer
+
+    @staticmethod
+    def _tell_audit_of_failure(request: Request) -> None:
+        draft = draft_of(request)
+        draft.principal, draft.source = WITHOUT_TOKEN, AREA_SOURCES[area_of(request)]
 
     async def _begin(self, form: Mapping[str, str], area: Area) -> str:
         """The new session. Raises `Problem` 403."""

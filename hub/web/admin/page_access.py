@@ -25,6 +25,7 @@ from starlette.responses import RedirectResponse, Response
 from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import Principal
 from hub.web.admin.page_streams import PageStreams, WatchRequest, wants_events
+from hub.web.audited_requests import draft_of
 from hub.web.authentication import is_foreign, require
 from hub.web.multipart_forms import MULTIPART, read_parts
 from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
@@ -33,7 +34,7 @@ from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import LARGEST_PAGE, read_bytes
 from protocols.opml import MOST_BYTES
-from storage.records import LONGEST_SESSION, AccountId, TokenScope
+from storage.records import LONGEST_SESSION, AccountId, AuditSource, TokenScope
 
 FORM_FIELD: Final = "form_token"
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -54,6 +55,12 @@ class Area(StrEnum):
     @property
     def login(self) -> str:
         return f"{self}/login"
+
+
+AREA_SOURCES: Final[Mapping[Area, AuditSource]] = {
+    Area.OPERATOR: AuditSource.OPERATOR_PAGES,
+    Area.ACCOUNT: AuditSource.ACCOUNT_PAGES,
+}
 
 
 def area_of(request: Request) -> Area:
@@ -184,6 +191,7 @@ class PageAccess:
             principal = await self.sessions.principal(secret) if secret else None
             if principal is None:
                 return self._answer_stranger(request, is_watching=is_watching)
+            self.tell_audit(request, principal, secret)
             if principal.token is not None:
                 self._limits.check_token(principal.token)
             viewer = await self._viewer(request, principal, secret)
@@ -238,6 +246,13 @@ class PageAccess:
                 is_over=is_over,
             )
         )
+
+    def tell_audit(self, request: Request, principal: Principal, secret: str) -> None:
+        """Who acts on a page, by which session."""
+        draft = draft_of(request)
+        draft.principal = principal
+        draft.session = self.sessions.name_of(secret)
+        draft.source = AREA_SOURCES[area_of(request)]
 
     async def _viewer(
         self, request: Request, principal: Principal, secret: str

@@ -26,6 +26,7 @@ from hub.web.api.selection_input import (
     query_feeds,
     query_subscriptions,
 )
+from hub.web.audited_requests import name_target
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
 from hub.web.problems import Problem
@@ -34,6 +35,7 @@ from protocols.protocol_errors import InvalidValue
 from storage.contract import BulkPlanStore
 from storage.records import (
     AccountId,
+    AuditTarget,
     BulkPlan,
     PlanAction,
     PlanFilter,
@@ -106,6 +108,7 @@ class PlanPages(OperatorPages):
         takes_category = action is PlanAction.SET_CATEGORY
         category = form.get("new_category", "").strip() if takes_category else None
         plan = await self._plans.make(account, action, wanted, category)
+        name_target(request, AuditTarget.PLAN, plan.id)
         return _to(plan)
 
     async def _filter(self, request: Request) -> PlanFilter:

@@ -40,6 +40,7 @@ from hub.web.api.selection_input import (
     query_subscriptions,
     read_start,
 )
+from hub.web.audited_requests import name_target, note_detail
 from hub.web.operation import HTML
 from hub.web.page_rendering import render_page
 from hub.web.request_input import (
@@ -53,6 +54,7 @@ from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
+    AuditTarget,
     DeliveryLag,
     Format,
     SelectedSubscription,
@@ -180,6 +182,7 @@ class SubscriptionPages(OperatorPages):
                 updates=Updates.ALL if form.get("updates") else Updates.FRESH,
             )
         )
+        name_target(request, AuditTarget.SUBSCRIPTION, made.subscription.id)
         done = "subscribed" if made.is_new else "changed"
         return _back(request, made.subscription.id, done)
 
@@ -327,9 +330,9 @@ class SubscriptionPages(OperatorPages):
         subscription_id = _subscription_id(request)
         account = own_account(request, TokenScope.RETRIEVE)
         form = viewer_of(request).form
-        start = read_start(
-            form.get("since", ""), form_id(form, "record"), self._clock.now()
-        )
+        since, record = form.get("since", ""), form.get("record", "").strip()
+        note_detail(request, f"from record {record}" if record else f"from {since}")
+        start = read_start(since, form_id(form, "record"), self._clock.now())
         await self._subscriptions.replay(subscription_id, start, account=account)
         return _back(request, subscription_id, "replayed")
 

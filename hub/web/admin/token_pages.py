@@ -11,11 +11,12 @@ from starlette.responses import Response
 from hub.runtime.clock import Clock
 from hub.services.token_authentication import CreatedToken, CreateToken, TokenService
 from hub.web.admin.page_access import OperatorPages, PageAccess, redirect, viewer_of
+from hub.web.audited_requests import name_target, note_detail
 from hub.web.operation import HTML, PAGE, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
 from storage.contract import TokenStore
-from storage.records import TokenId, TokenScope
+from storage.records import AuditTarget, TokenId, TokenScope
 
 ROWS: Final = 50
 """Of a page."""
@@ -63,6 +64,8 @@ class TokenPages(OperatorPages):
                 label=form.get("label", ""),
             )
         )
+        name_target(request, AuditTarget.TOKEN, created.token.id)
+        note_detail(request, f"may {', '.join(sorted(created.token.scopes))}")
         return await self._page(request, created)
 
     @Operation(

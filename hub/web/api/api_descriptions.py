@@ -19,6 +19,7 @@ EVENTS: Final = "events"
 """The page of what the hub posts to callbacks."""
 MEANINGS: Final = {
     "account": "The account of a token",
+    "audit": "Who did what",
     "crawlers": "What crawlers find",
     "database": "Backups and checks",
     "deliveries": "Deliveries, failed ones, and tests",

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.database_jobs import DatabaseJobs, JobKind
+from hub.web.audited_requests import note_detail
 from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import ApiOperation, Parameter, Routes
 from hub.web.request_input import RequestBody, query_number, read_body
@@ -99,6 +100,7 @@ class DatabaseRoutes(Routes):
     async def backup(self, request: Request) -> Response:
         wait = query_number(request, "wait", LONGEST_WAIT, LONGEST_WAIT)
         body = await read_body(request, Backup)
+        note_detail(request, f"to {body.destination}")
         self._jobs.start_backup(body.destination)
         return await self._answer(wait, HTTPStatus.CREATED)
 

@@ -28,6 +28,7 @@ from hub.web.api.selection_input import (
     query_sent,
     read_place,
 )
+from hub.web.audited_requests import name_target
 from hub.web.authentication import own_account
 from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
@@ -42,6 +43,7 @@ from hub.web.request_input import (
 from protocols.protocol_errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.records import (
+    AuditTarget,
     DeadLetter,
     Format,
     RetryingSubscription,
@@ -359,6 +361,7 @@ class DeliveryRoutes(Routes):
     )
     async def test(self, request: Request) -> Response:
         body = await read_body(request, CallbackToTest)
+        name_target(request, AuditTarget.CALLBACK, None, body.callback)
         trial = await self._trials.try_callback(
             SubscriptionRequest(
                 callback=body.callback,
@@ -382,6 +385,8 @@ class DeliveryRoutes(Routes):
     )
     async def retry(self, request: Request) -> Response:
         is_dead, number = (await read_body(request, Retry)).named()
+        kind = AuditTarget.DEAD_LETTER if is_dead else AuditTarget.SUBSCRIPTION
+        name_target(request, kind, number)
         account = own_account(request)
         if is_dead:
             await self._undelivered.retry_dead_letter(number, account=account)
@@ -403,6 +408,8 @@ class DeliveryRoutes(Routes):
     )
     async def discard(self, request: Request) -> Response:
         is_dead, number = (await read_body(request, Undelivered)).named()
+        kind = AuditTarget.DEAD_LETTER if is_dead else AuditTarget.SUBSCRIPTION
+        name_target(request, kind, number)
         account = own_account(request)
         if is_dead:
             await self._undelivered.discard_dead_letter(number, account=account)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated
@@ -19,6 +20,8 @@ from hub.services.feed_requests import (
     LONGEST_WAIT,
     AddFeed,
     EditFeed,
+    ImportedFeed,
+    ImportOutcome,
     read_credentials,
 )
 from hub.services.opml_lists import FeedListService
@@ -46,6 +49,7 @@ from hub.web.api.feed_json import (
     WalkedListsJson,
 )
 from hub.web.api.selection_input import FEED_LIST, query_feeds, query_order
+from hub.web.audited_requests import name_target, note_detail, said_changes
 from hub.web.json_output import former_name, json_response
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
@@ -63,7 +67,14 @@ from protocols.opml import DEEPEST, MOST_LISTS, OPML_TYPE
 from protocols.protocol_errors import InvalidValue
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
-from storage.records import Credentials, FeedId, FeedPage, FeedSort, TokenScope
+from storage.records import (
+    AuditTarget,
+    Credentials,
+    FeedId,
+    FeedPage,
+    FeedSort,
+    TokenScope,
+)
 
 LISTED_AT_ONCE = 5_000
 """Feeds of lists in one answer."""
@@ -238,6 +249,7 @@ class FeedRoutes(Routes):
                 FeedChoicesJson(url=several.url, feeds=feeds),
                 HTTPStatus.MULTIPLE_CHOICES,
             )
+        name_target(request, AuditTarget.FEED, added.feed.id)
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
         reason = await self._reports.reason(added.feed)
         return json_response(
@@ -268,6 +280,7 @@ class FeedRoutes(Routes):
         imported = await self._feeds.add_all(
             wanted, is_dry=body.dry_run, keeps_known=body.keeps_known
         )
+        note_detail(request, _said_import(imported, is_dry=body.dry_run))
         feeds = [ImportedFeedJson.of_import(each) for each in imported]
         return json_response(ImportedFeedsJson(feeds=feeds))
 
@@ -323,6 +336,7 @@ class FeedRoutes(Routes):
         id="read_lists",
         scope=TokenScope.ADMIN,
         summary="Read lists of feeds in OPML, including nested lists",
+        only_reads=True,
         answers={200: WalkedListsJson},
         body=ListsToRead(urls=["https://example.org/feeds.opml"]),
     )
@@ -345,6 +359,7 @@ class FeedRoutes(Routes):
         id="discover_feeds",
         scope=TokenScope.ADMIN,
         summary="Show which feed is at a URL, or which feeds a page names",
+        only_reads=True,
         answers={200: LookupResultJson},
         body=PageToLookAt(url="https://example.org/"),
     )
@@ -427,18 +442,17 @@ class FeedRoutes(Routes):
         if body.basic is not None or body.headers is not None:
             given = read_credentials(body.basic or "", body.headers or {})
             credentials = given or Credentials()
-        edited = await self._feeds.edit(
-            _feed_id(request),
-            EditFeed(
-                url=body.url,
-                own_period=body.own_period,
-                private=body.private,
-                category=body.section if body.category is None else body.category,
-                credentials=credentials,
-                publish_secret=body.publish_secret,
-                subscription_callback=body.subscription_callback,
-            ),
+        change = EditFeed(
+            url=body.url,
+            own_period=body.own_period,
+            private=body.private,
+            category=body.section if body.category is None else body.category,
+            credentials=credentials,
+            publish_secret=body.publish_secret,
+            subscription_callback=body.subscription_callback,
         )
+        note_detail(request, said_edit(change))
+        edited = await self._feeds.edit(_feed_id(request), change)
         return json_response(
             EditedFeedJson.of_feed(
                 edited.feed,
@@ -505,6 +519,24 @@ class FeedRoutes(Routes):
         return json_response(
             FeedJson.of_feed(await self._feeds.resume(_feed_id(request)))
         )
+
+
+def said_edit(change: EditFeed) -> str:
+    """What an edit changes, for the audit trail; of secrets, that it does."""
+    return said_changes(
+        url=change.url,
+        own_period=change.own_period,
+        private=change.private,
+        category=change.category,
+        subscription_callback=change.subscription_callback,
+        new_credentials=None if change.credentials is None else True,
+        new_publish_secret=None if change.publish_secret is None else True,
+    )
+
+
+def _said_import(feeds: Sequence[ImportedFeed], *, is_dry: bool) -> str:
+    added = sum(each.outcome is ImportOutcome.ADDED for each in feeds)
+    return f"{len(feeds):,} feeds, {'only looked at' if is_dry else f'{added:,} added'}"
 
 
 def _feed_id(request: Request) -> FeedId:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from hub.services import ListWatchService
 from hub.services.feed_requests import LONGEST_WAIT
 from hub.services.list_watching import WatchedList
+from hub.web.audited_requests import name_target
 from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from hub.web.request_input import (
@@ -20,7 +21,13 @@ from hub.web.request_input import (
     query_page,
     read_body,
 )
-from storage.records import ListWatch, ListWatchId, NewListWatch, TokenScope
+from storage.records import (
+    AuditTarget,
+    ListWatch,
+    ListWatchId,
+    NewListWatch,
+    TokenScope,
+)
 
 
 class ListToWatch(RequestBody):
@@ -133,6 +140,7 @@ class ListWatchRoutes(Routes):
         body = await read_body(request, ListToWatch)
         new = NewListWatch(url=body.url, category=body.category, private=body.private)
         watch_id, is_new = await self._watches.watch(new)
+        name_target(request, AuditTarget.WATCHED_LIST, watch_id, body.url)
         found = await self._watches.wait(watch_id, wait)
         status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
         return json_response(WatchedListJson.of_list(found), status)

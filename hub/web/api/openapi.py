@@ -18,6 +18,7 @@ import hub
 from hub.services.open_hub_requests import Ping
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
+from hub.web.api.audit_routes import AuditRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
@@ -118,6 +119,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     TokenRoutes,
     OperatorRoutes,
     DatabaseRoutes,
+    AuditRoutes,
 )
 OPEN_ROUTES: tuple[type[Routes], ...] = (
     HubRoutes,

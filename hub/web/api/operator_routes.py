@@ -16,6 +16,7 @@ from hub.services.entry_search import IndexReport, IndexState
 from hub.services.hub_operations import Health, HubFreshness
 from hub.services.served_collections import CollectionService
 from hub.settings import SettingReport
+from hub.web.audited_requests import note_detail
 from hub.web.json_output import (
     DelayJson,
     FeedFreshnessJson,
@@ -316,6 +317,7 @@ class OperatorRoutes(Routes):
     async def build(self, request: Request) -> Response:
         body = await read_body(request, CollectionsToBuild)
         built = await self._collections.build(snapshots=body.snapshots)
+        note_detail(request, f"{len(built):,} files")
         return json_response(
             CollectionsBuiltJson(
                 collections=[CollectionJson.of(each) for each in built]

@@ -17,6 +17,7 @@ from hub.web.api.selection_input import (
     SubscriptionSelection,
     listed_account,
 )
+from hub.web.audited_requests import name_target
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes
@@ -27,6 +28,7 @@ from storage.errors import NotFound
 from storage.records import (
     AccountId,
     AttemptFilter,
+    AuditTarget,
     BulkPlan,
     FeedFilter,
     PlanAction,
@@ -228,6 +230,7 @@ class PlanRoutes(Routes):
         plan = await self._plans.make(
             principal.account, body.action, wanted, body.category
         )
+        name_target(request, AuditTarget.PLAN, plan.id)
         return self._answer(plan, HTTPStatus.CREATED)
 
     async def _filter(self, request: Request, body: PlanToMake) -> PlanFilter:

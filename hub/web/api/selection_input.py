@@ -93,8 +93,8 @@ class FeedSelection(RequestBody):
             health=_health(named, _STATES_OF_FEEDS),
             category=self.category,
             text=_checked_text(self.search),
-            since=_moment("since", self.since, now),
-            after=_moment("within", self.within, now),
+            since=moment_named("since", self.since, now),
+            after=moment_named("within", self.within, now),
             ids=tuple(map(FeedId, self.ids or ())),
             host=self.host.lower(),
             format=self.format or "",
@@ -125,8 +125,8 @@ class SubscriptionSelection(RequestBody):
             callback=self.callback,
             feed_id=None if self.feed is None else FeedId(self.feed),
             text=_checked_text(self.search),
-            since=_moment("since", self.since, now),
-            after=_moment("within", self.within, now),
+            since=moment_named("since", self.since, now),
+            after=moment_named("within", self.within, now),
             ids=tuple(map(SubscriptionId, self.ids or ())),
         )
 
@@ -149,8 +149,8 @@ class DeliverySelection(RequestBody):
             statuses=_statuses(self.status),
             host=self.host.lower(),
             topic=self.topic,
-            since=_moment("since", self.since, now),
-            until=_moment("until", self.until, now),
+            since=moment_named("since", self.since, now),
+            until=moment_named("until", self.until, now),
             subscription_id=None if whose is None else SubscriptionId(whose),
         )
 
@@ -191,7 +191,7 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def _moment(field: str, text: str, now: datetime) -> datetime | None:
+def moment_named(field: str, text: str, now: datetime) -> datetime | None:
     if not text:
         return None
     at = read_moment(text, now)
@@ -391,15 +391,15 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
     before = read_place(query.get("before", ""))
     return AttemptRange(
         is_delivered=None if outcome is None else outcome is AttemptOutcome.DELIVERED,
-        since=_moment("since", query.get("since", ""), now),
-        until=_moment("until", query.get("until", ""), now),
+        since=moment_named("since", query.get("since", ""), now),
+        until=moment_named("until", query.get("until", ""), now),
         before=before and (before[0], Position(before[1])),
     )
 
 
 def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
     """From where a replay begins: one of the two. Raises `InvalidValue`."""
-    at = _moment("since", since, now)
+    at = moment_named("since", since, now)
     match at, record:
         case datetime(), None:
             return at

@@ -46,6 +46,7 @@ from hub.web.api.selection_input import (
     query_subscriptions,
     read_start,
 )
+from hub.web.audited_requests import name_target, note_detail, said_changes
 from hub.web.authentication import own_account
 from hub.web.json_output import (
     JsonObject,
@@ -65,6 +66,7 @@ from hub.web.request_input import (
 from protocols.operational_events import EVERY_TYPE, types_of_topic
 from storage.contract import Storage
 from storage.records import (
+    AuditTarget,
     DeliveryLag,
     Format,
     SelectedSubscription,
@@ -365,6 +367,7 @@ class SubscriptionRoutes(Routes):
                 batch=body.batch,
             )
         )
+        name_target(request, AuditTarget.SUBSCRIPTION, result.subscription.id)
         status = PlannedFeedJson.of_feed(
             result.feed, next_fetch_reason=await self._reports.reason(result.feed)
         )
@@ -397,6 +400,8 @@ class SubscriptionRoutes(Routes):
     async def add_to_events(self, request: Request) -> Response:
         body = await read_body(request, EventsToSubscribe)
         made = await self._events.add(body.callback, body.types, body.secret)
+        name_target(request, AuditTarget.SUBSCRIPTION, made.subscription.id)
+        note_detail(request, ", ".join(body.types))
         return json_response(
             SubscribedToEventsJson.of_subscription(
                 made.subscription, secret=made.new_secret
@@ -472,6 +477,16 @@ class SubscriptionRoutes(Routes):
             updates=body.updates,
             batch=body.batch,
         )
+        note_detail(
+            request,
+            said_changes(
+                new_secret=None if body.secret is None else True,
+                algorithm=body.algorithm,
+                format=body.format,
+                updates=body.updates,
+                batch=body.batch,
+            ),
+        )
         edited = await self._subscriptions.edit(report.subscription, change)
         return json_response(SubscriptionJson.of_subscription(edited))
 
@@ -536,6 +551,8 @@ class SubscriptionRoutes(Routes):
     )
     async def replay(self, request: Request) -> Response:
         body, now = await read_body(request, Replay), self._clock.now()
+        record = None if body.record is None else f"record {body.record:,}"
+        note_detail(request, f"from {record or body.since}")
         lag = await self._subscriptions.replay(
             _subscription_id(request),
             read_start(body.since, body.record, now),

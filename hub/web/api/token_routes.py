@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from hub.services.operator_sessions import SessionService
 from hub.services.token_authentication import CreateToken, TokenService
+from hub.web.audited_requests import name_target, note_detail
 from hub.web.authentication import principal_of
 from hub.web.json_output import (
     JsonObject,
@@ -23,7 +24,7 @@ from hub.web.operation import PAGE, ApiOperation, Routes
 from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
-from storage.records import StoredToken, TokenId, TokenScope
+from storage.records import AuditTarget, StoredToken, TokenId, TokenScope
 
 
 class TokenToAdd(RequestBody):
@@ -135,6 +136,8 @@ class TokenRoutes(Routes):
                 value=body.value,
             )
         )
+        name_target(request, AuditTarget.TOKEN, created.token.id)
+        note_detail(request, f"may {', '.join(sorted(created.token.scopes))}")
         return json_response(
             CreatedTokenJson.of_token(created.token, token=created.secret),
             HTTPStatus.CREATED,

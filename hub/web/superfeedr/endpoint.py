@@ -17,11 +17,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.services.token_authentication import WITHOUT_TOKEN, Principal
+from hub.web.audited_requests import draft_of
 from hub.web.authentication import Authenticator, require
 from hub.web.problems import Problem
 from hub.web.request_input import read_bytes
 from hub.web.superfeedr.answers import CORS, error_answer, json_answer, preflight_answer
-from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from hub.web.superfeedr.credentials import identify, query_of
 from hub.web.superfeedr.listing import SubscriptionList
 from hub.web.superfeedr.retrieval_modes import retrieval_modes
@@ -35,7 +36,7 @@ from protocols.superfeedr.parameters import (
 )
 from protocols.track import QueryError
 from storage.errors import StorageError
-from storage.records import TokenScope
+from storage.records import AuditSource, AuditTarget, TokenScope
 
 TOLD = (
     TokenScope.SUBSCRIBE,
@@ -69,6 +70,8 @@ def create_modes(services: Services) -> Modes:
     }
 
 
+AUDITED_MODES = {"replay": "replay_subscription"}
+"""What the audit trail calls modes that the API has under another name."""
 PATHS = ("/", "/hubbub", "/hubbub/")
 STREAM = "/stream"
 """Shared with the hub's own stream, none of whose parameters begins with ``hub.``"""
@@ -150,9 +153,21 @@ class SuperfeedrMiddleware:
         principal = await identify(
             request, parameters, self._authenticator, mode.effect
         )
+        if mode.effect is not Effect.NONE:
+            _tell_audit(request, parameters, principal)
         if mode.scope is not None:
             require(principal, mode.scope)
         return principal
+
+
+def _tell_audit(request: Request, parameters: Parameters, principal: Principal) -> None:
+    draft = draft_of(request)
+    name = parameters.one("hub.mode").strip().lower()
+    draft.operation = AUDITED_MODES.get(name, name)
+    draft.principal, draft.source = principal, AuditSource.SUPERFEEDR
+    topic, callback = (parameters.one(f"hub.{it}") for it in ("topic", "callback"))
+    draft.target = AuditTarget.SUBSCRIPTION
+    draft.target_name = " to ".join(filter(None, (callback, topic)))
 
 
 def _named_as_sent(error: InvalidValue, given: Parameters) -> Exception:

@@ -18,6 +18,7 @@ from hub.services.account_subscriptions import (
     Verify,
 )
 from hub.services.entry_retrieval import DEFAULT_COUNT, MOST_COUNT, RetrievalService
+from hub.web.audited_requests import draft_of
 from hub.web.request_input import combined_field
 from hub.web.superfeedr.answers import SANDBOXED
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
@@ -128,6 +129,7 @@ class Subscribing:
         made = await self._superfeedr.subscribe(wanted)
         if made is None:
             return _put_off(wanted.mode)
+        draft_of(call.request).target_id = made.subscription.id
         if not shows_feed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         document = await self._retrieval.document(made.subscription, count)

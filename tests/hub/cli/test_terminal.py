@@ -38,6 +38,7 @@ OPML = f"""<?xml version="1.0" encoding="utf-8"?>
 
 
 ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "audit": ((), ("--json",)),
     "db backup": (("{folder}/backup.db",),),
     "db backups": ((), ("--json",)),
     "db check": ((), ("--json",)),

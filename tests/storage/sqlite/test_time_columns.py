@@ -28,15 +28,15 @@ NO_TIMES = frozenset(
     by_topic_subscribers change changes checked_at content count day days deleted docid
     done entry_id exhausted failed forgotten
     failures feed_id feeds first first_id free_bytes from_position head id
-    inherits_language is_active is_copy is_doubted is_link kept
+    inherits_language is_active is_admin is_copy is_doubted is_link kept
     is_moved is_next is_paused is_stale is_superseded is_turned last last_id
     last_position
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified owner pace page_id pages pending popularity porn_rank
     own_period place_id position private queries rank refused removed revision
     skip_after skip_to version
-    source_id stamp status subscribers subscription_id tail token_id topic_id total
-    tried_to turn
+    source_id stamp status subscribers subscription_id tail target_id token_id
+    topic_id total tried_to turn
     unlisted unread used_bytes value walk watch_id withdrawals
     """.split()  # noqa: SIM905 - a list of eighty lines says no more
 )

@@ -19,6 +19,7 @@ from storage.records import (
     Position,
 )
 
+from .audit import MemoryAudit
 from .bulk_plans import MemoryBulkPlans
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
@@ -55,6 +56,7 @@ class MemoryStorage:
         self.tokens = MemoryTokens()
         self.sessions = MemorySessions(self.tokens)
         self.verifications = MemoryVerifications(self._state)
+        self.audit = MemoryAudit()
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

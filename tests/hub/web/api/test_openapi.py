@@ -225,6 +225,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/login-links", {}),
     ("GET", "/api/health", None),
     ("GET", "/api/settings", None),
+    ("GET", "/api/audit?target=feed", None),
     ("POST", "/api/db/check?wait=0", None),
     ("GET", "/api/db/jobs", None),
     ("DELETE", "/api/feeds/1", None),

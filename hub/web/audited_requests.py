@@ -1,0 +1,183 @@
+"""What requests leave in the audit trail: who did what to what, and how it ended.
+
+`AuditRequests` writes one record of each request that may change something and that
+somebody with a token, or with a session, has made. What is known of it is gathered in
+the request's `AuditDraft`: routes give their operation
+(`hub.web.operation.Routes.routes`), those that authenticate the principal, and
+handlers what the path does not name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hub.runtime.clock import Clock
+from hub.services.audit_trail import AuditTrail
+from hub.services.token_authentication import Principal
+from hub.web.rate_limits import RateLimits
+from storage.records import AuditRecord, AuditSource, AuditTarget
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+COMMAND_AGENT: Final = "fanfare-cli/"
+"""How the command line begins to name itself."""
+LONGEST_TEXT: Final = 500
+"""Of a name, and of what changed."""
+_SCOPE_KEY: Final = "fanfare.audit"
+_VARIANT: Final = re.compile(r"(?:_of_page|_of_account|_to_account)+$")
+"""What operations of pages have more than those of the API that do the same."""
+_WITH_ID: Final = re.compile(r"([\w-]+)/\{id\}")
+KIND_OF_PATH: Final[Mapping[str, AuditTarget]] = {
+    "dead-letters": AuditTarget.DEAD_LETTER,
+    "feeds": AuditTarget.FEED,
+    "imports": AuditTarget.IMPORT,
+    "plans": AuditTarget.PLAN,
+    "subscriptions": AuditTarget.SUBSCRIPTION,
+    "tokens": AuditTarget.TOKEN,
+    "watched-lists": AuditTarget.WATCHED_LIST,
+}
+"""What ``{id}`` is of, by what stands before it; anything else is `OTHER`."""
+
+
+@dataclass(slots=True)
+class AuditDraft:
+    """What is known of a request so far. Without an ``operation`` nothing was asked
+    that changes anything; ``principal`` None: nobody has shown who they are."""
+
+    operation: str = ""
+    principal: Principal | None = None
+    source: AuditSource = AuditSource.API
+    session: str = ""
+    target: AuditTarget | None = None
+    target_id: int | None = None
+    target_name: str = ""
+    detail: str = ""
+
+
+def draft_of(request: HTTPConnection) -> AuditDraft:
+    """That of a request; of one that is not audited, it comes to nothing."""
+    draft = request.scope.get(_SCOPE_KEY)
+    return draft if isinstance(draft, AuditDraft) else AuditDraft()
+
+
+def name_operation(
+    request: HTTPConnection, id: str, path: str, parameters: Mapping[str, object]
+) -> None:
+    """What is asked for: the operation's id, and its path with what that names."""
+    draft = draft_of(request)
+    draft.operation = operation_name(id)
+    if found := _WITH_ID.search(path):
+        draft.target = KIND_OF_PATH.get(found[1], AuditTarget.OTHER)
+        number = str(parameters.get("id", ""))
+        is_number = number.isascii() and number.isdigit() and len(number) < 19
+        draft.target_id = int(number) if is_number else None
+
+
+def operation_name(id: str) -> str:
+    """What an operation is called in the trail, whatever it was asked by."""
+    return _VARIANT.sub("", id)
+
+
+def name_target(
+    request: HTTPConnection, target: AuditTarget, id: int | None, name: str = ""
+) -> None:
+    """To what it was done, where the path does not say so."""
+    draft = draft_of(request)
+    draft.target, draft.target_id, draft.target_name = target, id, name
+
+
+def note_detail(request: HTTPConnection, detail: str) -> None:
+    """What was done, or has changed, in a few words without secrets."""
+    draft_of(request).detail = detail
+
+
+def said_changes(**changes: object) -> str:
+    """``category: "news", private: yes``; None is left out, and what is a secret has
+    to be given as True."""
+    return ", ".join(
+        f"{name.replace('_', ' ')}: {_said(value)}"
+        for name, value in changes.items()
+        if value is not None
+    )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f'"{value}"' if isinstance(value, str) else f"{value}"
+
+
+class AuditRequests:
+    """ASGI middleware: has the trail note what was done, once it is answered.
+
+    Refusals are noted too, but for those that only say that there were too many
+    requests. ``covers`` is asked whether a request may change something.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        trail: AuditTrail,
+        limits: RateLimits,
+        clock: Clock,
+        covers: Callable[[Scope], bool],
+    ) -> None:
+        self._app = app
+        self._trail = trail
+        self._limits = limits
+        self._clock = clock
+        self._covers = covers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self._covers(scope):
+            await self._app(scope, receive, send)
+            return
+        scope[_SCOPE_KEY] = draft = AuditDraft()
+        status = 0
+
+        async def note_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note_status)
+        except Exception:  # which is answered outside of this
+            status = HTTPStatus.INTERNAL_SERVER_ERROR.value
+            raise
+        finally:
+            self._note(draft, HTTPConnection(scope), status)
+
+    def _note(self, draft: AuditDraft, request: HTTPConnection, status: int) -> None:
+        principal = draft.principal
+        is_refused = status == HTTPStatus.TOO_MANY_REQUESTS
+        if principal is None or not draft.operation or is_refused:
+            return
+        source = draft.source
+        agent = request.headers.get("user-agent", "")
+        if source is AuditSource.API and agent.startswith(COMMAND_AGENT):
+            source = AuditSource.CLI
+        self._trail.note(
+            AuditRecord(
+                at=self._clock.now(),
+                account=principal.account,
+                token=principal.token,
+                is_admin=principal.is_admin,
+                session=draft.session,
+                address=self._limits.client(request),
+                source=source,
+                operation=draft.operation,
+                target=draft.target,
+                target_id=draft.target_id,
+                target_name=draft.target_name[:LONGEST_TEXT],
+                status=status,
+                detail=draft.detail[:LONGEST_TEXT],
+            )
+        )
