@@ -7,6 +7,7 @@ repeat the last numbers, like acknowledgements (docs/reliability.md).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from protocols.websub.websub_parameters import ENDLESS_LEASE
@@ -27,7 +28,7 @@ class NotificationCounter:
     def __init__(self, notified: Mapping[AccountId, int] | None = None) -> None:
         """``notified``: how many requests each account was sent before."""
         self._notified = dict(notified or {})
-        self._changed: set[AccountId] = set()
+        self._further = Counter[AccountId]()
 
     def resume(self, notified: Mapping[AccountId, int]) -> None:
         """Go on from counts that were stored; what was counted meanwhile is added."""
@@ -39,7 +40,7 @@ class NotificationCounter:
         if account == ANONYMOUS:
             return None
         self._notified[account] = self.notified(account) + 1
-        self._changed.add(account)
+        self._further[account] += 1
         return self.left(account)
 
     def notified(self, account: AccountId) -> int:
@@ -50,6 +51,7 @@ class NotificationCounter:
         return GIVEN - self.notified(account) % GIVEN
 
     def changes(self) -> tuple[tuple[AccountId, int], ...]:
-        """The counts that have changed since this was asked last, to be stored."""
-        changed, self._changed = self._changed, set()
-        return tuple((account, self._notified[account]) for account in sorted(changed))
+        """How many requests more since this was asked last, to be stored: added, for
+        other nodes count as well."""
+        further, self._further = self._further, Counter()
+        return tuple(sorted(further.items()))

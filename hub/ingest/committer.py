@@ -120,7 +120,8 @@ class Committer:
 
     async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
         """Raises `StaleTarget`, `StorageError`: then nothing of it is committed."""
-        commit = replace(commit, version=target.version)
+        former = target.feed.polling
+        commit = replace(commit, version=target.version, former=former)
         if self.sanitizer is not None:
             commit = await _sanitized(commit, self.sanitizer)
         if self.detector is not None:

@@ -39,11 +39,13 @@ class LogStore(Protocol):
         """Apply what a fetch found, unless the feed is not as it was decided on.
 
         That is told by its version: whoever edits the feed between the fetch's target
-        and its commit has the fetch decided anew. Raises `BodyRequired`, with nothing
-        applied, if there is news without a body and an as-is subscription to send it
-        to; and `StaleQueries` if track queries came that its entries were not held
-        against. Matches of queries that are gone are left out, and all of them if the
-        feed has become private.
+        and its commit has the fetch decided anew. What is cold of the polling state
+        (see `FetchCommit`) is written only where it has changed.
+
+        Raises `BodyRequired`, with nothing applied, if there is news without a body and
+        an as-is subscription to send it to; and `StaleQueries` if track queries came
+        that its entries were not held against. Matches of queries that are gone are
+        left out, and all of them if the feed has become private.
         """
         ...
 

@@ -49,7 +49,9 @@ from storage.records.deliveries import (
 )
 from storage.records.events import CONFIRMED_FAILURES, OperationalEvent
 from storage.records.feeds import (
+    COLD_FIELDS,
     FEED_REMOVED,
+    HOT_FIELDS,
     LISTED_HEALTH,
     PACES,
     UNKNOWN_PACE,
@@ -85,6 +87,8 @@ from storage.records.feeds import (
     StoredSitePage,
     SubscriberGroup,
     Validators,
+    cold_values,
+    hot_values,
     lateness,
     pace_of,
 )
@@ -203,8 +207,10 @@ from storage.records.subscriptions import (
 __all__ = [
     "ANONYMOUS",
     "BEFORE_ALL",
+    "COLD_FIELDS",
     "CONFIRMED_FAILURES",
     "FEED_REMOVED",
+    "HOT_FIELDS",
     "IDLE_SESSION",
     "KEPT_POLLS",
     "KIND_OF_FILTER",
@@ -375,6 +381,8 @@ __all__ = [
     "VerificationTry",
     "WatchedFate",
     "WatchedFeed",
+    "cold_values",
+    "hot_values",
     "lateness",
     "pace_of",
 ]

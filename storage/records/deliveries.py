@@ -291,7 +291,7 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
     advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
     attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept
-    notified: tuple[tuple[AccountId, int], ...] = ()  # requests of an account so far
+    notified: tuple[tuple[AccountId, int], ...] = ()  # further requests of accounts
 
 
 class Flushed(msgspec.Struct, frozen=True, kw_only=True):

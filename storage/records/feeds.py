@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 
@@ -232,7 +234,11 @@ class Posting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Polling(msgspec.Struct, frozen=True, kw_only=True):
-    """All the poller knows of a feed; rewritten whole with every fetch."""
+    """All the poller knows of a feed.
+
+    Engines keep it in two parts: `HOT_FIELDS` are rewritten with every fetch, and the
+    rest where that has changed.
+    """
 
     period: float = 0.0  # seconds
     last_fetch: datetime | None = None
@@ -284,6 +290,36 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     found_at: str = ""  # the last document's resource, if it is not the feed's own
     next_reason: PollReason = PollReason.PLANNED  # why the next poll is when it is
     delays: bytes = b""  # packed, of its new entries (hub.core.status.freshness)
+
+
+HOT_FIELDS: Final = (
+    "last_fetch",
+    "last_success",
+    "last_parse",
+    "code",
+    "message",
+    "error",
+    "failures",
+    "failing_since",
+    "gone_sightings",
+    "missing_sightings",
+    "missing_since",
+    "unchanged",
+    "period",
+    "price",
+    "velocity",
+    "retry_after",
+    "fresh_until",
+    "next_reason",
+    "subscribers",
+)
+"""Of a polling state, what also a fetch changes that finds nothing new."""
+
+COLD_FIELDS: Final = tuple(
+    each for each in Polling.__struct_fields__ if each not in HOT_FIELDS
+)
+cold_values: Final = attrgetter(*COLD_FIELDS)
+hot_values: Final = attrgetter(*HOT_FIELDS)
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):

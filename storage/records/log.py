@@ -19,6 +19,7 @@ from storage.records.feeds import (
     PushWrite,
     SiteWrite,
     StoredFeed,
+    cold_values,
 )
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
 from storage.records.polls import Poll
@@ -167,6 +168,9 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     its next revision. Deletions come before entries; they keep the last body, and one
     of an unknown key is stored with its id.
 
+    A commit that is quiet and changes nothing cold leaves the feed's version as it is;
+    any other raises it. So whoever knows the version knows what is cold.
+
     Records are appended in the given order (recovered, deleted, updated, entries) and,
     unless ``BASELINE``, each gets a fan-out row. Then follow those of track queries;
     ``matched`` None: the entries are none for tracking.
@@ -177,6 +181,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     next_fetch: datetime
     polling: Polling
     version: int | None = None  # of the target it was decided on; None: of any
+    former: Polling | None = None  # of that target; None: not known here
     state: FeedState | None = None
     condition: FeedHealth | None = None  # how its polls go from now on
     title: str | None = None
@@ -198,14 +203,20 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it changes nothing but what every fetch changes."""
+        """Whether it changes nothing but the polling state and its schedule."""
         return bool(_found(self) == _NOTHING)
+
+    @property
+    def changes_cold(self) -> bool:
+        """Whether more than `HOT_FIELDS` of the polling state may have changed."""
+        former = self.former
+        return former is None or cold_values(self.polling) != cold_values(former)
 
 
 _changes = [
     each
     for each in msgspec.structs.fields(FetchCommit)
-    if not each.required and each.name not in ("version", "poll")
+    if not each.required and each.name not in ("version", "former", "poll")
 ]
 _found = attrgetter(*(each.name for each in _changes))
 _NOTHING = tuple(each.default for each in _changes)

@@ -16,6 +16,8 @@ import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
+    COLD_FIELDS,
+    HOT_FIELDS,
     PACES,
     UNKNOWN_PACE,
     AccountId,
@@ -148,7 +150,7 @@ DEFER = Assignments(
 
 
 _OVERDUE = """
-FROM schedule s JOIN feeds f ON f.id = s.feed_id
+FROM schedule s JOIN feed_hot f ON f.feed_id = s.feed_id
 WHERE s.is_active = 1 AND s.next_fetch < :now AND f.polling <> x''
 """
 SPREAD = f"""
@@ -359,7 +361,7 @@ class SqliteFeeds:
         rows = await self._readers.all(
             "SELECT f.*, s.seen, p.slices, i.inventory, e.feed_id,"
             " g.maintained_at, g.popularity, g.porn_rank, g.is_stale,"
-            f" (SELECT version FROM feeds WHERE id = f.id), {PUSH}"
+            f" {PUSH}"
             " FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
@@ -519,9 +521,14 @@ def _add_again(
         (now, feed_id),
     )
     connection.execute(
-        "UPDATE feeds SET polling = iif(polling <> x'',"
-        "  CAST(json_remove(CAST(polling AS TEXT), '$.last_fetch') AS BLOB), polling),"
-        " private = :private OR credentials <> '' OR :sent <> '',"
+        "UPDATE feed_hot SET polling ="
+        " CAST(json_remove(CAST(polling AS TEXT), '$.last_fetch') AS BLOB)"
+        " WHERE feed_id = ? AND polling <> x''"
+        " AND EXISTS (SELECT 1 FROM feeds WHERE id = feed_id AND state = 'removed')",
+        (feed_id,),
+    )
+    connection.execute(
+        "UPDATE feeds SET private = :private OR credentials <> '' OR :sent <> '',"
         " section = CASE :category WHEN '' THEN section ELSE :category END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
         " state = 'active', turned_at = :now, removed_at = NULL,"
@@ -562,15 +569,14 @@ def _edit(
     return row, ended
 
 
-_OF_URL = ", ".join(
-    f"'$.{each}'"
-    for each in (
-        *("fetch_url", "redirect", "validators", "found_at", "body_hash"),
-        *("gone_sightings", "missing_sightings", "missing_since"),
-        *("retry_after", "fresh_until"),
-    )
+_OF_URL = (
+    *("fetch_url", "redirect", "validators", "found_at", "body_hash"),
+    *("gone_sightings", "missing_sightings", "missing_since"),
+    *("retry_after", "fresh_until"),
 )
 """Of a polling state, what is true of one URL only."""
+_HOT_OF_URL = ", ".join(f"'$.{each}'" for each in _OF_URL if each in HOT_FIELDS)
+_COLD_OF_URL = ", ".join(f"'$.{each}'" for each in _OF_URL if each in COLD_FIELDS)
 
 
 def _move(feed_id: int, url: str, now: int, connection: sqlite3.Connection) -> None:
@@ -590,9 +596,15 @@ def _move(feed_id: int, url: str, now: int, connection: sqlite3.Connection) -> N
     connection.execute(
         "UPDATE feeds SET url = :url, resource_hash = :resource, page_hash = :page,"
         " fetch_url = '', polling = iif(polling <> x'',"
-        f"  CAST(json_remove(CAST(polling AS TEXT), {_OF_URL}) AS BLOB), polling),"
+        f"  CAST(json_remove(CAST(polling AS TEXT), {_COLD_OF_URL}) AS BLOB), polling),"
         " turned_at = iif(state IN ('gone', 'dead'), :now, turned_at),"
         " state = iif(state IN ('gone', 'dead'), 'active', state) WHERE id = :id",
+        parameters,
+    )
+    connection.execute(
+        "UPDATE feed_hot SET polling ="
+        f" CAST(json_remove(CAST(polling AS TEXT), {_HOT_OF_URL}) AS BLOB)"
+        " WHERE feed_id = :id AND polling <> x''",
         parameters,
     )
     connection.execute(

@@ -37,6 +37,7 @@ from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or
 from storage.sqlite.event_queue import are_wanted, encode_event, queue_events
 from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.log_appends import assign_positions, fan_out
+from storage.sqlite.pollings import encode_cold, encode_hot
 from storage.sqlite.polls import APPENDED, pack_poll
 from storage.sqlite.pushes import EncodedPush, put_push
 from storage.sqlite.rows import encode_push, hash_key, pack_refs
@@ -130,7 +131,8 @@ def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
             "version": fetch.version,
             "next_fetch": to_milliseconds(fetch.next_fetch),
             "pace": pace_of(fetch.polling.period),
-            "polling": msgspec.json.encode(fetch.polling),
+            "hot": encode_hot(fetch.polling),
+            "cold": encode_cold(fetch.polling) if fetch.changes_cold else None,
             "fetch_url": fetch.polling.fetch_url,
             "poll": _pack_poll(fetch),
             "unlisted": fetch.polling.unlisted,
@@ -428,8 +430,8 @@ def apply_commit(
 ) -> CommitOutcome:
     """Raises `BodyRequired`, `StaleQueries`."""
     updated = connection.execute(
-        "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
-        f" recent_polls = {APPENDED.format(':poll')}, unlisted = :unlisted,"
+        "UPDATE feeds SET polling = coalesce(:cold, polling),"
+        " fetch_url = :fetch_url, unlisted = :unlisted,"
         # The name it was given stands while it has none of its own.
         " title = CASE :title WHEN '' THEN coalesce("
         "(SELECT title FROM given_names WHERE feed_id = :id), '')"
@@ -445,6 +447,11 @@ def apply_commit(
         connection.execute(_TURN, commit.turn)
     if commit.events and are_wanted(connection):
         queue_events(commit.events, connection)
+    connection.execute(
+        "UPDATE feed_hot SET polling = :hot,"
+        f" recent_polls = {APPENDED.format(':poll')} WHERE feed_id = :id",
+        commit.feed,
+    )
     connection.execute(
         "UPDATE schedule SET next_fetch = :next_fetch, pace = :pace"
         " WHERE feed_id = :id",
@@ -519,14 +526,16 @@ def _put_entry(
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""
 
-QuietCommit = tuple[bytes, str, int, Pace, bytes | None, int, int | None]
-"""The polling, where the next request goes, when and at what pace, the poll for the
-history, the feed, and the version it was decided on."""
+QuietCommit = tuple[bytes, bytes | None, str, int, Pace, bytes | None, int, int | None]
+"""Of the polling what is hot, and what is cold unless that is as it was; where the next
+request goes, when and at what pace; the poll for the history, the feed, and the version
+it was decided on."""
 
 
 def encode_quiet(fetch: FetchCommit) -> QuietCommit:
     return (
-        msgspec.json.encode(fetch.polling),
+        encode_hot(fetch.polling),
+        encode_cold(fetch.polling) if fetch.changes_cold else None,
         fetch.polling.fetch_url,
         to_milliseconds(fetch.next_fetch),
         pace_of(fetch.polling.period),
@@ -539,7 +548,7 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
 def apply_quiet(
     commits: Sequence[QuietCommit], connection: sqlite3.Connection
 ) -> list[CommitOutcome]:
-    """Apply commits that have no records, and leave the versions as they are."""
+    """Apply commits that have found nothing, each of another feed or in their order."""
     ids = [feed_id for *_, feed_id, _version in commits]
     versions: dict[int, int] = dict(
         connection.execute(
@@ -548,28 +557,38 @@ def apply_quiet(
             (pack_ids(ids),),
         )
     )
-    outcomes = [_outcome_of(each, versions) for each in commits]
-    stored = [
-        commit[:-1]
-        for commit, outcome in zip(commits, outcomes, strict=True)
-        if isinstance(outcome, Stored)
-    ]
+    outcomes: list[CommitOutcome] = []
+    stored: list[tuple[object, ...]] = []
+    changed: list[tuple[object, ...]] = []
+    for commit in commits:
+        outcome = _outcome_of(commit, versions)
+        outcomes.append(outcome)
+        if isinstance(outcome, Stored):
+            versions[commit[-2]] = outcome.version
+            stored.append(commit[:-1])
+            if commit[1] is not None:
+                changed.append(commit[:-1])
     connection.executemany(
-        "UPDATE feeds SET polling = ?1, fetch_url = ?2,"
-        f" recent_polls = {APPENDED.format('?5')} WHERE id = ?6",
+        "UPDATE feed_hot SET polling = ?1,"
+        f" recent_polls = {APPENDED.format('?6')} WHERE feed_id = ?7",
         stored,
     )
     connection.executemany(
-        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?6", stored
+        "UPDATE feeds SET polling = ?2, fetch_url = ?3, version = version + 1"
+        " WHERE id = ?7",
+        changed,
+    )
+    connection.executemany(
+        "UPDATE schedule SET next_fetch = ?4, pace = ?5 WHERE feed_id = ?7", stored
     )
     return outcomes
 
 
 def _outcome_of(commit: QuietCommit, versions: Mapping[int, int]) -> CommitOutcome:
-    *_, feed_id, decided_on = commit
+    _, cold, *_, feed_id, decided_on = commit
     version = versions.get(feed_id)
     if version is None:
         return NotStored.GONE
     if decided_on not in (None, version):
         return NotStored.STALE
-    return Stored((), version)
+    return Stored((), version + (cold is not None))

@@ -124,7 +124,7 @@ def _count(
     notified: Sequence[tuple[AccountId, int]], connection: sqlite3.Connection
 ) -> None:
     connection.executemany(
-        "UPDATE accounts SET notified = max(notified, ?) WHERE id = ?",
+        "UPDATE accounts SET notified = notified + ? WHERE id = ?",
         [(count, account) for account, count in notified],
     )
 

@@ -204,7 +204,12 @@ _OF_TOPIC = (
 )
 
 
-_POLLING = "json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.{}')"
+_POLLING = (
+    "(SELECT json_extract(nullif(CAST(p.polling AS TEXT), ''), '$.{}')"
+    " FROM {} p WHERE p.{} = f.id)"
+)
+_VELOCITY = _POLLING.format("velocity", "feed_hot", "feed_id")
+_BOZO_RANK = _POLLING.format("bozo_rank", "feeds", "id")
 
 
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
@@ -213,9 +218,9 @@ def _bounds(search: ListingSearch) -> dict[str, Bound]:
     What is missing there counts as 0.
     """
     bounds = {
-        _POLLING.format("velocity"): search.velocity,
+        _VELOCITY: search.velocity,
         "g.popularity": search.popularity,
-        _POLLING.format("bozo_rank"): search.bozo_rank,
+        _BOZO_RANK: search.bozo_rank,
         "g.porn_rank": search.porn_rank,
     }
     return {number: bound for number, bound in bounds.items() if bound is not None}

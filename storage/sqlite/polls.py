@@ -1,7 +1,8 @@
 """The history of a feed's polls: records of 14 bytes, one added by each commit.
 
-The latest eight are in the feed's row, the 64 before them in a row of their own: 1,008
-bytes at most. They are appended and moved by SQL, so no fetch reads its feed's history.
+The latest eight are beside what each fetch writes, the 64 before them in a row of their
+own: 1,008 bytes at most. They are appended and moved by SQL, so no fetch reads its
+feed's history.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ APPENDED: Final = (
 """SQL for the latest polls of a feed with one more, if that is not NULL. When there are
 eight, a trigger moves them to the earlier ones."""
 POLLS: Final = (
-    "SELECT coalesce(e.polls, x''), f.recent_polls FROM feeds f"
-    " LEFT JOIN earlier_polls e ON e.feed_id = f.id WHERE f.id = ?"
+    "SELECT coalesce(e.polls, x''), f.recent_polls FROM feed_hot f"
+    " LEFT JOIN earlier_polls e ON e.feed_id = f.feed_id WHERE f.feed_id = ?"
 )
 
 

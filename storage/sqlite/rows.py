@@ -445,11 +445,11 @@ def read_posting(polling: bytes) -> Posting:
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
-    whether an error is awaited, the statistics, the version and the push.
+    whether an error is awaited, the statistics and the push.
     """
     encrypted = row[11]
-    keeps_document, subscribers, seen, slices, inventory = row[16:21]
-    is_error_awaited = row[21] is not None
+    keeps_document, subscribers, version, seen, slices, inventory = row[16:22]
+    is_error_awaited = row[22] is not None
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -459,8 +459,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         slices=slices or b"",
         inventory=inventory or b"",
         is_error_awaited=is_error_awaited,
-        statistics=read_statistics(row[22:26]),
-        version=row[26],
+        statistics=read_statistics(row[23:27]),
+        version=version,
         push=read_push(row[27:]),
     )
 

@@ -349,7 +349,8 @@ _FAILING = """
 SELECT f.id, r.position FROM json_each(?) asked JOIN feeds f ON f.id = asked.value
 LEFT JOIN records r ON r.position = (SELECT max(position) FROM records
     WHERE feed_id = f.id AND kind IN ('error', 'recovered')) AND r.kind = 'error'
-WHERE r.position OR json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.failures') > 0
+LEFT JOIN feed_hot h ON h.feed_id = f.id
+WHERE r.position OR json_extract(nullif(CAST(h.polling AS TEXT), ''), '$.failures') > 0
 """
 
 _AWAIT_ERROR = """

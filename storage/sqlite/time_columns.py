@@ -25,6 +25,7 @@ from storage.clock_steps import (
 )
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
+from storage.sqlite.pollings import encode_cold, encode_hot
 
 _MILLISECOND = timedelta(milliseconds=1)
 _SECOND, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 3_600, 86_400))
@@ -182,8 +183,7 @@ def hold_columns(now: int, back: int, connection: sqlite3.Connection) -> None:
 def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> None:
     at, step = from_milliseconds(now), back * _MILLISECOND
     rows = connection.execute(
-        "SELECT f.id, f.polling, f.created_at, s.next_fetch"
-        " FROM feeds f JOIN schedule s ON s.feed_id = f.id"
+        "SELECT id, polling, created_at, next_fetch FROM stored_feeds"
     )
     for feed_id, polling, created_at, next_fetch in rows.fetchall():
         found = FeedTimes(
@@ -199,8 +199,12 @@ def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> Non
             )
         if right.polling != found.polling:
             connection.execute(
-                "UPDATE feeds SET polling = ? WHERE id = ?",
-                (msgspec.json.encode(right.polling), feed_id),
+                "UPDATE feeds SET polling = ?, version = version + 1 WHERE id = ?",
+                (encode_cold(right.polling), feed_id),
+            )
+            connection.execute(
+                "UPDATE feed_hot SET polling = ? WHERE feed_id = ?",
+                (encode_hot(right.polling), feed_id),
             )
 
 

@@ -393,11 +393,11 @@ async def test_nobody_has_anything_to_claim_in_an_empty_storage(scene: Scene) ->
     assert await scene.storage.deliveries.next_retry() is None
 
 
-async def test_what_accounts_were_sent_is_counted_and_never_less(scene: Scene) -> None:
+async def test_what_accounts_were_sent_is_added_up(scene: Scene) -> None:
     assert await scene.storage.deliveries.notified() == {}
     await scene.flush(notified=((OPERATOR, 7),))
     await scene.flush(notified=((OPERATOR, 5),))
-    assert await scene.storage.deliveries.notified() == {OPERATOR: 7}
+    assert await scene.storage.deliveries.notified() == {OPERATOR: 12}
 
 
 class Claimer:

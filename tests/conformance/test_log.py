@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from protocols.model import Entry, Feed, Status
+from protocols.model import Entry, Feed, Hints, Status
 from storage.errors import BodyRequired, WriteFailed
 from storage.packing import pack, pack_bytes, unpack
 from storage.records import (
@@ -24,13 +24,16 @@ from storage.records import (
     NewFeed,
     NotStored,
     Polling,
+    PollReason,
     Position,
+    Posting,
     RecordKind,
     RecordWrite,
     Retention,
     Stored,
     StoredBody,
     StoredFeed,
+    Validators,
 )
 from tests.support.documents import an_entry
 from tests.support.storage_scene import (
@@ -44,6 +47,7 @@ from tests.support.storage_scene import (
     written,
 )
 
+URL = "https://elsewhere.example/"
 DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")
 STORED = StoredBody(content_type="text/xml", body=pack_bytes(b"as it came"))
 
@@ -260,18 +264,51 @@ async def test_a_fetch_that_was_decided_on_another_state_of_its_feed_is_not_stor
     assert isinstance(await scene.storage.log.commit(anew), Stored)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *[(name, True) for name in ("last_fetch", "period", "error", "next_reason")],
+        *[(name, False) for name in ("validators", "posting", "fetch_url", "hints")],
+    ],
+)
 async def test_a_fetch_that_finds_nothing_new_leaves_the_version_as_it_is(
-    scene: Scene,
+    scene: Scene, changes: tuple[str, bool]
 ) -> None:
+    """Unless it changes what is not to be written with every fetch."""
+    name, is_hot = changes
+    values = {
+        "last_fetch": at(7),
+        "period": 0.1,
+        "error": 'a "reason", ü',
+        "next_reason": PollReason.PINGED,
+        "validators": Validators(url=URL, etag='"1"'),
+        "posting": Posting(weight=0.3, since=START, habits=b"12"),
+        "fetch_url": URL,
+        "hints": Hints(ttl_minutes=60),
+    }
+    feed = await scene.add_feed()
+    await scene.publish(feed)
+    (before,) = await scene.storage.feeds.targets([feed.id])
+    polling = replace(before.feed.polling, **{name: values[name]})
+
+    outcome = await scene.storage.log.commit(
+        fetch(feed, polling=polling, former=before.feed.polling, version=before.version)
+    )
+
+    (after,) = await scene.storage.feeds.targets([feed.id])
+    assert after.feed.polling == polling
+    assert outcome == Stored((), after.version)
+    assert (after.version == before.version) is is_hot
+
+
+async def test_a_fetch_that_finds_something_raises_the_version(scene: Scene) -> None:
     feed = await scene.add_feed()
     version = await version_of(scene, feed)
 
-    quiet = await scene.storage.log.commit(fetch(feed, version=version))
     news = await scene.storage.log.commit(
         fetch(feed, version=version, records=(record(),))
     )
 
-    assert quiet == Stored((), version)
     assert news == Stored((Position(1),), await version_of(scene, feed))
     assert news.version > version
 
@@ -293,7 +330,7 @@ async def test_commits_without_news_at_once_are_stored_each_for_its_own_feed(
 
     answers = await asyncio.gather(*map(scene.storage.log.commit, commits))
 
-    assert answers == [NotStored.GONE, *[Stored((), 0)] * 3]
+    assert answers == [NotStored.GONE, *[Stored((), 1)] * 3]
     for feed, commit in zip(others, commits[1:], strict=True):
         stored = await scene.storage.feeds.get(feed.id)
         assert stored is not None

@@ -59,7 +59,7 @@ async def test_the_history_of_a_feed_takes_less_than_a_kilobyte(tmp_path: Path) 
     with closing(sqlite3.connect(tmp_path / "hub.db")) as connection:
         recent, earlier = connection.execute(
             "SELECT length(recent_polls), length(polls)"
-            " FROM feeds JOIN earlier_polls ON feed_id = id"
+            " FROM feed_hot JOIN earlier_polls USING (feed_id)"
         ).fetchone()
 
     assert (recent, earlier) == (8 * 14, 64 * 14)

@@ -47,7 +47,7 @@ class Flushing:
     def _count(self) -> None:
         notified = self._state.notified
         for account, count in self._flush.notified:
-            notified[account] = max(notified.get(account, 0), count)
+            notified[account] = notified.get(account, 0) + count
 
     def apply(self) -> Flushed:
         flush, state = self._flush, self._state

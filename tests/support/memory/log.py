@@ -54,7 +54,7 @@ class MemoryLog:
             return NotStored.STALE
         self._refuse_unknown(fetch)
         self._require_document(fetch)
-        feed.version += not fetch.is_quiet
+        feed.version += fetch.changes_cold or not fetch.is_quiet
         at, known = milliseconds(fetch.at), feed.stored
         state = fetch.state or known.state
         condition = fetch.condition or known.condition
