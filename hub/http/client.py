@@ -38,7 +38,13 @@ class PurposeClient:
         self._connections = connections
 
     async def send(self, request: Request) -> Answer:
-        """See `hub.http.Network`."""
+        """See `hub.http.Network`.
+
+        A request is sent again in one case only, once, and over a new connection: the
+        kept one turns out to have been closed before the server saw the request.
+        RFC 9110, 9.2.2 allows it for what is idempotent, "regardless of the method":
+        a notification is, delivered at least once under an id of its own.
+        """
         loop = asyncio.get_running_loop()
         started = loop.time()
         deadline = started + request.limits.seconds
@@ -47,21 +53,18 @@ class PurposeClient:
         if not self._places.enter_at_once():
             await self._wait_for_place(deadline)
         try:
-            connection = await self._exchange(request, head, target.server, deadline)
-            reception = connection.reception
-            answer = Answer(
-                url=request.url,
-                status=reception.status,
-                headers=reception.headers,
-                body=reception.body,
-                complete=reception.is_whole,
-                milliseconds=round((loop.time() - started) * 1000),
-                version=reception.version,
-                reason=reception.reason,
-                is_exempt=connection.is_exempt,
-            )
-            reception.forget()
-            return answer
+            connection = self._pool.take(target.server, started)
+            try:
+                if connection is None:
+                    connection = await self._dial(request, target.server, deadline)
+                await connection.exchange(request, head, deadline)
+            except ConnectionStale:
+                connection = await self._dial(request, target.server, deadline)
+                await connection.exchange(request, head, deadline)
+            ended = loop.time()
+            if connection.can_be_kept:
+                self._pool.keep(target.server, connection, ended)
+            return _answer(request, connection, round((ended - started) * 1000))
         finally:
             self._places.leave()
 
@@ -83,38 +86,36 @@ class PurposeClient:
         except TimeoutError:
             raise TimedOut("no answer in time") from None
 
-    async def _exchange(
-        self, request: Request, head: bytes, server: ServerAddress, deadline: float
+    async def _dial(
+        self, request: Request, server: ServerAddress, deadline: float
     ) -> ClientConnection:
-        """The connection that brought the answer; it is kept if it can be.
-
-        A request is sent again in one case only, once, and over a new connection: the
-        kept one turns out to have been closed before the server saw the request.
-        RFC 9110, 9.2.2 allows it for what is idempotent, "regardless of the method":
-        a notification is, delivered at least once under an id of its own.
-        """
-        kept = self._pool.take(server)
-        if kept is not None:
-            try:
-                await kept.exchange(request, head, deadline)
-                return self._released(kept, server)
-            except ConnectionStale:
-                pass
         while len(self._pool) + self._places.taken > self._connections:
             self._pool.drop_oldest()
-        idle = idle_limit(request.limits)
-        new = await self._dialler.dial(
-            server, deadline=deadline, idle=idle, progress=request.progress
+        return await self._dialler.dial(
+            server,
+            deadline=deadline,
+            idle=idle_limit(request.limits),
+            progress=request.progress,
         )
-        await new.exchange(request, head, deadline)
-        return self._released(new, server)
 
-    def _released(
-        self, connection: ClientConnection, server: ServerAddress
-    ) -> ClientConnection:
-        if connection.can_be_kept:
-            self._pool.keep(server, connection)
-        return connection
+
+def _answer(
+    request: Request, connection: ClientConnection, milliseconds: int
+) -> Answer:
+    reception = connection.reception
+    answer = Answer(
+        url=request.url,
+        status=reception.status,
+        headers=reception.headers,
+        body=reception.body,
+        complete=reception.is_whole,
+        milliseconds=milliseconds,
+        version=reception.version,
+        reason=reception.reason,
+        is_exempt=connection.is_exempt,
+    )
+    reception.forget()
+    return answer
 
 
 class HttpNetwork(AsyncResource):

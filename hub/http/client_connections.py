@@ -307,9 +307,12 @@ class ConnectionPool:
     def __len__(self) -> int:
         return len(self._since)
 
-    def take(self, server: ServerAddress) -> ClientConnection | None:
-        """One that was open a moment ago, if there is any; it is the caller's now."""
-        latest = asyncio.get_running_loop().time() - self._seconds
+    def take(self, server: ServerAddress, now: float) -> ClientConnection | None:
+        """One that was open a moment ago, if there is any; it is the caller's then.
+
+        ``now`` is in the loop's time.
+        """
+        latest = now - self._seconds
         while kept := self._by_server.get(server):
             connection = kept.pop()
             if not kept:
@@ -320,11 +323,14 @@ class ConnectionPool:
             connection.close()
         return None
 
-    def keep(self, server: ServerAddress, connection: ClientConnection) -> None:
-        loop = asyncio.get_running_loop()
+    def keep(
+        self, server: ServerAddress, connection: ClientConnection, now: float
+    ) -> None:
+        """Until somebody takes it, or for some seconds from ``now`` on."""
         self._by_server.setdefault(server, []).append(connection)
-        self._since[connection] = loop.time(), server
+        self._since[connection] = now, server
         if self._sweep is None:
+            loop = asyncio.get_running_loop()
             self._sweep = loop.call_later(self._seconds, self._close_old)
 
     def drop_oldest(self) -> None:

@@ -205,36 +205,40 @@ def connect() -> tuple[ClientConnection, FakeTransport]:
 ONE, OTHER = ServerAddress(False, "127.0.0.1", 80), ServerAddress(True, "127.0.0.1", 80)
 
 
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 async def test_a_pool_gives_back_what_was_used_last_for_that_server() -> None:
     pool = ConnectionPool()
     (first, _), (second, _), (other, _) = connect(), connect(), connect()
     for server, each in ((ONE, first), (ONE, second), (OTHER, other)):
-        pool.keep(server, each)
+        pool.keep(server, each, now())
     assert len(pool) == 3
-    assert [pool.take(ONE) for _ in range(3)] == [second, first, None]
-    assert pool.take(OTHER) is other
+    assert [pool.take(ONE, now()) for _ in range(3)] == [second, first, None]
+    assert pool.take(OTHER, now()) is other
     pool.close()
 
 
 async def test_a_pool_passes_over_what_was_closed() -> None:
     pool = ConnectionPool()
     (first, _), (second, transport) = connect(), connect()
-    pool.keep(ONE, first)
-    pool.keep(ONE, second)
+    pool.keep(ONE, first, now())
+    pool.keep(ONE, second, now())
     transport.abort()
-    assert pool.take(ONE) is first
-    assert pool.take(ONE) is None
+    assert pool.take(ONE, now()) is first
+    assert pool.take(ONE, now()) is None
     pool.close()
 
 
 async def test_a_pool_closes_what_was_idle_for_long() -> None:
     pool = ConnectionPool(seconds=0.01)
     _, transport = first = connect()
-    pool.keep(ONE, first[0])
+    pool.keep(ONE, first[0], now())
     await eventually(lambda: transport.is_closed)
-    assert pool.take(ONE) is None
+    assert pool.take(ONE, now()) is None
     _, transport = second = connect()
-    pool.keep(ONE, second[0])
+    pool.keep(ONE, second[0], now())
     await eventually(lambda: transport.is_closed)
     assert len(pool) == 0
 
@@ -243,11 +247,11 @@ async def test_a_pool_gives_up_the_one_that_was_idle_longest() -> None:
     pool = ConnectionPool()
     (first, transport), (second, _) = connect(), connect()
     pool.drop_oldest()
-    pool.keep(ONE, first)
-    pool.keep(OTHER, second)
+    pool.keep(ONE, first, now())
+    pool.keep(OTHER, second, now())
     pool.drop_oldest()
     assert transport.is_closed
-    assert pool.take(OTHER) is second
+    assert pool.take(OTHER, now()) is second
     pool.close()
 
 
