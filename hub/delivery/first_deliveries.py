@@ -66,6 +66,8 @@ from storage.records import (
 )
 
 NEVER = float("inf")
+WORKERS_AT_ONCE = 32
+"""That begin in one step of the event loop."""
 
 
 class OpenChunk(msgspec.Struct, eq=False, kw_only=True):
@@ -79,7 +81,7 @@ class OpenChunk(msgspec.Struct, eq=False, kw_only=True):
     close: Callable[[OpenChunk], None]  # when all outcomes are durable
 
 
-class Member(msgspec.Struct, eq=False, kw_only=True):
+class Member(msgspec.Struct, eq=False, kw_only=True, gc=False):
     """One delivery of a chunk, until it is settled."""
 
     chunk: OpenChunk
@@ -166,10 +168,19 @@ class FirstDeliveries:
         self._stopping = True
 
     def _employ(self) -> None:
-        """Have as many workers as there is work for, within the limit."""
-        for _ in range(min(self._limit - self._workers, len(self._ready))):
+        """Have as many workers as there is work for, within the limit.
+
+        A few at a time: callbacks that have answered meanwhile spare new ones, and the
+        event loop is not held by hundreds of signatures.
+        """
+        wanted = min(self._limit - self._workers, len(self._ready))
+        if wanted <= 0 or not self._may_begin:
+            return
+        for _ in range(min(wanted, WORKERS_AT_ONCE)):
             self._workers += 1
             self._tasks.start(self._work())
+        if wanted > WORKERS_AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._employ)
 
     async def _work(self) -> None:
         """Send one after the other, until none is ready or one hangs."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
 import structlog
+from msgspec import Struct
 
 from hub import PRODUCT
 from hub.core.delivery.delivery_outcome import (
@@ -41,8 +41,7 @@ from storage.records import AttemptDetails, Position, Subscription
 SLOW_SECONDS = 1.0
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(Struct, eq=False):
     """A request that has no answer yet."""
 
     task: asyncio.Task[object]
@@ -199,8 +198,7 @@ LONGEST_ERROR = 200
 log = structlog.get_logger()
 
 
-@dataclass(slots=True, eq=False)
-class _Visit:
+class _Visit(Struct, eq=False):
     """A request, and its place at its origin, given back when it is slow or ends.
 
     ``records`` are those that it tells of; ``stage`` is how far it has come.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Protocol
 
 SLEW: Final = 0.1
@@ -31,12 +32,10 @@ class Clock(Protocol):
         ...
 
 
-def _awake_and_asleep() -> float:
-    """Seconds that never go back, and go on while the machine sleeps."""
-    return time.clock_gettime(_STEADY)
-
-
-_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_awake_and_asleep: Final = partial(
+    time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+)
+"""Seconds that never go back, and go on while the machine sleeps."""
 
 
 class SystemClock:
