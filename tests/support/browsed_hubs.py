@@ -193,7 +193,11 @@ async def furnish(stage: Stage) -> list[str]:
     feed_id, feed = await stage.add_feed()
     good = await stage.subscribe("good", feed)
     failing = await stage.subscribe("failing", feed)
-    failing.answer(ServerAnswer(status=500, body=HOSTILE[0].encode()))
+    failing.answer(
+        ServerAnswer(
+            status=500, body=HOSTILE[0].encode(), headers={"X-Said": HOSTILE[1]}
+        )
+    )
     for each in HOSTILE:
         feed.titles[feed.count + 1] = _escaped(each)
         await stage.publish(feed_id, feed)

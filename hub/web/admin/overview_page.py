@@ -78,6 +78,11 @@ def _attention(health: Health) -> Iterator[Attention]:
             ),
             path="/admin/subscriptions?state=failing&sort=since",
         )
+    if slow := subscriptions[SubscriptionHealth.SLOW]:
+        yield Attention(
+            what=_counted(slow, "subscription is slow", "subscriptions are slow"),
+            path="/admin/subscriptions?state=slow&sort=since",
+        )
     if dead_letters := health.backlog.dead_letters:
         yield Attention(
             what=_counted(dead_letters, "dead letter", "dead letters")

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from hub.services.open_hub_requests import Diagnosis
 from hub.web.json_output import JsonObject, Time
 from hub.web.page_rendering import render_page
+from protocols.websub.verification import verification_url
 from storage.records import (
     Format,
     StoredFeed,
@@ -24,6 +25,7 @@ from storage.records import (
     VerificationTry,
 )
 
+EXAMPLE_CHALLENGE: Final = "a-random-text"
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none';"
@@ -131,6 +133,23 @@ def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
         now=now,
         diagnosis=diagnosis,
         meaning=meaning_of(diagnosis.verification),
+        question=_question_of(diagnosis.verification),
+        challenge=EXAMPLE_CHALLENGE,
+    )
+
+
+def _question_of(asked: Verification) -> str:
+    """The address that a callback is asked at; "" once nothing is asked any more."""
+    if asked.state not in (VerificationState.PENDING, VerificationState.FAILED):
+        return ""
+    is_new = asked.mode is VerificationMode.SUBSCRIBE
+    lease = asked.lease_seconds if is_new else None
+    return verification_url(
+        callback=asked.callback,
+        mode=asked.mode,
+        topic=asked.topic,
+        challenge=EXAMPLE_CHALLENGE,
+        lease_seconds=lease,
     )
 
 

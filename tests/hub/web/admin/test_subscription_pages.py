@@ -316,7 +316,7 @@ async def test_what_a_callback_got_is_sent_again_from_a_time_or_a_record(
     assert (await hub.storage.deliveries.lag(subscription.id, 9)).records == 0
     _, after = await press(browser, PAGE, f"{PAGE}/replay", **fields)
     assert "is sent once more, in order" in text_of(after)
-    assert f"Waits to be sent{waiting}, the oldest" in text_of(after)
+    assert f"Waits to be sent {waiting} Oldest of them" in text_of(after)
 
 
 @pytest.mark.parametrize(

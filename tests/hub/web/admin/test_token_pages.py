@@ -33,13 +33,27 @@ async def test_a_token_is_shown_once_and_opens_what_was_chosen(
     token = await make(browser, account="alice", label="reader", subscribe="yes")
     await make(browser, account="bob", list="yes", retrieve="yes")
     alice, bob = rows(await browser.open(PAGE))
+<<<<<<< HEAD
     assert (alice[0], alice[1]) == ("alice reader", "subscribe")
     assert (bob[0], bob[1]) == ("bob", "list, retrieve")
     assert alice[3] == "never what it did"
+=======
+    assert alice[:6] == ["alice reader", "✓", "", "", "", ""]
+    assert bob[:6] == ["bob", "", "", "✓", "✓", ""]
+    assert alice[7] == "never"
+>>>>>>> 28fb8644 (Say on the page of tokens who may what at a glance, and what an unconfirmed callback must answer)
     assert token not in (await browser.open(PAGE)).text
     principal = await hub.services.tokens.authenticate(token)
     assert principal is not None
     assert principal.account.name == "alice"
+
+
+async def test_a_token_with_the_scope_admin_may_everything(
+    browser: OperatorBrowser,
+) -> None:
+    await make(browser, account="root", admin="yes")
+    [root] = rows(await browser.open(PAGE))
+    assert root[1:6] == ["✓"] * 5
 
 
 async def test_a_revoked_token_opens_nothing(
@@ -50,7 +64,8 @@ async def test_a_revoked_token_opens_nothing(
     answer = await browser.send(action, form_token=await browser.form_token())
     after = await browser.open(answer.headers["location"])
     assert "it opens nothing any more" in text_of(after)
-    assert rows(after)[0][4] == "revoked now"
+    assert rows(after)[0][1:6] == [""] * 5
+    assert rows(after)[0][8] == "revoked now"
     assert await hub.services.tokens.authenticate(token) is None
 
 

@@ -241,6 +241,17 @@ async def test_the_page_of_a_verified_request_shows_the_subscription(
     assert document["verification"]["status"] == 404
 
 
+async def test_the_page_of_a_request_that_is_not_confirmed_shows_what_to_answer(
+    anybody: httpx2.AsyncClient,
+) -> None:
+    path = diagnostics_path(await post(anybody, REQUEST))
+    page = (await anybody.get(path, headers={"Accept": "text/html"})).text
+    asked = "GET https://you.example/&lt;script&gt;?hub.mode=subscribe&amp;hub.topic="
+    assert asked in page
+    assert "hub.challenge=a-random-text" in page
+    assert "the challenge as the whole body" in page
+
+
 async def test_an_unknown_token_is_not_found(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/hub/subscriptions/guessed")
     assert answer.status_code == 404
