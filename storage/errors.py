@@ -8,6 +8,7 @@ StorageError
 ├── WriteFailed              the transaction was rolled back; nothing of it is stored
 │   ├── StorageFull          no space left (or a quota, or a read-only file)
 │   └── DestinationTaken     there is a file where a backup is to go
+├── OutcomeUnknown           the transaction is stored, or it is not: ask
 ├── BodyRequired           commit again, with the document
 ├── StaleQueries            commit again, held against the queries there are now
 ├── StorageBusy              the bounded write queue is full; try again later
@@ -64,6 +65,14 @@ class WriteFailed(StorageError):
 
 class StorageFull(WriteFailed):
     """No space is left for the database, or it may not be written."""
+
+
+class OutcomeUnknown(StorageError):
+    """The transaction was being committed when the engine was lost sight of, and it
+    could not be asked since: all of it is stored, or nothing.
+
+    See `storage.contract` for what its caller does.
+    """
 
 
 class DestinationTaken(WriteFailed):

@@ -1,8 +1,9 @@
 """Outcomes of deliveries, gathered and written every 100 ms in one transaction.
 
 Nothing gathered is ever dropped: while the database cannot be written (a full disk),
-the batch is kept and tried again, and `healthy` is False so that no new delivery
-begins. What is kept is bounded by what was in flight at that moment.
+or does not tell whether it was, the batch is kept and tried again under its number, and
+`healthy` is False so that no new delivery begins. What is kept is bounded by what was
+in flight at that moment.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hub.delivery.notification_counter import NotificationCounter
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
-from storage.errors import StorageBusy, WriteFailed
+from storage.errors import OutcomeUnknown, StorageBusy, WriteFailed
 from storage.records import DeliveryFlush, Flushed
 
 FLUSH_SECONDS = 0.1
@@ -49,8 +50,10 @@ class Acknowledgements:
         metrics: Metrics | None = None,
         counter: NotificationCounter | None = None,
         *,
+        first_number: int = 1,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
+        """``first_number``: of its flushes; no earlier ones were near it."""
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
@@ -61,6 +64,7 @@ class Acknowledgements:
         self._writable = asyncio.Event()
         self._writable.set()
         self._stopping = False
+        self._number = first_number
 
     @property
     def healthy(self) -> bool:
@@ -110,8 +114,10 @@ class Acknowledgements:
 
     async def _write(self, batch: _Batch) -> None:
         parts = partial(_parts_of, batch.outcomes)
+        self._number += 1
         flush = DeliveryFlush(
             at=self._clock.now(),
+            number=self._number,
             outcomes=parts("outcome"),
             opened=parts("opened"),
             moved=parts("moved"),
@@ -134,7 +140,7 @@ class Acknowledgements:
             started = self._clock.monotonic()
             try:
                 flushed = await self._deliveries.flush(flush)
-            except (WriteFailed, StorageBusy) as error:
+            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
                 self._complain(flush, error)
                 if self._stopping:
                     return None

@@ -77,7 +77,11 @@ class Dispatcher:
         self._halted = HaltedSubscriptions()
         self._tasks = DrainingTaskGroup()
         self._acknowledgements = Acknowledgements(
-            deliveries, clock, metrics, self._counter
+            deliveries,
+            clock,
+            metrics,
+            self._counter,
+            first_number=random.getrandbits(48),
         )
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         self._poster = Poster(

@@ -54,7 +54,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
-from storage.errors import StorageBusy, WriteFailed
+from storage.errors import OutcomeUnknown, StorageBusy, WriteFailed
 from storage.records import (
     BEFORE_ALL,
     WAS_PAUSED,
@@ -389,7 +389,7 @@ class Chunks:
                 await self._deliveries.renew(
                     ids, lease_id=lease_id, until=self._leases.until()
                 )
-            except (WriteFailed, StorageBusy) as error:
+            except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
                 log.warning("leases_not_renewed", chunks=ids, error=str(error))
                 continue
             for chunk in chunks:
@@ -434,7 +434,7 @@ class Chunks:
             return []
         try:
             return await self._deliveries.claim_chunks(self._leases.terms(room))
-        except (WriteFailed, StorageBusy) as error:
+        except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
             log.warning("chunks_not_claimed", error=str(error))
             return []
 

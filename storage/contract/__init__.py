@@ -4,7 +4,20 @@ Every writing method is one transaction: it returns when it is durable, or raise
 `WriteFailed` and has changed nothing. Cancelling a waiting caller never cancels its
 transaction. Time is an argument: an engine reads no clock. Lists are short pages in
 key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
-`WriteFailed` and `StorageFull`.
+`WriteFailed`, `StorageFull` and `OutcomeUnknown`.
+
+An unknown outcome is resolved by asking. An engine that can be lost sight of numbers
+its writes, in a lane for each kind, and keeps the last number of each lane with what
+came of it, in the same transaction: so it can tell whether the last one was stored,
+once it answers again. It asks by itself for as long as its caller may wait; then it
+raises `OutcomeUnknown`, and the caller goes on from what is stored:
+
+- A flush of deliveries has a number. It is handed in again as it is, until it is
+  answered: if it was stored, nothing changes, and the answer is that of the first time.
+- A fetch is decided anew, from its target as it is then: if the commit was stored, that
+  has another version, and there is nothing new.
+- All else may be done once more, or is found done. What was claimed is claimed again
+  when its lease is over.
 
 A database may have several nodes, each of which has opened it. SQLite is a cluster of
 one: its writer runs one unit of work after the other, which is more than what follows

@@ -66,7 +66,10 @@ class DeliveryStore(Protocol):
         self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
     ) -> None: ...
 
-    async def flush(self, flush: DeliveryFlush) -> Flushed: ...
+    async def flush(self, flush: DeliveryFlush) -> Flushed:
+        """Apply it. One whose number is that of the last one was stored already, and is
+        answered as it was then."""
+        ...
 
     async def notified(self) -> dict[AccountId, int]:
         """How many requests each account was sent, those never sent any left out."""

@@ -280,9 +280,13 @@ class NewDeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to deliveries since the last flush; applied in one transaction."""
+    """What happened to deliveries since the last flush; applied in one transaction.
+
+    ``number``: no other flush of its node has it; 0: this one is not repeated.
+    """
 
     at: datetime
+    number: int = 0
     outcomes: tuple[ChunkOutcome, ...] = ()
     opened: tuple[RetryOpened, ...] = ()
     moved: tuple[RetryMoved, ...] = ()

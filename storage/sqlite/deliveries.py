@@ -91,6 +91,7 @@ class SqliteDeliveries:
         self._box = box
         self._ended = ended
         self._commit_claims = commit_claims
+        self._last_flush = 0, Flushed()
 
     async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
         unit = partial(claim_chunks, terms)
@@ -109,12 +110,18 @@ class SqliteDeliveries:
         await self._writer.submit(partial(_renew, parameters), is_single=True)
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
-        gone = [subscription_id for subscription_id, _ in flush.ended]
+        if flush.number and flush.number == self._last_flush[0]:
+            return self._last_flush[1]
         return await self._writer.submit(
             partial(apply_flush, flush),
             is_urgent=True,
-            then=(lambda _: self._ended.tell(gone)) if gone else None,
+            then=partial(self._note_flush, flush),
         )
+
+    def _note_flush(self, flush: DeliveryFlush, flushed: Flushed) -> None:
+        self._last_flush = flush.number, flushed
+        if flush.ended:
+            self._ended.tell([subscription_id for subscription_id, _ in flush.ended])
 
     async def notified(self) -> dict[AccountId, int]:
         rows = await self._readers.all(

@@ -4,6 +4,11 @@ A COMMIT at ``synchronous=FULL`` costs a disk flush, however much is in it. So c
 hand in units; the thread takes all that wait, runs each separately, commits once, and
 hands the results back to the event loop with one call.
 
+A COMMIT that fails is rolled back, so what came of a group is known at once. There is
+one exception: it was written but could not be flushed, and then could not be written
+over either. As long as this process lives nothing of it is stored; if it dies before
+anything is written, the next one finds it. That is `OutcomeUnknown`.
+
 Each of a group succeeds or fails by itself: a unit runs in a savepoint of its own, a
 single statement is atomic without one. Consecutive equal assignments are one statement.
 """
@@ -21,7 +26,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from storage.errors import StorageBusy, StorageClosed, WriteFailed
+from storage.errors import OutcomeUnknown, StorageBusy, StorageClosed, WriteFailed
 from storage.sqlite.connection_threads import ThreadWorker, Worker
 from storage.sqlite.driver_errors import is_fault_of_file, is_unflushed, write_failure
 from storage.sqlite.file_identity import FileIdentity
@@ -224,21 +229,26 @@ class GroupCommits:
         """Nothing of the group is stored; units that failed before keep their error."""
         explained = self._explained(error)
         self._roll_back()
-        if isinstance(error, sqlite3.Error) and is_unflushed(error):
-            self._write_over()
+        is_left = isinstance(error, sqlite3.Error) and is_unflushed(error)
+        if is_left and not self._is_written_over():
+            explained = OutcomeUnknown(f"{explained}, and may be found stored")
         for run in group:
             run.fail(explained)
 
-    def _write_over(self) -> None:
+    def _is_written_over(self) -> bool:
         """Write something at once over a group that could not be flushed.
 
         It is whole in the WAL all the same, and the next process would take it for
         committed if this one died now. Whatever is written next goes to the same place.
+        False: nothing could be written any more.
         """
-        with suppress(sqlite3.Error):
+        try:
             for statement in ("BEGIN IMMEDIATE", TOUCH, "COMMIT"):
                 self._connection.execute(statement)
-        self._roll_back()
+        except sqlite3.Error as error:
+            self._roll_back()
+            return is_unflushed(error)
+        return True
 
     def _roll_back(self) -> None:
         """Roll back a transaction that stayed open, before the next group."""

@@ -9,22 +9,31 @@ from typing import Any, cast
 
 import pytest
 
+from hub.core.delivery.delivery_outcome import DeliveryOutcome
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.notification_counter import NotificationCounter
 from hub.live.live_connections import ChannelKey, Interest
 from hub.live.replays import LogPages, ResumePoint, find_resume_points
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from storage.contract import LogStore, Storage
+from storage.errors import OutcomeUnknown
 from storage.records import (
+    OPERATOR,
+    Attempt,
     Format,
+    NotStored,
     Position,
     RetryMoved,
     StoredFeed,
     Subscription,
+    SubscriptionId,
     Updates,
 )
+from tests.support.clock import ManualClock
 from tests.support.memory.nodes import Cluster, Node
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, all_of, at
+from tests.support.storage_scene import START, Scene, all_of, at, fetch, record
 
 LATER = at(120)
 
@@ -209,3 +218,71 @@ async def test_who_was_told_the_end_reads_all_up_to_there(nodes: Nodes) -> None:
 
     records = await nodes.other.storage.log.records(after=0, limit=9)
     assert [each.position for each in records] == [1] == [end.position]
+
+
+# --- outcomes that are unknown ---
+
+
+async def test_a_flush_that_was_stored_is_not_stored_again(nodes: Nodes) -> None:
+    """By its number; other nodes have numbers of their own."""
+    feed = await nodes.one.add_feed()
+    late = await nodes.one.subscribe_retrying(feed)
+    attempt = Attempt(
+        subscription_id=late.id,
+        position=Position(1),
+        at=START,
+        status=500,
+        milliseconds=1,
+        error="answered 500",
+    )
+    parts = {"attempts": (attempt,), "notified": ((OPERATOR, 3),)}
+
+    first = await nodes.one.flush(number=7, **parts)
+    again = await nodes.one.flush(number=7, **parts)
+
+    assert again == first
+    deliveries = nodes.one.storage.deliveries
+    assert len(await deliveries.attempts(late.id, 9)) == 2
+    assert await deliveries.notified() == {OPERATOR: 3}
+    await nodes.one.flush(number=8, **parts)
+    assert await deliveries.notified() == {OPERATOR: 6}
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_outcomes_are_written_once_whatever_became_of_the_answer(
+    is_stored: bool,
+) -> None:
+    nodes = of_model()
+    node = cast("Node", nodes.one.storage)
+    node.is_lost_after, node.is_lost_before = is_stored, not is_stored
+    counter = NotificationCounter()
+    counter.take(OPERATOR)
+    writing = Acknowledgements(
+        node.deliveries, ManualClock(), counter=counter, retry_seconds=0.01
+    )
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(writing.run())
+        await writing.add(DeliveryOutcome(recovered=SubscriptionId(1)))
+        writing.stop()
+
+    notified = await nodes.other.storage.deliveries.notified()
+    assert notified == {OPERATOR: 1}
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_fetch_is_decided_anew_upon_what_became_of_its_commit(
+    is_stored: bool,
+) -> None:
+    nodes = of_model()
+    node = cast("Node", nodes.one.storage)
+    feed = await nodes.one.add_feed()
+    (target,) = await node.feeds.targets([feed.id])
+    commit = fetch(feed, version=target.version, records=(record(),))
+    node.is_lost_after, node.is_lost_before = is_stored, not is_stored
+
+    with pytest.raises(OutcomeUnknown):
+        await node.log.commit(commit)
+
+    again = await node.log.commit(commit)
+    assert (again is NotStored.STALE) is is_stored
+    assert (await nodes.other.storage.log.end()).position == 1

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
+from storage.errors import (
+    OutcomeUnknown,
+    StorageBusy,
+    StorageClosed,
+    StorageFull,
+    WriteFailed,
+)
 from storage.sqlite.writer import GROUP_SIZE, MOST_URGENT, Assignments, Writer
 
 INSERT = "INSERT INTO numbers VALUES (?, zeroblob(?))"
@@ -28,6 +34,7 @@ class Disk(sqlite3.Connection):
     lost_rollbacks = 0
     is_lost = False
     code = sqlite3.SQLITE_IOERR
+    next_code = 0
 
     def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
         if sql == "COMMIT":
@@ -35,6 +42,7 @@ class Disk(sqlite3.Connection):
                 self.refusals -= 1
                 error = sqlite3.OperationalError("disk I/O error")
                 error.sqlite_errorcode = self.code
+                self.code = self.next_code or self.code
                 raise error
             self.commits += 1
         return super().execute(sql, *parameters)
@@ -666,3 +674,23 @@ async def test_there_is_room_again_for_as_many_as_were_written(
         await asyncio.gather(*waiting)
 
     assert pen.written() == list(range(9))
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        (sqlite3.SQLITE_IOERR_WRITE, OutcomeUnknown),
+        (sqlite3.SQLITE_IOERR_FSYNC, WriteFailed),
+    ],
+)
+async def test_what_was_written_and_neither_flushed_nor_written_over_is_unknown(
+    pen: Pen, second: int, expected: type[Exception]
+) -> None:
+    pen.disk.execute("CREATE TABLE meta (checked_at INTEGER)")
+    pen.disk.code, pen.disk.next_code = sqlite3.SQLITE_IOERR_FSYNC, second
+    pen.disk.refusals = 2  # of the write, and of what is written over it
+
+    with pytest.raises(expected) as raised:
+        await pen.writer.execute(INSERT, (1, 0))
+
+    assert type(raised.value) is expected

@@ -198,7 +198,12 @@ class MemoryDeliveries:
                 chunk.due = milliseconds(until)
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
-        return Flushing(self._state, flush).apply()
+        state = self._state
+        number, flushed = state.lanes.get(state.node, (0, Flushed()))
+        if not flush.number or flush.number != number:
+            flushed = Flushing(state, flush).apply()
+            state.lanes[state.node] = flush.number, flushed
+        return flushed
 
     async def notified(self) -> dict[AccountId, int]:
         return dict(self._state.notified)

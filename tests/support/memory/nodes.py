@@ -18,12 +18,13 @@ from functools import partial
 from typing import Any, Final
 
 from storage.contract import AUDIENCE
+from storage.errors import OutcomeUnknown
 
 from .state import State
 from .storage import MemoryStorage
 
 _LOCAL: Final = frozenset(
-    {"watching", "watching_pauses", "claim_after_commit", "last_ids"}
+    {"watching", "watching_pauses", "claim_after_commit", "last_ids", "node"}
 )
 """What a node has for itself, and numbers, which are given out once even if what took
 them comes to nothing."""
@@ -39,6 +40,7 @@ class Cluster:
     def __init__(self) -> None:
         self.state = State()
         self.audience = asyncio.Lock()
+        self.nodes = 0
 
     def node(
         self, *, audience: frozenset[str] = AUDIENCE, has_true_end: bool = True
@@ -53,13 +55,16 @@ class Node(MemoryStorage):
     def __init__(
         self, cluster: Cluster, audience: frozenset[str], has_true_end: bool
     ) -> None:
-        super().__init__(State(last_ids=cluster.state.last_ids))
+        cluster.nodes += 1
+        super().__init__(State(last_ids=cluster.state.last_ids, node=cluster.nodes))
         self._cluster = cluster
         self._audience = audience
         self._has_true_end = has_true_end
         self.is_behind = False
         """Whether it reads what it has read before, until it asks for the log's end."""
         self.before_commit: Callable[[], Awaitable[None]] = _go_on
+        self.is_lost_before = self.is_lost_after = False
+        """Whether the next transaction's outcome is unknown, and what it is."""
         for name, store in list(vars(self).items()):
             if not name.startswith("_") and hasattr(store, "_state"):
                 setattr(self, name, _Transactions(self, name, store))
@@ -80,7 +85,11 @@ class Node(MemoryStorage):
             changes = _changes(before, self._state)
             if changes:
                 await self.before_commit()
-            _apply(changes, self._cluster.state)
+            if not self.is_lost_before:
+                _apply(changes, self._cluster.state)
+        if changes and (self.is_lost_before or self.is_lost_after):
+            self.is_lost_before = self.is_lost_after = False
+            raise OutcomeUnknown("the connection was lost")
         return result
 
     def _locked(self, name: str) -> AbstractAsyncContextManager[object]:

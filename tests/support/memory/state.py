@@ -22,6 +22,7 @@ from storage.records import (
     EntryId,
     FeedId,
     FeedState,
+    Flushed,
     OperationalEvent,
     PlanId,
     Poll,
@@ -142,6 +143,9 @@ class State:
     watching_pauses: list[Callable[[SubscriptionId, bool], None]] = field(
         default_factory=list
     )
+    node: int = 0  # whose handle it is
+    lanes: dict[int, tuple[int, Flushed]] = field(default_factory=dict)
+    """The number of each node's last flush, and what came of it."""
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 
