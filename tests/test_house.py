@@ -27,7 +27,6 @@ SHORT = 80
 APART = {
     "hub/core/news/entry_language.py": "pure, and the committer is not",
     "hub/core/schedule/feed_retirement.py": "a rule that people look for",
-    "hub/web/admin/entry_pages.py": "a page of its own",
     "hub/web/admin/push_hub_pages.py": "a page of its own",
     "hub/web/admin/setting_pages.py": "a page of its own",
     "hub/delivery/event_publisher.py": "a background task of its own",
@@ -35,10 +34,10 @@ APART = {
     "hub/limits/fifo_semaphore.py": "every limiter is in its folder",
     "hub/limits/host_circuit_breaker.py": "every limiter is in its folder",
     "hub/limits/memory_budget.py": "every limiter is in its folder",
-    "hub/runtime/process_metrics.py": "asks the system, and the service does not",
     "hub/web/multipart_forms.py": "pure, and the access is not",
     "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
     "storage/clock_steps.py": "the same for every engine",
+    "storage/sqlite/series.py": "an engine's file of a contract",
 }
 """Short modules that one other imports, and why they are their own all the same."""
 

@@ -48,6 +48,7 @@ from storage.contract.selections import (
     FeedSelectionStore,
     SubscriptionSelectionStore,
 )
+from storage.contract.series import SeriesStore
 from storage.contract.sessions import SessionStore
 from storage.contract.subscriptions import (
     DigestStore,
@@ -102,6 +103,7 @@ __all__ = [
     "PublicStore",
     "PushStore",
     "SearchStore",
+    "SeriesStore",
     "SessionStore",
     "SiteStore",
     "Storage",

@@ -161,6 +161,13 @@ class DeliveryStore(Protocol):
         """
         ...
 
+    async def first_successes(
+        self, records: Sequence[tuple[FeedId, Position]]
+    ) -> dict[Position, datetime | None]:
+        """For each record that was sent to anybody, when the first chunk of it with a
+        2xx was settled; None: no callback has taken it, or only when it was retried."""
+        ...
+
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None: ...
 
     async def failed_attempts(

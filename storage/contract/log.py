@@ -75,6 +75,11 @@ class LogStore(Protocol):
         the log has none."""
         ...
 
+    async def position_before(self, moment: datetime) -> Position:
+        """The last record of all that was appended before that moment, as far as they
+        are in order of time; `BEFORE_ALL` if the log has none."""
+        ...
+
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         """What each feed has left in the log, up to and with a position, in the order
         asked for."""

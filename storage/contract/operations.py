@@ -19,6 +19,7 @@ from storage.contract.selections import (
     FeedSelectionStore,
     SubscriptionSelectionStore,
 )
+from storage.contract.series import SeriesStore
 from storage.contract.sessions import SessionStore
 from storage.contract.subscriptions import (
     DigestStore,
@@ -82,6 +83,8 @@ class Storage(Protocol):
     def list_watches(self) -> ListWatchStore: ...
     @property
     def audit(self) -> AuditStore: ...
+    @property
+    def series(self) -> SeriesStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

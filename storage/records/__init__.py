@@ -178,6 +178,7 @@ from storage.records.selections import (
     SubscriptionPage,
     SubscriptionSort,
 )
+from storage.records.series import SeriesSample
 from storage.records.sessions import IDLE_SESSION, LONGEST_SESSION, StoredSession
 from storage.records.subscriptions import (
     LISTED_SUBSCRIPTIONS,
@@ -349,6 +350,7 @@ __all__ = [
     "SelectedSubscription",
     "SentChunk",
     "SentRequest",
+    "SeriesSample",
     "SiteTally",
     "SiteWrite",
     "SourceFeed",

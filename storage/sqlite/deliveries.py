@@ -247,6 +247,16 @@ class SqliteDeliveries:
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
         return found[:limit]
 
+    async def first_successes(
+        self, records: Sequence[tuple[FeedId, Position]]
+    ) -> dict[Position, datetime | None]:
+        rows = await self._readers.all(
+            _FIRST_SUCCESSES, {"records": msgspec.json.encode(records).decode()}
+        )
+        return {
+            Position(position): from_milliseconds_or_none(at) for position, at in rows
+        }
+
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None:
         row = await self._readers.first(
             f"SELECT {ATTEMPT}, a.details, {_WHOSE} WHERE a.id = ? AND a.error <> ''",
@@ -403,6 +413,19 @@ WHERE m.value = :subscription
 ORDER BY d.position DESC LIMIT :limit
 """
 """Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
+_SENT = """
+SELECT c.position, iif(EXISTS (
+    SELECT 1 FROM json_each(c.members) m
+    WHERE hex(substr(c.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
+), c.at, NULL) at
+FROM json_each(:records) wanted CROSS JOIN {table} c
+    ON c.feed_id = wanted.value ->> 0 AND c.position = wanted.value ->> 1
+"""
+_FIRST_SUCCESSES = f"""
+SELECT position, min(at) FROM (
+    {_SENT.format(table="deliveries")} UNION ALL {_SENT.format(table="chunks")}
+) GROUP BY position
+"""
 
 
 _WHOSE = (

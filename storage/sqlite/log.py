@@ -50,6 +50,24 @@ LARGE_BYTES = 64 * 1024
 """A commit of so many entries, or of so many bytes, is encoded beside the event loop:
 packing takes it two milliseconds."""
 
+_MIDDLE_IS_BEFORE = (
+    "(SELECT at FROM records WHERE position >= (low + high) / 2"
+    " ORDER BY position LIMIT 1) < moment"
+)
+_POSITION_BEFORE = f"""
+WITH RECURSIVE search (low, high, moment) AS (
+    SELECT (SELECT min(position) FROM records),
+        (SELECT max(position) FROM records) + 1, ?
+    UNION ALL
+    SELECT iif({_MIDDLE_IS_BEFORE}, (low + high) / 2 + 1, low),
+        iif({_MIDDLE_IS_BEFORE}, high, (low + high) / 2), moment
+    FROM search WHERE low < high
+)
+SELECT max(low) FROM search
+"""
+"""Halving what lies between: there is no index of all records by time, which each
+commit would have to write."""
+
 
 class SqliteLog:
     def __init__(
@@ -112,6 +130,10 @@ class SqliteLog:
             (feed_id, to_milliseconds(moment)),
         )
         return Position(row[0]) if row else BEFORE_ALL
+
+    async def position_before(self, moment: datetime) -> Position:
+        row = await self._readers.first(_POSITION_BEFORE, (to_milliseconds(moment),))
+        return Position(row[0] - 1) if row and row[0] else BEFORE_ALL
 
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         rows = await self._readers.all(

@@ -59,6 +59,7 @@ from storage.sqlite.selections import (
     SqliteFeedSelections,
     SqliteSubscriptionSelections,
 )
+from storage.sqlite.series import SqliteSeries
 from storage.sqlite.sessions import SqliteSessions
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.stored_entries import SqliteEntries
@@ -120,6 +121,7 @@ class SqliteStorage:
         self.plans = SqliteBulkPlans(self._writer, readers)
         self.list_watches = SqliteListWatches(self._writer, readers)
         self.audit = SqliteAudit(self._writer, readers)
+        self.series = SqliteSeries(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

@@ -106,6 +106,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "records": {"at": Limit(among=_NEW_RECORDS)},
     "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_put_feeds_right`
     "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
+    "series_samples": {"at": HISTORY},  # those ahead go with the next
     "sessions": {"created_at": Limit(), "used_at": Limit()},
     "standings": {
         "due": Limit(ahead=_DAY, is_wait=True),

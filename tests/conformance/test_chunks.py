@@ -462,3 +462,22 @@ async def test_a_commit_claims_nothing_for_who_asks_for_nothing(scene: Scene) ->
 
     assert len(await scene.claim()) == 1
     assert claimer.given == []
+
+
+async def test_of_each_record_it_is_known_when_a_callback_first_took_it(
+    scene: Scene,
+) -> None:
+    feed, unheard = await scene.add_feed("a"), await scene.add_feed("b")
+    subscription = await scene.subscribe(feed)
+    taken = await scene.publish(feed, "1")
+    await scene.deliver(at(2))
+    refused = await scene.publish(feed, "2", when=at(3))
+    (chunk,) = await scene.claim(at(3))
+    await scene.fail(chunk, subscription, when=at(4))
+    unsent = await scene.publish(unheard, "3")
+
+    asked = [(feed.id, taken), (feed.id, refused), (unheard.id, unsent)]
+    found = await scene.storage.deliveries.first_successes(asked)
+
+    assert found == {taken: at(2), refused: None}
+    assert await scene.storage.deliveries.first_successes([]) == {}

@@ -664,3 +664,17 @@ async def test_news_is_not_committed_without_the_document_that_as_is_wants(
     await scene.storage.log.commit(
         fetch(feed, records=(record(kind=RecordKind.ERROR),))
     )
+
+
+@pytest.mark.parametrize("second", [*range(8), 99])
+async def test_the_last_record_before_a_moment_is_found_among_those_of_all_feeds(
+    scene: Scene, second: int
+) -> None:
+    log = scene.storage.log
+    assert await log.position_before(at(second)) == 0
+    feeds = [await scene.add_feed(name) for name in "ab"]
+    for number in range(7):  # one a second, and two in the third
+        when = at(min(number, 2) if number < 4 else number)
+        await scene.publish(feeds[number % 2], f"{number}", when=when)
+    expected = sum(each.at < at(second) for each in await log.records(after=0, limit=9))
+    assert await log.position_before(at(second)) == expected

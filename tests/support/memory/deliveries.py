@@ -450,6 +450,19 @@ class MemoryDeliveries:
         found.sort(key=lambda each: (each.at, each.position), reverse=True)
         return found[:limit]
 
+    async def first_successes(
+        self, records: Sequence[tuple[FeedId, Position]]
+    ) -> dict[Position, datetime | None]:
+        found: dict[Position, datetime | None] = {}
+        for chunk in [*self._state.finished, *self._state.chunks.values()]:
+            if (chunk.feed_id, chunk.position) not in records:
+                continue
+            taken = any(200 <= status < 300 for status, _ in chunk.outcomes.values())
+            known = found.get(chunk.position)
+            times = [each for each in (known, chunk.at if taken else None) if each]
+            found[chunk.position] = min(times, default=None)
+        return found
+
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None:
         found = [each for each in self._state.attempts if each.id == attempt_id]
         return self._failed(found[0]) if found and found[0].error else None

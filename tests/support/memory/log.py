@@ -226,6 +226,14 @@ class MemoryLog:
         ]
         return max(found, default=BEFORE_ALL)
 
+    async def position_before(self, moment: datetime) -> Position:
+        found = [
+            position
+            for position, record in self._state.records.items()
+            if record.at < milliseconds(moment)
+        ]
+        return max(found, default=BEFORE_ALL)
+
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
         return [self._trail(*each) for each in asked]
 

@@ -29,6 +29,7 @@ from .list_watches import MemoryListWatches
 from .log import MemoryLog
 from .search import MemorySearch
 from .selections import MemoryFeedSelections, MemorySubscriptionSelections
+from .series import MemorySeries
 from .sessions import MemorySessions
 from .sites import MemorySites
 from .state import State
@@ -57,6 +58,7 @@ class MemoryStorage:
         self.sessions = MemorySessions(self.tokens)
         self.verifications = MemoryVerifications(self._state)
         self.audit = MemoryAudit()
+        self.series = MemorySeries()
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(
