@@ -77,6 +77,7 @@ from hub.services import (
     FeedReportService,
     FeedService,
     HintService,
+    HubSeries,
     ListWatchService,
     LiveService,
     MetricsService,
@@ -442,13 +443,17 @@ async def build_hub(
     )
     feed_imports = FeedImportService(feeds, clock)
     audit = AuditTrail(storage, clock)
+    metrics_service = MetricsService(
+        storage, metrics, clock, disk, lambda: poller.under_way
+    )
+    series = HubSeries(storage, metrics, metrics_service.waiting, disk, clock)
     services = Services(
         storage=storage,
         clock=clock,
         audit=audit,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock, metrics),
-        entry_reports=EntryReportService(storage),
+        entry_reports=EntryReportService(storage, metrics),
         feed_imports=feed_imports,
         feed_exports=FeedExportService(storage.feed_selections, public_url),
         feed_documents=FeedDocumentService(
@@ -493,6 +498,7 @@ async def build_hub(
             clock,
             subscriber.wake,
             is_on=settings.takes_pushes,
+            metrics=metrics,
         ),
         hints=HintService(storage, websub),
         publishing=PublishingService(storage.feeds, pushed_content, clock),
@@ -512,7 +518,8 @@ async def build_hub(
             storage, clock, conditions, disk, search, lambda: poller.under_way, metrics
         ),
         database_jobs=database_jobs,
-        metrics=MetricsService(storage, metrics, clock, disk, lambda: poller.under_way),
+        metrics=metrics_service,
+        series=series,
         readers=ReaderService(
             storage,
             public,
@@ -577,6 +584,7 @@ async def build_hub(
         "audit trail": audit.run,
         "event log": events.run,
         "conditions": conditions.run,
+        "series": series.run,
     }
     if settings.takes_pushes:
         background["received pushes"] = received_pushes.run

@@ -19,6 +19,8 @@ MOST_AWAITED = 10_000
 """Records of which no callback has answered with 2xx yet; the oldest make way."""
 MOST_FEEDS = 10_000
 """Feeds whose first deliveries are known; the one longest without makes way."""
+MOST_RECORDS = 10_000
+"""Records of which it is known when the first callback took them."""
 
 
 class DelayObserver(Protocol):
@@ -41,6 +43,7 @@ class FreshnessMeter:
         self._first_deliveries = first_deliveries
         self._awaited: BoundedDict[Position, _Awaited] = BoundedDict(MOST_AWAITED)
         self._of_feeds: BoundedDict[FeedId, DelayDigest] = BoundedDict(MOST_FEEDS)
+        self._of_records: BoundedDict[Position, float] = BoundedDict(MOST_RECORDS)
         self._to_commit = DelayDigest()
         self._to_delivery = DelayDigest()
 
@@ -63,6 +66,7 @@ class FreshnessMeter:
         if awaited is None:
             return
         seconds = monotonic() - awaited.committed
+        self._of_records[position] = seconds
         of_feed = self._of_feeds.get(awaited.feed_id) or DelayDigest()
         self._of_feeds[awaited.feed_id] = of_feed
         for _ in range(awaited.entries):
@@ -83,6 +87,10 @@ class FreshnessMeter:
     def to_delivery_of(self, feed_id: FeedId) -> DelaySummary:
         of_feed = self._of_feeds.get(feed_id)
         return DelaySummary() if of_feed is None else of_feed.summary()
+
+    def to_delivery_of_record(self, position: Position) -> float | None:
+        """Seconds from its commit to the first 2xx; None: not known here."""
+        return self._of_records.get(position)
 
 
 class MinuteRate:

@@ -28,7 +28,10 @@ DELAY_BOUNDS = (
     *(1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0),
     *(7_200.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0, 259_200.0),
 )
-FIRST_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 300.0, 3_600.0)
+FIRST_BOUNDS = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+    *(300.0, 1_800.0, 3_600.0, 21_600.0),
+)
 ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 
 
@@ -64,6 +67,10 @@ class Tally:
 
     def __getitem__(self, value: str) -> int:
         return self._numbers[value]
+
+    @property
+    def total(self) -> int:
+        return sum(self._numbers.values())
 
     def family(self) -> MetricFamily:
         return MetricFamily(
@@ -108,6 +115,16 @@ class Histogram:
         self._labels = labels or {}
         self._counts = [0] * (len(bounds) + 1)
         self._total = 0.0
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """By bucket; each is without those in the buckets below."""
+        return tuple(self._counts)
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return sum(self._counts)
 
     def observe(self, seconds: float) -> None:
         self._counts[bisect_left(self._bounds, seconds)] += 1
@@ -156,6 +173,10 @@ class RequestMeter:
             )
             for area in RequestArea
         }
+
+    @property
+    def total(self) -> int:
+        return sum(self._answers.values())
 
     def count(self, area: RequestArea, status: int, seconds: float) -> None:
         self._answers[area, f"{status // 100}xx"] += 1
@@ -264,6 +285,9 @@ class Metrics:
             "fanfare_watched_pages", "Open pages that are sent what changes on them."
         )
         self.requests = RequestMeter()
+        self.pushes = 0
+        """Of other hubs that were taken; `fanfare_upstream_total` has them for good."""
+
         self.collections = Tally(
             "fanfare_collections_total",
             "Collections built for crawlers, by type.",

@@ -38,6 +38,14 @@ def process_families(process: Path = PROCESS, boot: Path = BOOT) -> list[MetricF
     return families
 
 
+def resident_bytes(process: Path = PROCESS) -> int | None:
+    """Resident memory of the hub, without its parse workers; None: it is not told."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int((process / "statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
 def _told_by_linux(process: Path, boot: Path) -> list[MetricFamily]:
     # After the name in brackets, which may hold anything: proc(5) counts from 1.
     fields = (process / "stat").read_text().rpartition(")")[2].split()

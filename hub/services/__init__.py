@@ -29,6 +29,7 @@ from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
 from hub.services.hub_conditions import HubConditions
 from hub.services.hub_operations import MetricsService, OperationsService
+from hub.services.hub_series import HubSeries
 from hub.services.list_watching import ListWatchService
 from hub.services.live_access import LiveService
 from hub.services.open_hub_requests import WebSubService
@@ -62,6 +63,7 @@ __all__ = [
     "FeedReportService",
     "FeedService",
     "HintService",
+    "HubSeries",
     "ListWatchService",
     "LiveService",
     "MetricsService",
@@ -116,6 +118,7 @@ class Services:
     tracks: TrackTopics
     websub: WebSubService
     metrics: MetricsService
+    series: HubSeries
     readers: ReaderService
     live: LiveService
     retrieval: RetrievalService

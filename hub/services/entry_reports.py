@@ -1,13 +1,17 @@
-"""The way of one entry: when it was published, by which poll it was seen, when it was
-committed, and who was sent it."""
+"""The way of entries: when one was published, by which poll it was seen, when it was
+committed, and who was sent it; and which were committed in a span of time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
+
+from hub.core.status.freshness import publication_of
+from hub.runtime.metrics import Metrics
 from hub.services.feed_registration import existing_feed
 from protocols.model import Entry
 from storage.contract import Storage
@@ -17,11 +21,13 @@ from storage.records import (
     Attempt,
     AttemptRange,
     EntryId,
+    EntryRef,
     FeedId,
     Poll,
     PollOutcome,
     Position,
     Record,
+    RecordKind,
     StoredFeed,
     Subscription,
     SubscriptionFilter,
@@ -36,6 +42,12 @@ SENT_WITHIN: Final = timedelta(hours=1)
 """After its commit: in which requests are looked for that told of it."""
 NOTED_WITHIN: Final = timedelta(seconds=60)
 """Between a poll's answer and the commit of what it found."""
+MOST_RECORDS: Final = 5_000
+"""Looked at for a page of committed entries, most of which may tell of none."""
+RECORD_PAGE: Final = 500
+OUT_OF_ORDER: Final = timedelta(seconds=10)
+"""By which records may stand behind others that were found later."""
+_TOLD: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED})
 _FINDING: Final = frozenset({PollOutcome.FIRST, PollOutcome.NEW, PollOutcome.CHANGED})
 
 
@@ -66,9 +78,137 @@ class EntryReport:
         return self.entry.published or self.entry.updated
 
 
+class EntryCursor(msgspec.Struct, frozen=True):
+    """Where a page of committed entries goes on: with which entry of a record."""
+
+    position: Position
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedEntry:
+    """An entry that a record tells of. ``delay``: seconds from its publication to its
+    commit, None without a believable date. ``first_delivery``: seconds from the commit
+    to the first 2xx of a callback, at most so many unless it ``is_exact``. None: no
+    callback has taken it, or, if it ``is_sent``, only when it was retried."""
+
+    feed: StoredFeed
+    record: Record
+    id: EntryId
+    title: str
+    published: datetime | None
+    delay: float | None
+    first_delivery: float | None
+    is_exact: bool
+    is_sent: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedPage:
+    """``next`` None: there are no more."""
+
+    entries: tuple[CommittedEntry, ...]
+    next: EntryCursor | None
+
+
 class EntryReportService:
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, metrics: Metrics | None = None) -> None:
         self._storage = storage
+        self._freshness = (metrics or Metrics()).freshness
+
+    async def committed(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        limit: int,
+        cursor: EntryCursor | None = None,
+    ) -> CommittedPage:
+        """New and updated entries that were committed from ``since`` on and before
+        ``until``, the earliest first; as many records are looked at as `MOST_RECORDS`,
+        so a page that is not the last may be short."""
+        told, next = await self._told(since, until, limit, cursor)
+        records = {record.position: record for record, _ in told}
+        sent = await self._storage.deliveries.first_successes(
+            [(record.feed_id, record.position) for record in records.values()]
+        )
+        ids = [ref.entry_id for _, ref in told]
+        stored = {
+            each.id: unpack(each.body, Entry)
+            for each in await self._storage.log.entries(list(dict.fromkeys(ids)))
+        }
+        feed_ids = list({record.feed_id for record in records.values()})
+        sources = await self._storage.entries.sources(feed_ids)
+        feeds = {each.feed.id: each.feed for each in sources}
+        return CommittedPage(
+            entries=tuple(
+                self._committed(
+                    feeds[record.feed_id], record, ref.entry_id, stored, sent
+                )
+                for record, ref in told
+                if record.feed_id in feeds and ref.entry_id in stored
+            ),
+            next=next,
+        )
+
+    async def _told(
+        self,
+        since: datetime,
+        until: datetime,
+        limit: int,
+        cursor: EntryCursor | None,
+    ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
+        """What records say, and where they go on."""
+        log = self._storage.log
+        if cursor:
+            after = Position(cursor.position - 1)
+        else:
+            after = await log.position_before(since - OUT_OF_ORDER)
+        told: list[tuple[Record, EntryRef]] = []
+        for _ in range(MOST_RECORDS // RECORD_PAGE):
+            records = await log.records(after=after, limit=RECORD_PAGE)
+            for record in records:
+                if record.at >= until + OUT_OF_ORDER:
+                    return told, None
+                is_told = record.kind in _TOLD and record.source is None
+                is_wanted = is_told and since <= record.at < until
+                refs = record.entries if is_wanted else ()
+                is_begun = cursor is not None and cursor.position == record.position
+                first = cursor.number if cursor and is_begun else 0
+                last = first + limit - len(told)
+                told += [(record, ref) for ref in refs[first:last]]
+                if len(refs) > last:
+                    return told, EntryCursor(record.position, last)
+                after = record.position
+            if len(records) < RECORD_PAGE:
+                return told, None
+        return told, EntryCursor(Position(after + 1), 0)
+
+    def _committed(
+        self,
+        feed: StoredFeed,
+        record: Record,
+        entry_id: EntryId,
+        stored: Mapping[EntryId, Entry],
+        sent: Mapping[Position, datetime | None],
+    ) -> CommittedEntry:
+        entry, at = stored[entry_id], record.at
+        published = entry.published or entry.updated
+        date = publication_of(entry, published, at)
+        first = self._freshness.to_delivery_of_record(record.position)
+        settled = sent.get(record.position)
+        by_storage = (settled - at).total_seconds() if settled else None
+        return CommittedEntry(
+            feed=feed,
+            record=record,
+            id=entry_id,
+            title=entry.title,
+            published=published,
+            delay=(at - date).total_seconds() if date else None,
+            first_delivery=by_storage if first is None else first,
+            is_exact=first is not None,
+            is_sent=record.position in sent,
+        )
 
     async def get(self, entry_id: EntryId) -> EntryReport:
         """Raises `NotFound`, also if its feed was removed."""

@@ -103,7 +103,7 @@ class OperationsService:
         return HubFreshness(
             to_commit=measured.to_commit,
             to_delivery=measured.to_delivery,
-            live_lag=_age(oldest, self._clock),
+            live_lag=age_of(oldest, self._clock),
             split_rate=self._metrics.split_rate.per_second(self._clock.monotonic()),
         )
 
@@ -119,7 +119,9 @@ FRESH_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class HubBacklog:
+    """What the database knows of what waits, and of how feeds and subscriptions are."""
+
     backlog: Backlog
     oldest_unstreamed: datetime | None
     feeds: Mapping[FeedHealth, int]
@@ -142,11 +144,11 @@ class MetricsService:
         self._disk = disk
         self._under_way = under_way
         self._asked = asyncio.Lock()
-        self._waiting: tuple[float, _Waiting] | None = None
+        self._waiting: tuple[float, HubBacklog] | None = None
 
     async def families(self) -> list[MetricFamily]:
         """Raises `StorageError`."""
-        waiting = await self._read_waiting()
+        waiting = await self.waiting()
         database = await self._storage.status()
         return [
             _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
@@ -187,13 +189,14 @@ class MetricsService:
             ),
         )
 
-    async def _read_waiting(self) -> _Waiting:
+    async def waiting(self) -> HubBacklog:
+        """At most a second old. Raises `StorageError`."""
         async with self._asked:
             now = self._clock.monotonic()
             if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
                 backlog = await self._storage.backlog(self._under_way())
                 oldest = await _oldest_unstreamed(self._storage, self._metrics)
-                waiting = _Waiting(
+                waiting = HubBacklog(
                     backlog,
                     oldest,
                     await _count_feeds(self._storage),
@@ -202,7 +205,7 @@ class MetricsService:
                 self._waiting = now, waiting
             return self._waiting[1]
 
-    def _families_of(self, waiting: _Waiting) -> list[MetricFamily]:
+    def _families_of(self, waiting: HubBacklog) -> list[MetricFamily]:
         backlog = waiting.backlog
         return [
             _gauge("fanfare_feeds", "Feeds, without removed ones.", backlog.feeds),
@@ -240,18 +243,18 @@ class MetricsService:
             _gauge(
                 "fanfare_delivery_lag_seconds",
                 "Age of the oldest record that is still in its first deliveries.",
-                _age(backlog.oldest_undelivered, self._clock),
+                age_of(backlog.oldest_undelivered, self._clock),
             ),
             _gauge(
                 "fanfare_live_lag_seconds",
                 "Age of the oldest record that live connections were not given yet.",
-                _age(waiting.oldest_unstreamed, self._clock),
+                age_of(waiting.oldest_unstreamed, self._clock),
             ),
             _gauge(
                 "fanfare_oldest_due_feed_seconds",
                 "How long the feed that is due longest has been due; those that are"
                 " being visited are not.",
-                _age(backlog.oldest_due, self._clock),
+                age_of(backlog.oldest_due, self._clock),
             ),
         ]
 
@@ -312,7 +315,7 @@ async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | N
     return records[0].at if records else None
 
 
-def _age(moment: datetime | None, clock: Clock) -> float:
+def age_of(moment: datetime | None, clock: Clock) -> float:
     """Seconds; 0 if there is none, or the clock went back."""
     if moment is None:
         return 0.0

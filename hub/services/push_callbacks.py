@@ -16,6 +16,7 @@ from hub.core.push.hub_subscription import (
 )
 from hub.push.received_pushes import BodyReservation, ReceivedPush, ReceivedPushes
 from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_by_size
 from hub.services.service_errors import Gone, TooManyWaiting
 from protocols.websub.signatures import verify
@@ -39,6 +40,7 @@ class PushCallbackService:
         wake: Callable[[], None],
         *,
         is_on: bool,
+        metrics: Metrics | None = None,
     ) -> None:
         """``wake``: something about a subscription has changed."""
         self._pushes = storage.pushes
@@ -46,6 +48,7 @@ class PushCallbackService:
         self._clock = clock
         self._wake = wake
         self._is_on = is_on
+        self._metrics = metrics or Metrics()
 
     async def answer(self, token: str, question: HubQuestion | HubDenial) -> str:
         """What confirms it, "" for a denial.
@@ -139,6 +142,7 @@ class PushCallbackService:
             raise TooManyWaiting("too many pushes are waiting")
         await self._pushes.hint(callback, delivery.at)
         self._deliveries.put(delivery)
+        self._metrics.pushes += 1
 
     async def _found(self, token: str) -> PushCallback:
         callback = await self._pushes.find(token)

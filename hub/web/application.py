@@ -45,6 +45,7 @@ from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
+from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.audited_requests import SAFE_METHODS, AuditRequests
@@ -198,6 +199,7 @@ def create_application(
         *OperatorRoutes(
             services.operations, services.collections, services.settings
         ).routes(),
+        *SeriesRoutes(services.series, services.entry_reports, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *AuditRoutes(services.audit, services.tokens, services.clock).routes(),
         *OpenApiRoutes().routes(),
@@ -226,7 +228,9 @@ def create_application(
         *AssetRoutes().routes(),
         *LoginPages(access, authenticator, limits).routes(),
         *LogoutPages(access).routes(),
-        *OverviewPages(access, services.operations, services.clock).routes(),
+        *OverviewPages(
+            access, services.operations, services.series, services.clock
+        ).routes(),
         *FeedPages(
             access,
             services.feeds,
@@ -268,7 +272,9 @@ def create_application(
         *TokenPages(
             access, services.tokens, services.storage.tokens, services.clock
         ).routes(),
-        *EntryPages(access, services.entry_reports, services.clock).routes(),
+        *EntryPages(
+            access, services.entry_reports, services.series, services.clock
+        ).routes(),
         *TrackPages(
             access, services.search, services.public.public_url, services.clock
         ).routes(),

@@ -20,6 +20,7 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
@@ -90,6 +91,12 @@ def render_page(
         media_type="text/html",
         headers={**PAGE_HEADERS, **(headers or {})},
     )
+
+
+def render_macro(template: str, macro: str, *values: object) -> Markup:
+    """What a macro makes of these values alone: to be kept, and put into pages."""
+    made = getattr(_environment().get_template(template).module, macro)(*values)
+    return Markup(made)  # noqa: S704 - escaped
 
 
 def answer_unless_known(request: Request, body: bytes, etag: str = "") -> Response:

@@ -1,14 +1,31 @@
-"""``/admin/entries/{id}``: one entry, and its way through the hub."""
+"""``/admin/entries``: which entries were committed in a span of time, and one entry
+with its way through the hub."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
+from hub.services import HubSeries
 from hub.services.entry_reports import EntryReportService
-from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
-from hub.web.operation import HTML, Operation
+from hub.web.admin.hub_picture import draw_flight_of
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    viewer_of,
+    without_blanks,
+)
+from hub.web.api.selection_input import (
+    SPAN,
+    entry_cursor_text,
+    query_entry_cursor,
+    query_span,
+)
+from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import path_id
 from protocols.model import Entry
@@ -17,15 +34,55 @@ from storage.records import EntryId
 
 SHOWN_TEXT = 20_000
 """Characters of an entry's content."""
+ROWS: Final = 50
+"""Of a page."""
+SHORTEST_DRAWN: Final = timedelta(minutes=2)
+"""Of what takes less time there is no more to be seen."""
 
 
 class EntryPages(OperatorPages):
     def __init__(
-        self, access: PageAccess, entries: EntryReportService, clock: Clock
+        self,
+        access: PageAccess,
+        entries: EntryReportService,
+        series: HubSeries,
+        clock: Clock,
     ) -> None:
         super().__init__(access)
         self._entries = entries
+        self._series = series
         self._clock = clock
+
+    @Operation(
+        method="GET",
+        path="/admin/entries",
+        id="get_entries_page",
+        summary="The entries that were committed in a span of time, with their delays",
+        answers={200: {HTML: str}, 303: None},
+        query=(*SPAN, Parameter(name="cursor", help="next of the page before")),
+        problems=(403, 422, 429, 503),
+    )
+    async def page(self, request: Request) -> Response:
+        """The parameters are those of ``GET /api/entries``."""
+        asked, now = without_blanks(request), self._clock.now()
+        since, until = query_span(asked, now)
+        cursor = query_entry_cursor(asked)
+        page = await self._entries.committed(since, until, limit=ROWS, cursor=cursor)
+        is_drawn = until - since >= SHORTEST_DRAWN
+        return render_page(
+            "entries.html",
+            section="Entries",
+            viewer=viewer_of(request),
+            now=now,
+            since=since,
+            until=until,
+            page=page,
+            next=entry_cursor_text(page.next),
+            is_first=cursor is None,
+            span=until - since,
+            query=dict(asked.query_params),
+            flight=draw_flight_of(self._series, since, until) if is_drawn else None,
+        )
 
     @Operation(
         method="GET",

@@ -9,11 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services import OperationsService
+from hub.services import HubSeries, OperationsService
 from hub.services.hub_operations import Health
+from hub.services.hub_series import SeriesRange
+from hub.web.admin.hub_picture import (
+    RANGE_WORDS,
+    HubPicture,
+    default_range,
+)
 from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
-from hub.web.operation import HTML, Operation
+from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
+from hub.web.request_input import query_choice
 from storage.records import FeedHealth, SubscriptionHealth
 
 
@@ -27,22 +34,34 @@ class Attention:
 
 class OverviewPages(OperatorPages):
     def __init__(
-        self, access: PageAccess, operations: OperationsService, clock: Clock
+        self,
+        access: PageAccess,
+        operations: OperationsService,
+        series: HubSeries,
+        clock: Clock,
     ) -> None:
         super().__init__(access)
         self._operations = operations
+        self._picture = HubPicture(series, clock)
         self._clock = clock
 
     @Operation(
         method="GET",
         path="/admin",
         id="get_overview_page",
-        summary="How the hub is, and what needs attention",
+        summary="How the hub is and was, and what needs attention",
         answers={200: {HTML: str}, 303: None},
-        problems=(403, 429, 503),
+        query=(
+            Parameter(
+                name="range", help="how far plots go back", choices=tuple(SeriesRange)
+            ),
+        ),
+        problems=(403, 422, 429, 503),
     )
     async def show(self, request: Request) -> Response:
+        chosen = query_choice(request, "range", SeriesRange)
         health = await self._operations.health()
+        range = chosen or default_range(health.uptime)
         return render_page(
             "overview.html",
             section="Overview",
@@ -51,6 +70,9 @@ class OverviewPages(OperatorPages):
             health=health,
             is_ready=not any(each.is_trouble for each in health.conditions),
             attention=list(_attention(health)),
+            range=range,
+            ranges=RANGE_WORDS,
+            picture=self._picture.show(range),
         )
 
 

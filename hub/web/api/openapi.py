@@ -26,6 +26,7 @@ from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
+from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.json_output import SCHEMA_REFERENCE
@@ -118,6 +119,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     AccountRoutes,
     TokenRoutes,
     OperatorRoutes,
+    SeriesRoutes,
     DatabaseRoutes,
     AuditRoutes,
 )

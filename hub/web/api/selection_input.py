@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from hub.core.durations import read_moment
 from hub.services.account_subscriptions import ReplayStart
+from hub.services.entry_reports import EntryCursor
 from hub.services.token_authentication import TokenService
 from hub.web.authentication import own_account, principal_of, require
 from hub.web.operation import PAGE, Parameter
@@ -397,6 +398,21 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
     )
 
 
+DEFAULT_SPAN: Final = timedelta(minutes=10)
+SPAN: Final = (
+    Parameter(name="since", help=f"from then on, by default ten minutes ago: {AGE}"),
+    Parameter(name="until", help=f"before then, by default now: {AGE}"),
+)
+
+
+def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
+    """Since when and until when. Raises `InvalidValue`."""
+    query = request.query_params
+    until = moment_named("until", query.get("until", ""), now) or now
+    since = moment_named("since", query.get("since", ""), now)
+    return since or min(now, until) - DEFAULT_SPAN, until
+
+
 def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
     """From where a replay begins: one of the two. Raises `InvalidValue`."""
     at = moment_named("since", since, now)
@@ -461,6 +477,23 @@ def place_of(at: datetime, id: int) -> str:
     """Where a page of requests ended, as clients are given it."""
     return f"{(at - _START) // _MILLISECOND}-{id}"
 
+
+def query_entry_cursor(request: Request) -> EntryCursor | None:
+    """Where a page of committed entries goes on. Raises `InvalidValue`."""
+    raw = request.query_params.get("cursor", "")
+    if not raw:
+        return None
+    found = _ENTRY_CURSOR.fullmatch(raw)
+    if found is None:
+        raise InvalidValue("cursor", "next of the page before", raw)
+    return EntryCursor(Position(int(found[1])), int(found[2]))
+
+
+def entry_cursor_text(cursor: EntryCursor | None) -> str | None:
+    return None if cursor is None else f"{cursor.position}-{cursor.number}"
+
+
+_ENTRY_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 _BAD_CURSOR: Final = InvalidValue(
     "cursor", "the cursor of a page of this list, in the same order"

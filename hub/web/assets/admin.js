@@ -38,6 +38,21 @@ function tellTick(tick) {
   tick.textContent = new Intl.DateTimeFormat(undefined, options).format(at);
 }
 
+// Parts of a plot lead to what happened in them; a click says which minute, or bucket, of a part is meant.
+function narrow(event) {
+  const link = event.target.closest?.("svg[data-since] a");
+  if (!link) return;
+  const svg = link.ownerSVGElement;
+  const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()).x;
+  const [left, right] = svg.dataset.ends.split(" ").map(Number);
+  const [since, until, step] = [svg.dataset.since, svg.dataset.until, svg.dataset.step].map(Number);
+  const span = Math.max(step, 60);
+  const share = Math.min(Math.max((place - left) / (right - left), 0), 1);
+  const start = Math.floor((since + share * (until - since)) / span) * span;
+  const text = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16) + "Z";
+  link.setAttribute("href", `/admin/entries?since=${text(start)}&until=${text(start + span)}`);
+}
+
 // Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
 function localize(input) {
   if (input.value) {
@@ -337,6 +352,7 @@ document.addEventListener("click", ({ target }) => {
 });
 document.querySelectorAll("input[data-utc]").forEach(localize);
 document.querySelectorAll("[data-follow]").forEach(follow);
+document.addEventListener("click", narrow, true);
 prepare(document);
 setInterval(() => tell(document), 1000);
 if (document.querySelector("[data-live]")) document.querySelectorAll("[data-watch]").forEach(watch);

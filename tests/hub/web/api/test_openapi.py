@@ -225,6 +225,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/login-links", {}),
     ("GET", "/api/health", None),
     ("GET", "/api/settings", None),
+    ("GET", "/api/series?points=3", None),
+    ("GET", "/api/entries", None),
     ("GET", "/api/audit?target=feed", None),
     ("POST", "/api/db/check?wait=0", None),
     ("GET", "/api/db/jobs", None),

@@ -1,0 +1,434 @@
+"""How the hub was over time, in memory: every second of ten minutes, every ten seconds
+of six hours, every five minutes of thirty days.
+
+Each of these is a ring of values by slots of time, so that all of it takes the same
+2.7 MB from the start. A coarser one is summed up from the finer one: of each slot the
+mean, and of what leaps the highest value, too, so that no peak is lost. How many
+entries took how long is counted from ten seconds on.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate
+from typing import Final
+
+from hub.runtime.metrics import DELAY_BOUNDS, FIRST_BOUNDS
+
+NOTHING: Final = -1.0
+"""In the place of a value that was not measured: all there are begin at 0."""
+HOUR: Final = 3_600
+LARGEST_COUNT: Final = 65_535
+"""Of a bin; where there are more, all bins of the slot are made smaller alike."""
+
+
+class SeriesName(StrEnum):
+    """What is measured; see `SERIES`."""
+
+    ENTRIES_NEW = "entries_new"
+    ENTRIES_UPDATED = "entries_updated"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    UNANSWERED = "unanswered"
+    GIVEN_UP = "given_up"
+    POLLS = "polls"
+    POLLS_FAILED = "polls_failed"
+    PUSHES = "pushes"
+    COMMITS = "commits"
+    LIVE_MESSAGES = "live_messages"
+    REQUESTS = "requests"
+    CPU = "cpu"
+    CONNECTIONS = "connections"
+    FANOUTS = "fanouts"
+    CHUNKS = "chunks"
+    RETRYING = "retrying"
+    DEAD_LETTERS = "dead_letters"
+    DELIVERY_LAG = "delivery_lag"
+    LIVE_LAG = "live_lag"
+    OVERDUE = "overdue"
+    DISK_FREE = "disk_free"
+    DATABASE = "database"
+    MEMORY = "memory"
+    FEEDS_FAILING = "feeds_failing"
+    SUBSCRIPTIONS_FAILING = "subscriptions_failing"
+
+
+class DelayName(StrEnum):
+    """What took how long, of new entries."""
+
+    PUBLICATION_TO_COMMIT = "publication_to_commit"
+    COMMIT_TO_DELIVERY = "commit_to_delivery"
+
+
+class Unit(StrEnum):
+    RATE = "a second"
+    COUNT = ""
+    SECONDS = "seconds"
+    BYTES = "bytes"
+    CORES = "cores"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesKind:
+    """``has_peak``: of coarser slots the highest value is kept beside the mean."""
+
+    unit: Unit
+    what: str
+    has_peak: bool = False
+
+
+def _rate(what: str, *, has_peak: bool = True) -> SeriesKind:
+    return SeriesKind(unit=Unit.RATE, what=what, has_peak=has_peak)
+
+
+SERIES: Final[Mapping[SeriesName, SeriesKind]] = {
+    SeriesName.ENTRIES_NEW: _rate("new entries committed"),
+    SeriesName.ENTRIES_UPDATED: _rate("updated and deleted entries committed"),
+    SeriesName.DELIVERED: _rate("requests that callbacks answered with 2xx"),
+    SeriesName.REFUSED: _rate("requests that callbacks answered with something else"),
+    SeriesName.UNANSWERED: _rate("requests that callbacks did not answer"),
+    SeriesName.GIVEN_UP: _rate("deliveries that were given up"),
+    SeriesName.POLLS: _rate("polls", has_peak=False),
+    SeriesName.POLLS_FAILED: _rate("polls that failed", has_peak=False),
+    SeriesName.PUSHES: _rate("pushes of other hubs that were taken"),
+    SeriesName.COMMITS: _rate("commits of fetches and deliveries", has_peak=False),
+    SeriesName.LIVE_MESSAGES: _rate("notifications to live connections"),
+    SeriesName.REQUESTS: _rate("requests to the hub", has_peak=False),
+    SeriesName.CPU: SeriesKind(
+        unit=Unit.CORES, what="CPU of the hub without its parse workers"
+    ),
+    SeriesName.CONNECTIONS: SeriesKind(unit=Unit.COUNT, what="open live connections"),
+    SeriesName.FANOUTS: SeriesKind(
+        unit=Unit.COUNT, what="records that are not split yet", has_peak=True
+    ),
+    SeriesName.CHUNKS: SeriesKind(
+        unit=Unit.COUNT, what="chunks of up to 500 first deliveries", has_peak=True
+    ),
+    SeriesName.RETRYING: SeriesKind(unit=Unit.COUNT, what="retrying subscriptions"),
+    SeriesName.DEAD_LETTERS: SeriesKind(unit=Unit.COUNT, what="dead letters"),
+    SeriesName.DELIVERY_LAG: SeriesKind(
+        unit=Unit.SECONDS,
+        what="age of the oldest record in its first deliveries",
+        has_peak=True,
+    ),
+    SeriesName.LIVE_LAG: SeriesKind(
+        unit=Unit.SECONDS,
+        what="age of the oldest record that live connections lack",
+        has_peak=True,
+    ),
+    SeriesName.OVERDUE: SeriesKind(
+        unit=Unit.SECONDS, what="how long the most overdue feed is due", has_peak=True
+    ),
+    SeriesName.DISK_FREE: SeriesKind(unit=Unit.BYTES, what="free space of the disk"),
+    SeriesName.DATABASE: SeriesKind(unit=Unit.BYTES, what="size of the database"),
+    SeriesName.MEMORY: SeriesKind(
+        unit=Unit.BYTES, what="resident memory without parse workers"
+    ),
+    SeriesName.FEEDS_FAILING: SeriesKind(unit=Unit.COUNT, what="failing feeds"),
+    SeriesName.SUBSCRIPTIONS_FAILING: SeriesKind(
+        unit=Unit.COUNT, what="failing subscriptions"
+    ),
+}
+BOUNDS: Final[Mapping[DelayName, tuple[float, ...]]] = {
+    DelayName.PUBLICATION_TO_COMMIT: DELAY_BOUNDS,
+    DelayName.COMMIT_TO_DELIVERY: FIRST_BOUNDS,
+}
+"""Upper ends of all bins but the last, in seconds: those of the metrics' histograms."""
+
+Values = Mapping[SeriesName, tuple[float, float]]
+"""By series, mean and highest value."""
+Delays = Mapping[DelayName, Sequence[int]]
+"""By distribution, how many fell into which bin."""
+
+
+class Ring:
+    """Values of the last ``length`` slots of ``step`` seconds each. A slot is a time in
+    steps since 1970."""
+
+    def __init__(self, step: int, length: int, *, has_delays: bool) -> None:
+        self.step = step
+        self.length = length
+        self.latest = self.begun = -1
+        """The last slot that was set, and the first."""
+
+        self._means = {name: _nothing(length) for name in SERIES}
+        self._peaks = {
+            name: _nothing(length)
+            for name, kind in SERIES.items()
+            if kind.has_peak and step > 1
+        }
+        self._counts = {
+            name: array("H", bytes(2 * length * (len(bounds) + 1)))
+            for name, bounds in BOUNDS.items()
+            if has_delays
+        }
+
+    @property
+    def bytes(self) -> int:
+        rings = (self._means, self._peaks, self._counts)
+        return sum(
+            len(each) * each.itemsize for by_name in rings for each in by_name.values()
+        )
+
+    def put(self, slot: int, values: Values, delays: Delays) -> None:
+        """Set a slot; whatever was later, or lies between, is nothing from then on."""
+        self._forget(slot)
+        self.latest = slot
+        if self.begun < 0:
+            self.begun = slot
+        index = slot % self.length
+        for name, (mean, peak) in values.items():
+            self._means[name][index] = mean
+            if name in self._peaks:
+                self._peaks[name][index] = peak
+        for delay, counts in delays.items():
+            if delay in self._counts:
+                start = index * len(counts)
+                fitting = array("H", _fit(counts))
+                self._counts[delay][start : start + len(counts)] = fitting
+
+    def _forget(self, slot: int) -> None:
+        """Empty all slots that may not keep what they have."""
+        if slot > self.latest:
+            first, last = max(self.latest + 1, slot - self.length + 1), slot
+        else:  # the clock went back
+            first, last = slot, min(self.latest, slot + self.length - 1)
+        for each in range(first, last + 1):
+            index = each % self.length
+            for ring in (*self._means.values(), *self._peaks.values()):
+                ring[index] = NOTHING
+            for counts in self._counts.values():
+                bins = len(counts) // self.length
+                counts[index * bins : (index + 1) * bins] = array("H", bytes(2 * bins))
+
+    def means(self, name: SeriesName, first: int, count: int) -> array[float]:
+        """Of so many slots from ``first`` on; `NOTHING` where it has none."""
+        return self._read(self._means[name], first, count)
+
+    def peaks(self, name: SeriesName, first: int, count: int) -> array[float]:
+        """The same as means of what has no peaks."""
+        ring = self._peaks.get(name, self._means[name])
+        return self._read(ring, first, count)
+
+    def _read(self, ring: array[float], first: int, count: int) -> array[float]:
+        before, found = self._kept(first, count)
+        after = count - len(before) - len(found)
+        result = _nothing(len(before))
+        for part in self._parts(found):
+            result += ring[part]
+        return result + _nothing(after)
+
+    def counts(self, name: DelayName, first: int, count: int) -> list[int]:
+        """Of so many slots together, by bin."""
+        ring = self._counts[name]
+        bins = len(ring) // self.length
+        _, found = self._kept(first, count)
+        parts = [
+            ring[part.start * bins : part.stop * bins] for part in self._parts(found)
+        ]
+        return [sum(sum(part[each::bins]) for part in parts) for each in range(bins)]
+
+    def _kept(self, first: int, count: int) -> tuple[range, range]:
+        """Of so many slots those that are too old, and those it has."""
+        oldest = max(0, self.latest - self.length + 1)
+        end = first + count
+        start = min(max(first, oldest), end)
+        stop = max(start, min(end, self.latest + 1))
+        return range(first, start), range(start, stop)
+
+    def _parts(self, slots: range) -> Iterator[slice]:
+        """Where these slots are in the ring."""
+        if not slots:
+            return
+        start, stop = slots.start % self.length, (slots.stop - 1) % self.length + 1
+        if start < stop:
+            yield slice(start, stop)
+        else:
+            yield slice(start, self.length)
+            yield slice(0, stop)
+
+    def summed_up(
+        self, finer: Ring, slot: int
+    ) -> dict[SeriesName, tuple[float, float]]:
+        """What a finer ring has of a slot of this one."""
+        per = self.step // finer.step
+        found = {}
+        for name in SERIES:
+            measured = _measured(finer.means(name, slot * per, per))
+            if measured:
+                peak = max(finer.peaks(name, slot * per, per))
+                found[name] = sum(measured) / len(measured), peak
+        return found
+
+
+def _nothing(length: int) -> array[float]:
+    return array("f", [NOTHING]) * length
+
+
+def _measured(values: array[float]) -> array[float]:
+    """Without `NOTHING`."""
+    if min(values, default=NOTHING) >= 0:
+        return values
+    if max(values, default=NOTHING) < 0:
+        return values[:0]
+    return array("f", [each for each in values if each >= 0])
+
+
+def _fit(counts: Sequence[int]) -> Sequence[int]:
+    most = max(counts)
+    if most <= LARGEST_COUNT:
+        return counts
+    return [count * LARGEST_COUNT // most for count in counts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A series in buckets of time: of each the mean, the lowest mean and the highest
+    value in it. None where nothing was measured."""
+
+    name: SeriesName
+    means: list[float | None]
+    lows: list[float | None]
+    highs: list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayLine:
+    """A distribution in buckets of time: of each how many fell into which bin, and what
+    half and 99 of 100 of them took at most, in seconds. None: there was none."""
+
+    name: DelayName
+    counts: list[list[int]]
+    p50: list[float | None]
+    p99: list[float | None]
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        return BOUNDS[self.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets:
+    """``count`` of ``step`` seconds each from ``first`` on, in Unix seconds; summed up
+    from slots of ``slot`` seconds."""
+
+    first: int
+    step: int
+    count: int
+    slot: int
+
+    @property
+    def end(self) -> int:
+        return self.first + self.step * self.count
+
+
+RINGS: Final = ((1, 600, False), (10, 2_160, True), (300, 8_640, True))
+"""Seconds of a slot, how many slots, and whether delays are counted."""
+ROUND_STEPS: Final = (
+    *(1, 2, 5, 10, 20, 30, 60, 120, 180, 240, 300, 600, 900, 1_800, 3_600, 7_200),
+    *(10_800, 14_400, 21_600, 28_800, 43_200, 86_400),
+)
+"""Seconds of a bucket; of those that are not shorter than a slot each is so many of
+them."""
+
+
+class SeriesMemory:
+    def __init__(self) -> None:
+        self.rings = tuple(
+            Ring(step, length, has_delays=has_delays)
+            for step, length, has_delays in RINGS
+        )
+
+    def buckets(
+        self, since: float, until: float, points: int, *, have_delays: bool = False
+    ) -> Buckets:
+        """At most so many, of a round length: from the first that begins after
+        ``since`` until the one that ``until`` is in."""
+        slot = self._slot(since, until, have_delays)
+        least = max((until - since) / points, slot)
+        step = ROUND_STEPS[min(bisect_left(ROUND_STEPS, least), len(ROUND_STEPS) - 1)]
+        first, last = -int(-since // step), int(until // step)
+        count = max(last - first + 1, 1)
+        return Buckets(first=first * step, step=step, count=count, slot=slot)
+
+    def line(self, name: SeriesName, wanted: Buckets) -> Line:
+        """Where there is nothing fine, as after a restart, what is coarse stands for
+        it."""
+        ring, coarse = self._ring_of(wanted), self.rings[-1]
+        per = wanted.step // ring.step
+        first, count = wanted.first // ring.step, per * wanted.count
+        means, peaks = ring.means(name, first, count), ring.peaks(name, first, count)
+        line = Line(name=name, means=[], lows=[], highs=[])
+        coarse_first = wanted.first // coarse.step
+        coarse_count = wanted.end // coarse.step + 1 - coarse_first
+        coarse_means = coarse.means(name, coarse_first, coarse_count)
+        coarse_peaks = coarse.peaks(name, coarse_first, coarse_count)
+        for bucket in range(wanted.count):
+            part = slice(bucket * per, (bucket + 1) * per)
+            here, high = _measured(means[part]), max(peaks[part])
+            if not here:
+                moment = wanted.first + bucket * wanted.step
+                slot = moment // coarse.step - coarse_first
+                here, high = (
+                    _measured(coarse_means[slot : slot + 1]),
+                    coarse_peaks[slot],
+                )
+            line.means.append(sum(here) / len(here) if here else None)
+            line.lows.append(min(here) if here else None)
+            line.highs.append(high if here else None)
+        return line
+
+    def delay_line(self, name: DelayName, wanted: Buckets) -> DelayLine:
+        ring, coarse = self._ring_of(wanted), self.rings[-1]
+        bounds = BOUNDS[name]
+        line = DelayLine(name=name, counts=[], p50=[], p99=[])
+        for start in range(wanted.first, wanted.end, wanted.step):
+            counts = ring.counts(name, start // ring.step, wanted.step // ring.step)
+            if not any(counts) and wanted.step >= coarse.step:
+                slots = wanted.step // coarse.step
+                counts = coarse.counts(name, start // coarse.step, slots)
+            line.counts.append(counts)
+            line.p50.append(quantile(counts, bounds, 0.5))
+            line.p99.append(quantile(counts, bounds, 0.99))
+        return line
+
+    def _slot(self, since: float, until: float, have_delays: bool) -> int:
+        """Seconds of a slot of the finest ring that reaches back so far. Of delays it
+        is the coarsest for an hour and more that begin before this start."""
+        latest, coarse = self.rings[0].latest, self.rings[-1].step
+        tens = self.rings[1]
+        is_of_before = tens.begun < 0 or since < tens.begun * tens.step
+        if have_delays and is_of_before and until - since >= HOUR:
+            return coarse
+        reaching = (
+            step
+            for step, length, has_delays in RINGS
+            if has_delays >= have_delays and since >= latest - step * length
+        )
+        return next(reaching, coarse)
+
+    def _ring_of(self, wanted: Buckets) -> Ring:
+        return next(each for each in self.rings if each.step == wanted.slot)
+
+
+def quantile(
+    counts: Sequence[int], bounds: Sequence[float], share: float
+) -> float | None:
+    """At most how many seconds that share took: between the ends of a bin, as if those
+    in it were spread evenly over the logarithm. What is longer than the last bound
+    counts as that."""
+    total = sum(counts)
+    if not total:
+        return None
+    sums = list(accumulate(counts))
+    number = bisect_left(sums, share * total)
+    if number == len(bounds):
+        return bounds[-1]
+    high = bounds[number]
+    low = bounds[number - 1] if number else high / 2
+    within = (share * total - (sums[number] - counts[number])) / counts[number]
+    return float(f"{low * (high / low) ** within:.3g}")

@@ -1,0 +1,472 @@
+"""Plots: values in, places in an SVG out. The templates of `plots.html` draw them.
+
+An axis has round numbers, and times that the browser tells in its own zone. A line has
+a point for each bucket of time, and behind it a band from the lowest to the highest
+value in it, so that no peak is lost. All that a plot shows is in a sentence and in the
+numbers of a table beside it, too. Lines are told apart by dashes, not by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby, pairwise
+from math import ceil, floor, log, log10
+from typing import Final
+
+_TICK_STEPS: Final = (
+    *(1, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
+    *(43_200, 86_400, 172_800, 432_000, 604_800, 1_209_600, 2_592_000),
+)
+"""Seconds between the marks of an axis of time."""
+DAY: Final = 86_400
+DASHES: Final = ("", "7 3", "2 3")
+"""Of the first line of a plot, the second and the third."""
+SHADES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeTick:
+    x: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueTick:
+    y: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """From ``since`` at ``left`` to ``until`` at ``right``, in Unix seconds; what lies
+    outside is at its ends."""
+
+    since: float
+    until: float
+    left: int
+    right: int
+
+    def place(self, moment: float) -> float:
+        share = (moment - self.since) / max(self.until - self.since, 1.0)
+        width = self.right - self.left
+        return round(self.left + width * min(max(share, 0.0), 1.0), 1)
+
+    def tick_step(self, most: int) -> int:
+        seconds = self.until - self.since
+        wide = (each for each in _TICK_STEPS if seconds / each <= most)
+        return next(wide, _TICK_STEPS[-1])
+
+    def ticks(self, most: int) -> tuple[TimeTick, ...]:
+        """``most`` at most, and one more."""
+        step = self.tick_step(most)
+        first = int(self.since) // step * step + step
+        return tuple(
+            TimeTick(x=self.place(moment), at=datetime.fromtimestamp(moment, UTC))
+            for moment in range(first, int(self.until) + 1, step)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Where in a picture a plot is drawn; around it are the words of its axes."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+SMALL: Final = Frame(width=344, height=134, left=54, right=340, top=8, bottom=112)
+"""As many of which stand beside each other as have room."""
+LARGE: Final = Frame(width=520, height=236, left=54, right=512, top=8, bottom=212)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineValues:
+    """What a line is drawn from: values of buckets of time, None where there was none.
+    ``latest``: in words."""
+
+    name: str
+    means: Sequence[float | None]
+    lows: Sequence[float | None]
+    highs: Sequence[float | None]
+    latest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnLine:
+    """``band``: the outline of lowest to highest; "": it has no height."""
+
+    name: str
+    latest: str
+    path: str
+    band: str
+    dashes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLink:
+    """A part of a plot that leads to what happened in it."""
+
+    x: int
+    width: int
+    since: datetime
+    until: datetime
+    words: str
+
+    @property
+    def query(self) -> str:
+        return f"since={_minute(self.since)}&until={_minute(self.until)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """``since``, ``until``: Unix seconds at its left and right; ``step``: of a bucket.
+    ``sentence``: what it
+    shows, in numbers."""
+
+    id: str
+    title: str
+    sentence: str
+    frame: Frame
+    since: int
+    until: int
+    step: int
+    is_in_days: bool
+    lines: tuple[DrawnLine, ...]
+    times: tuple[TimeTick, ...]
+    values: tuple[ValueTick, ...]
+    links: tuple[TimeLink, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlightPanel:
+    """How long entries took, column by column. ``shades``: of each strength the outline
+    of all its cells, the weakest first; ``lines``: p50 and p99."""
+
+    id: str
+    title: str
+    sentence: str
+    frame: Frame
+    is_in_days: bool
+    shades: tuple[str, ...]
+    lines: tuple[DrawnLine, ...]
+    times: tuple[TimeTick, ...]
+    values: tuple[ValueTick, ...]
+    links: tuple[TimeLink, ...]
+
+
+def draw_plot(
+    id: str,
+    title: str,
+    traces: Sequence[LineValues],
+    *,
+    since: int,
+    step: int,
+    words: Callable[[float], str],
+    link_seconds: int,
+    sentence: str = "",
+    frame: Frame = SMALL,
+    round_up: Callable[[float], float] | None = None,
+) -> Plot:
+    """``step``: seconds of a bucket, the first of which begins at ``since``; ``words``:
+    a value as people read it. ``round_up`` gives the value between two marks that is
+    round, of a third of the highest; by default a decimal one."""
+    count = max(len(each.means) for each in traces)
+    until = since + step * count
+    axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
+    highest = max(
+        (value for each in traces for value in each.highs if value is not None),
+        default=0.0,
+    )
+    mark = (round_up or round_decimal)(highest / 3) or 1.0
+    top = mark * max(ceil(highest / mark - 1e-9), 1)
+
+    def height(value: float) -> int:
+        return round(frame.bottom - (frame.bottom - frame.top) * min(value / top, 1))
+
+    middles = [
+        round(axis.place(since + (number + 0.5) * step)) for number in range(count)
+    ]
+    return Plot(
+        id=id,
+        title=title,
+        sentence=sentence or _said(traces, words),
+        frame=frame,
+        since=since,
+        until=until,
+        step=step,
+        is_in_days=axis.tick_step(_MOST_TICKS) >= DAY // 2,
+        lines=tuple(
+            _line(each, middles, height, DASHES[number % len(DASHES)])
+            for number, each in enumerate(traces)
+        ),
+        times=axis.ticks(_MOST_TICKS),
+        values=tuple(
+            ValueTick(y=height(number * mark), words=words(number * mark))
+            for number in range(round(top / mark) + 1)
+        ),
+        links=tuple(_links(axis, link_seconds, frame)),
+    )
+
+
+_MOST_TICKS: Final = 5
+_MOST_TICKS_OF_FLIGHT: Final = 7
+
+
+def draw_flight(
+    id: str,
+    title: str,
+    counts: Sequence[Sequence[int]],
+    bounds: Sequence[float],
+    p50: Sequence[float | None],
+    p99: Sequence[float | None],
+    *,
+    since: int,
+    step: int,
+    words: Callable[[float], str],
+    frame: Frame = LARGE,
+) -> FlightPanel:
+    """``counts``: of each bucket of time, how many fell into which bin; ``bounds``: the
+    upper ends of all bins but the last, in seconds."""
+    count = len(counts)
+    until = since + step * count
+    axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
+    edges = [bounds[0] / 2, *bounds, bounds[-1] * 2]
+    span = log(edges[-1] / edges[0])
+
+    def height(seconds: float) -> int:
+        share = log(min(max(seconds, edges[0]), edges[-1]) / edges[0]) / span
+        return round(frame.bottom - (frame.bottom - frame.top) * share)
+
+    lefts = [round(axis.place(since + number * step)) for number in range(count + 1)]
+    middles = [(left + right) // 2 for left, right in pairwise(lefts)]
+    rows = [height(each) for each in edges]
+    lines = [
+        LineValues(
+            name=name,
+            means=values,
+            lows=values,
+            highs=values,
+            latest=_last(values, words),
+        )
+        for name, values in (("half", p50), ("99 %", p99))
+    ]
+    return FlightPanel(
+        id=id,
+        title=title,
+        sentence=_told(counts, p50, p99, words),
+        frame=frame,
+        is_in_days=axis.tick_step(_MOST_TICKS_OF_FLIGHT) >= DAY // 2,
+        shades=_shades(counts, lefts, rows),
+        lines=tuple(
+            _line(each, middles, height, DASHES[number])
+            for number, each in enumerate(lines)
+        ),
+        times=axis.ticks(_MOST_TICKS_OF_FLIGHT),
+        values=tuple(
+            ValueTick(y=height(each), words=words(each))
+            for each in _ROUND_DELAYS
+            if edges[0] <= each <= edges[-1]
+        ),
+        links=tuple(
+            TimeLink(
+                x=lefts[number],
+                width=lefts[number + 1] - lefts[number],
+                since=_whole_minute(since + number * step),
+                until=_whole_minute(since + (number + 1) * step, is_end=True),
+                words=_column_words(sum(each), p50[number], p99[number], words),
+            )
+            for number, each in enumerate(counts)
+            if any(each)
+        ),
+    )
+
+
+_ROUND_DELAYS: Final = (
+    *(0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0),
+    604_800.0,
+)
+"""Marks of the axis of delays, in seconds."""
+
+
+def round_decimal(value: float) -> float:
+    """The next of 1, 2, 5, 10, 20, … that is not less; 0 of 0."""
+    if value <= 0:
+        return 0.0
+    power = 10.0 ** floor(log10(value))
+    return next(power * each for each in (1, 2, 5, 10) if power * each >= value * 0.999)
+
+
+def round_count(value: float) -> float:
+    """As `round_decimal`, but whole: of what is counted."""
+    return max(round_decimal(value), 1.0) if value > 0 else 0.0
+
+
+def round_seconds(value: float) -> float:
+    """The next that is round in minutes, hours or days."""
+    if value < 10:
+        return round_decimal(value)
+    return next((each for each in _ROUND_SPANS if each >= value), round_decimal(value))
+
+
+_ROUND_SPANS: Final = (
+    *(10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0, 7_200.0),
+    *(14_400.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 432_000.0, 864_000.0),
+)
+
+
+def _line(
+    trace: LineValues,
+    places: Sequence[int],
+    height: Callable[[float], int],
+    dashes: str,
+) -> DrawnLine:
+    """Broken where there is nothing."""
+    means = [None if each is None else height(each) for each in trace.means]
+    lows = [None if each is None else height(each) for each in trace.lows]
+    highs = [None if each is None else height(each) for each in trace.highs]
+    path, band = "", ""
+    for first, last in _runs(means):
+        here = slice(first, last)
+        xs = places[here]
+        path += _path(xs, [each for each in means[here] if each is not None])
+        if lows[here] != highs[here]:
+            there = [each for each in highs[here] if each is not None]
+            back = [each for each in reversed(lows[here]) if each is not None]
+            band += _path([*xs, *reversed(xs)], [*there, *back]) + "z"
+    return DrawnLine(
+        name=trace.name, latest=trace.latest, path=path, band=band, dashes=dashes
+    )
+
+
+def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
+    """First and behind last of each stretch without gaps."""
+    start = None
+    for number, value in enumerate([*values, None]):
+        if value is None:
+            if start is not None:
+                yield start, number
+            start = None
+        elif start is None:
+            start = number
+
+
+def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
+    """In steps from point to point, which are short to write; a lone one is a dot."""
+    if len(xs) == 1:
+        return f"M{xs[0] - 1},{ys[0]}h2"
+    words, level = [f"M{xs[0]},{ys[0]}"], 0
+    for (x, y), (next_x, next_y) in pairwise(zip(xs, ys, strict=True)):
+        if y == next_y:
+            level += next_x - x
+            continue
+        if level:
+            words.append(f"h{level}")
+            level = 0
+        comma = "" if next_y < y else ","
+        words.append(f"l{next_x - x}{comma}{next_y - y}")
+    return "".join(words) + (f"h{level}" if level else "")
+
+
+def _shades(
+    counts: Sequence[Sequence[int]], lefts: Sequence[int], rows: Sequence[int]
+) -> tuple[str, ...]:
+    """The more entries a cell has, by the logarithm, the stronger. Neighbours in a row
+    that are equally strong are one outline."""
+    most = max((each for column in counts for each in column), default=0)
+    drawn: list[list[str]] = [[] for _ in range(SHADES)]
+    for bin, (bottom, top) in enumerate(pairwise(rows)):
+        number = 0
+        row = [_strength(column[bin], most) for column in counts]
+        for strength, cells in groupby(row):
+            first, number = number, number + len(list(cells))
+            if strength:
+                width = lefts[number] - lefts[first]
+                outline = f"M{lefts[first]},{top}h{width}v{bottom - top}h-{width}"
+                drawn[strength - 1].append(outline)
+    return tuple("".join(each) for each in drawn)
+
+
+def _strength(count: int, most: int) -> int:
+    """0 of none, up to `SHADES` of the most."""
+    return min(ceil(SHADES * log(1 + count) / log(1 + most)), SHADES) if count else 0
+
+
+def _links(axis: TimeAxis, seconds: int, frame: Frame) -> Iterator[TimeLink]:
+    """At round times, but for the first and the last."""
+    start = int(axis.since) // seconds * seconds
+    for moment in range(start, int(axis.until), seconds):
+        left = round(axis.place(moment))
+        width = round(axis.place(moment + seconds)) - left
+        if width > 0:
+            yield TimeLink(
+                x=left,
+                width=width,
+                since=datetime.fromtimestamp(moment, UTC),
+                until=datetime.fromtimestamp(moment + seconds, UTC),
+                words="",
+            )
+
+
+def _whole_minute(moment: int, *, is_end: bool = False) -> datetime:
+    """The one that a moment is in, or that it ends in."""
+    minute = -(-moment // 60) if is_end else moment // 60
+    return datetime.fromtimestamp(60 * minute, UTC)
+
+
+def _minute(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ" if at.second else "%Y-%m-%dT%H:%MZ")
+
+
+def _last(values: Sequence[float | None], words: Callable[[float], str]) -> str:
+    found = [each for each in values if each is not None]
+    return words(found[-1]) if found else ""
+
+
+def _said(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
+    """Of each line the mean and the highest value."""
+    parts = []
+    for each in traces:
+        means = [value for value in each.means if value is not None]
+        highs = [value for value in each.highs if value is not None]
+        if means:
+            mean, most = sum(means) / len(means), max(highs)
+            parts.append(
+                f"{each.name}: on average {words(mean)}, at most {words(most)}"
+            )
+    return f"{'; '.join(parts)}." if parts else "Nothing was measured yet."
+
+
+def _told(
+    counts: Sequence[Sequence[int]],
+    p50: Sequence[float | None],
+    p99: Sequence[float | None],
+    words: Callable[[float], str],
+) -> str:
+    total = sum(map(sum, counts))
+    if not total:
+        return "No entry with a date that can be believed came in this time."
+    halves = sorted(each for each in p50 if each is not None)
+    worst = max(each for each in p99 if each is not None)
+    return (
+        f"{total:,} {'entry' if total == 1 else 'entries'}; in the middle one of the"
+        f" columns half took at most {words(halves[len(halves) // 2])}, in the slowest"
+        f" one 99 of 100 at most {words(worst)}."
+    )
+
+
+def _column_words(
+    total: int,
+    p50: float | None,
+    p99: float | None,
+    words: Callable[[float], str],
+) -> str:
+    said = f"{total:,} {'entry' if total == 1 else 'entries'}"
+    if p50 is None or p99 is None:
+        return said
+    return f"{said}, half in {words(p50)}, 99 % in {words(p99)}"

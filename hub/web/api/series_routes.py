@@ -1,0 +1,267 @@
+"""How the hub was over time, and which entries were committed when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final, Self
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.runtime.clock import Clock
+from hub.runtime.series_memory import (
+    BOUNDS,
+    SERIES,
+    Buckets,
+    DelayLine,
+    DelayName,
+    Line,
+    SeriesName,
+    Unit,
+)
+from hub.services import HubSeries
+from hub.services.entry_reports import CommittedEntry, EntryReportService
+from hub.services.hub_series import SeriesRange
+from hub.web.api.selection_input import (
+    SPAN,
+    entry_cursor_text,
+    query_entry_cursor,
+    query_span,
+)
+from hub.web.json_output import JsonObject, Time, json_response
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.request_input import query_choice, query_limit, query_number
+from protocols.protocol_errors import InvalidValue
+from storage.records import EntryId, FeedId, Position, RecordKind, TokenScope
+
+MOST_POINTS: Final = 600
+"""Of a series."""
+DEFAULT_POINTS: Final = 120
+NAMES: Final = (*SeriesName, *DelayName)
+
+
+class LineJson(JsonObject):
+    """A series in buckets of ``step`` seconds from ``since`` on: of each the mean, the
+    lowest mean and the highest value of what it was summed up from; null where nothing
+    was measured."""
+
+    name: SeriesName
+    what: str
+    unit: Unit
+    since: Time
+    step: int
+    means: list[float | None]
+    lows: list[float | None]
+    highs: list[float | None]
+
+    @classmethod
+    def of_line(cls, line: Line, buckets: Buckets) -> Self:
+        kind = SERIES[line.name]
+        return cls(
+            name=line.name,
+            what=kind.what,
+            unit=kind.unit,
+            since=_moment(buckets),
+            step=buckets.step,
+            means=_rounded(line.means),
+            lows=_rounded(line.lows),
+            highs=_rounded(line.highs),
+        )
+
+
+class DelayLineJson(JsonObject):
+    """Of new entries, how many took how long, in buckets of ``step`` seconds from
+    ``since`` on: ``counts`` of each by bin, of which ``bounds`` are the upper ends, in
+    seconds, of all but the last; and what half and 99 of 100 took at most."""
+
+    name: DelayName
+    since: Time
+    step: int
+    bounds: list[float]
+    counts: list[list[int]]
+    p50: list[float | None]
+    p99: list[float | None]
+
+    @classmethod
+    def of_line(cls, line: DelayLine, buckets: Buckets) -> Self:
+        return cls.of(
+            line,
+            since=_moment(buckets),
+            step=buckets.step,
+            bounds=list(BOUNDS[line.name]),
+        )
+
+
+class SeriesJson(JsonObject):
+    series: list[LineJson]
+    delays: list[DelayLineJson]
+
+
+class CommittedEntryJson(JsonObject):
+    """``position`` of the record that tells of it, and its ``kind``.
+    ``publication_to_commit`` in seconds: null without a believable date.
+    ``commit_to_delivery``: until the first callback answered with 2xx, at most so long
+    unless it is ``exact``; null while none has, or if that took a retry."""
+
+    id: EntryId
+    title: str
+    feed: FeedId
+    feed_title: str
+    url: str
+    kind: RecordKind
+    position: Position
+    published_at: Time | None
+    committed_at: Time
+    publication_to_commit: float | None
+    commit_to_delivery: float | None
+    exact: bool
+
+    @classmethod
+    def of_entry(cls, entry: CommittedEntry) -> Self:
+        return cls(
+            id=entry.id,
+            title=entry.title,
+            feed=entry.feed.id,
+            feed_title=entry.feed.title,
+            url=entry.feed.url,
+            kind=entry.record.kind,
+            position=entry.record.position,
+            published_at=entry.published,
+            committed_at=entry.record.at,
+            publication_to_commit=entry.delay,
+            commit_to_delivery=entry.first_delivery,
+            exact=entry.is_exact,
+        )
+
+
+class CommittedEntriesJson(JsonObject):
+    """``next``: the ``cursor`` of the page after it; null: there are no more."""
+
+    entries: list[CommittedEntryJson]
+    next: str | None
+
+
+class SeriesRoutes(Routes):
+    tag = "operator"
+
+    def __init__(
+        self, series: HubSeries, entries: EntryReportService, clock: Clock
+    ) -> None:
+        self._series = series
+        self._entries = entries
+        self._clock = clock
+
+    @ApiOperation(
+        method="GET",
+        path="/series",
+        id="list_series",
+        scope=TokenScope.ADMIN,
+        summary="How the hub was over time: rates, what waited, and how late entries"
+        " were",
+        description="Every second of the last ten minutes, every ten seconds of six"
+        " hours and every five minutes of 30 days are kept.",
+        answers={200: SeriesJson},
+        query=(
+            Parameter(
+                name="range",
+                help="how far back, in place of since and until",
+                choices=tuple(SeriesRange),
+            ),
+            *SPAN,
+            Parameter(
+                name="name",
+                help="only this series; repeatable",
+                choices=NAMES,
+                is_repeated=True,
+            ),
+            Parameter(
+                name="points",
+                help="the most buckets of a series",
+                kind="integer",
+                default=DEFAULT_POINTS,
+                least=1,
+                largest=MOST_POINTS,
+            ),
+        ),
+        problems=(422,),
+    )
+    async def series(self, request: Request) -> Response:
+        points = query_number(request, "points", DEFAULT_POINTS, MOST_POINTS, least=1)
+        names = _names(request.query_params.getlist("name"))
+        since, until = self._span(request)
+        buckets = self._series.buckets(since, until, points)
+        spans = self._series.buckets(since, until, points, have_delays=True)
+        return json_response(
+            SeriesJson(
+                series=[
+                    LineJson.of_line(self._series.line(each, buckets), buckets)
+                    for each in SeriesName
+                    if each in names
+                ],
+                delays=[
+                    DelayLineJson.of_line(self._series.delay_line(each, spans), spans)
+                    for each in DelayName
+                    if each in names
+                ],
+            )
+        )
+
+    def _span(self, request: Request) -> tuple[float, float]:
+        """Unix seconds."""
+        now = self._clock.now()
+        if chosen := query_choice(request, "range", SeriesRange):
+            return now.timestamp() - chosen.seconds, now.timestamp()
+        since, until = query_span(request, now)
+        if since >= until:
+            raise InvalidValue("since", "a time before until")
+        return since.timestamp(), until.timestamp()
+
+    @ApiOperation(
+        method="GET",
+        path="/entries",
+        id="list_committed_entries",
+        scope=TokenScope.ADMIN,
+        summary="List the entries that were committed in a span of time, with their"
+        " delays",
+        description="New and updated ones, the earliest first. A page that is not the"
+        " last may be short.",
+        answers={200: CommittedEntriesJson},
+        query=(
+            *SPAN,
+            Parameter(name="cursor", help="next of the page before"),
+            PAGE[1],
+        ),
+        problems=(422,),
+    )
+    async def entries(self, request: Request) -> Response:
+        since, until = query_span(request, self._clock.now())
+        page = await self._entries.committed(
+            since,
+            until,
+            limit=query_limit(request),
+            cursor=query_entry_cursor(request),
+        )
+        return json_response(
+            CommittedEntriesJson(
+                entries=[CommittedEntryJson.of_entry(each) for each in page.entries],
+                next=entry_cursor_text(page.next),
+            )
+        )
+
+
+def _names(wanted: Iterable[str]) -> frozenset[str]:
+    """All, unless some are named. Raises `InvalidValue`."""
+    names = frozenset(wanted)
+    for each in names.difference(NAMES):
+        raise InvalidValue("name", f"one of {', '.join(NAMES)}", each)
+    return names or frozenset(NAMES)
+
+
+def _moment(buckets: Buckets) -> datetime:
+    return datetime.fromtimestamp(buckets.first, UTC)
+
+
+def _rounded(values: Iterable[float | None]) -> list[float | None]:
+    """What is measured has no more figures than a single float has."""
+    return [None if each is None else float(f"{each:.6g}") for each in values]

@@ -1,0 +1,179 @@
+"""Values over time in memory: what is kept, what is summed up, what is read."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from hub.runtime.series_memory import (
+    BOUNDS,
+    NOTHING,
+    RINGS,
+    ROUND_STEPS,
+    SERIES,
+    DelayName,
+    Ring,
+    SeriesMemory,
+    SeriesName,
+    quantile,
+)
+
+POLLS = SeriesName.POLLS
+"""It has no peaks of its own."""
+NEW = SeriesName.ENTRIES_NEW
+NOW = 1_780_000_200
+"""A whole five minutes."""
+BINS = len(BOUNDS[DelayName.COMMIT_TO_DELIVERY]) + 1
+
+
+def a_ring(length: int = 5, step: int = 10) -> Ring:
+    return Ring(step, length, has_delays=True)
+
+
+def counts(number: int, bin: int = 0) -> dict[DelayName, list[int]]:
+    return {
+        DelayName.COMMIT_TO_DELIVERY: [
+            number if each == bin else 0 for each in range(BINS)
+        ]
+    }
+
+
+def test_all_rings_together_take_no_more_than_they_may() -> None:
+    rings = SeriesMemory().rings
+    assert sum(each.bytes for each in rings) <= 2_700_000
+    assert len(SERIES) + len(BOUNDS) == 28
+
+
+def test_a_ring_keeps_the_last_values_of_each_series() -> None:
+    ring = a_ring()
+    for slot in range(100, 107):
+        ring.put(slot, {NEW: (slot, 2 * slot), POLLS: (1, 9)}, {})
+    assert list(ring.means(NEW, 101, 7)) == [-1, 102, 103, 104, 105, 106, -1]
+    assert list(ring.peaks(NEW, 102, 2)) == [204, 206]
+    assert list(ring.peaks(POLLS, 102, 2)) == [1, 1]
+    assert list(ring.means(SeriesName.CHUNKS, 102, 2)) == [NOTHING] * 2
+    assert list(ring.means(NEW, 3, 2)) == list(ring.means(NEW, 900, 2)) == [-1, -1]
+
+
+def test_what_was_skipped_has_nothing_of_before() -> None:
+    ring = a_ring()
+    for slot in (100, 101, 102, 104):
+        ring.put(slot, {NEW: (slot, slot)}, counts(slot))
+    assert list(ring.means(NEW, 100, 5)) == [100, 101, 102, NOTHING, 104]
+    assert ring.counts(DelayName.COMMIT_TO_DELIVERY, 103, 1) == [0] * BINS
+    ring.put(300, {}, {})
+    assert list(ring.means(NEW, 296, 5)) == [NOTHING] * 5
+
+
+def test_after_the_clock_went_back_later_values_are_gone() -> None:
+    ring = a_ring()
+    for slot in (100, 101, 102, 103, 101):
+        ring.put(slot, {NEW: (slot, slot)}, counts(1))
+    assert list(ring.means(NEW, 100, 4)) == [100, 101, NOTHING, NOTHING]
+    assert sum(ring.counts(DelayName.COMMIT_TO_DELIVERY, 99, 9)) == 2
+    ring.put(7, {NEW: (7, 7)}, {})
+    assert list(ring.means(NEW, 3, 5)) == [-1, -1, -1, -1, 7]
+    assert list(ring.means(NEW, 99, 3)) == [NOTHING] * 3
+
+
+def test_delays_of_slots_add_up_across_the_end_of_the_ring() -> None:
+    ring = a_ring()
+    for slot in range(102, 107):
+        ring.put(slot, {}, counts(slot, bin=slot - 102))
+    found = ring.counts(DelayName.COMMIT_TO_DELIVERY, 100, 9)
+    assert found[:6] == [102, 103, 104, 105, 106, 0]
+
+
+def test_too_many_delays_keep_their_proportions() -> None:
+    ring = a_ring()
+    many = [0] * BINS
+    many[1:4] = [300_000, 150_000, 1]
+    ring.put(100, {}, {DelayName.COMMIT_TO_DELIVERY: many})
+    found = ring.counts(DelayName.COMMIT_TO_DELIVERY, 100, 1)
+    assert found[1:4] == [65_535, 32_767, 0]
+
+
+def test_a_coarser_slot_has_the_mean_and_the_peak_of_what_was_measured() -> None:
+    finer, coarser = a_ring(length=60, step=10), a_ring(step=300)
+    finer.put(3_000, {NEW: (1, 4), POLLS: (5, 5)}, {})
+    finer.put(3_007, {NEW: (3, 9), POLLS: (6, 6)}, {})
+    assert coarser.summed_up(finer, 100) == {NEW: (2, 9), POLLS: (5.5, 6)}
+    assert coarser.summed_up(finer, 99) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "have_delays", "step", "slot"),
+    [
+        (600, False, 5, 1),
+        (600, True, 10, 10),
+        (21_600, False, 180, 10),
+        (21_600, True, 180, 10),
+        (22_000, False, 300, 300),
+        (2_592_000, False, 21_600, 300),
+    ],
+)
+def test_buckets_are_of_round_lengths_of_the_finest_that_reaches_back(
+    seconds: int, have_delays: bool, step: int, slot: int
+) -> None:
+    memory = SeriesMemory()
+    memory.rings[0].put(NOW, {}, {})
+    memory.rings[1].put((NOW - 30_000) // 10, {}, {})
+    found = memory.buckets(NOW - seconds, NOW, 120, have_delays=have_delays)
+    assert (found.step, found.slot) == (step, slot)
+    assert found.first % step == 0
+    assert NOW - seconds <= found.first < NOW - seconds + step
+    assert found.end - step <= NOW < found.end
+
+
+def test_every_step_is_made_of_whole_slots() -> None:
+    for step, _, _ in RINGS:
+        assert all(each % step == 0 for each in ROUND_STEPS if each >= step)
+    assert all(one < next for one, next in pairwise(ROUND_STEPS))
+
+
+def test_a_line_loses_no_peak() -> None:
+    memory = SeriesMemory()
+    for second in range(600):
+        value = 500.0 if second == 331 else second % 2
+        memory.rings[0].put(NOW - 599 + second, {NEW: (value, value)}, {})
+    buckets = memory.buckets(NOW - 590, NOW, 20)
+    line = memory.line(NEW, buckets)
+    assert len(line.means) == buckets.count == 20
+    assert max(each for each in line.highs if each is not None) == 500
+    assert {each for each in line.lows[:-1]} == {0}
+    assert line.means[0] == pytest.approx(0.5)
+
+
+def test_where_nothing_fine_is_left_the_coarse_stands_for_it() -> None:
+    memory = SeriesMemory()
+    coarse = memory.rings[-1]
+    for slot in range(NOW // 300 - 10, NOW // 300):
+        coarse.put(slot, {NEW: (2, 8)}, counts(6, bin=3))
+    memory.rings[0].put(NOW, {NEW: (1, 1)}, {})
+    line = memory.line(NEW, memory.buckets(NOW - 600, NOW, 10))
+    assert line.means == [2] * 10 + [1]
+    assert line.highs == [8] * 10 + [1]
+    buckets = memory.buckets(NOW - 3_600, NOW, 90, have_delays=True)
+    delays = memory.delay_line(DelayName.COMMIT_TO_DELIVERY, buckets)
+    assert buckets.step == 300
+    assert [sum(each) for each in delays.counts] == [0, 0, *[6] * 10, 0]
+    assert delays.p50[0] is None
+    assert 0.025 < (delays.p50[-2] or 0) < (delays.p99[-2] or 0) <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("bins", "share", "expected"),
+    [
+        ([0, 0, 0, 0], 0.5, None),
+        ([0, 4, 0, 0], 0.5, 3.16),
+        ([0, 4, 0, 0], 1.0, 10),
+        ([9, 0, 0, 0], 0.5, 0.707),
+        ([0, 0, 0, 9], 0.5, 100),
+        ([98, 0, 2, 0], 0.99, 31.6),
+    ],
+)
+def test_a_quantile_lies_between_the_ends_of_its_bin(
+    bins: list[int], share: float, expected: float | None
+) -> None:
+    assert quantile(bins, (1.0, 10.0, 100.0), share) == expected

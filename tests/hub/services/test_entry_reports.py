@@ -1,0 +1,116 @@
+"""Which entries were committed in a span of time, and how late they were."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hub.runtime.metrics import Metrics
+from hub.services.entry_reports import CommittedEntry, EntryReportService
+from storage.records import RecordKind
+from tests.support.documents import an_entry
+from tests.support.new_database import open_new
+from tests.support.storage_scene import START, Scene, at, fetch, record
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    storage = await open_new(tmp_path / "hub.db")
+    yield Scene(storage)
+    await storage.close()
+
+
+async def titles(
+    scene: Scene, since: float, until: float, limit: int = 99
+) -> list[str]:
+    """On all pages of so many, each of which is full but for the last."""
+    service, cursor, found = EntryReportService(scene.storage), None, []
+    while True:
+        page = await service.committed(at(since), at(until), limit=limit, cursor=cursor)
+        found += [each.title for each in page.entries]
+        cursor = page.next
+        if cursor is None:
+            return found
+        assert len(page.entries) == limit
+
+
+async def committed(scene: Scene, metrics: Metrics | None = None) -> CommittedEntry:
+    page = await EntryReportService(scene.storage, metrics).committed(
+        START, at(3_600), limit=9
+    )
+    (entry,) = page.entries
+    return entry
+
+
+async def test_new_and_updated_entries_of_the_span_are_found_in_order(
+    scene: Scene,
+) -> None:
+    feeds = [await scene.add_feed(name) for name in "ab"]
+    for number in range(6):
+        await scene.publish(feeds[number % 2], f"{number}", when=at(60 * number))
+    await scene.publish(feeds[1], "5", kind=RecordKind.UPDATED, when=at(330))
+    await scene.publish(feeds[0], "6", kind=RecordKind.BASELINE, when=at(331))
+    await scene.publish(feeds[0], "0", kind=RecordKind.DELETED, when=at(332))
+    assert await titles(scene, 60, 240) == ["1", "2", "3"]
+    assert await titles(scene, 241, 400) == ["5", "5"]
+    assert await titles(scene, 400, 999) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 9])
+async def test_pages_go_on_within_a_record(scene: Scene, limit: int) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, *"abc", when=at(1))
+    await scene.publish(feed, "d", when=at(2))
+    await scene.publish(feed, *"ef", when=at(3))
+    assert await titles(scene, 0, 9, limit) == [*"abcdef"]
+
+
+async def test_one_that_was_committed_out_of_order_is_found(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    for key, seconds in (("a", 63), ("b", 58), ("c", 61), ("d", 59), ("e", 70)):
+        await scene.publish(feed, key, when=at(seconds))
+    assert await titles(scene, 60, 65) == ["a", "c"]
+    assert await titles(scene, 0, 60) == ["b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("ago", "delay"),
+    [(90, 90), (8 * 86_400, None), (-5, None), (None, None)],
+)
+async def test_how_late_it_was_is_told_where_its_date_is_believable(
+    scene: Scene, ago: float | None, delay: float | None
+) -> None:
+    feed, when = await scene.add_feed(), at(77)
+    published = None if ago is None else when - timedelta(seconds=ago)
+    entry = an_entry("a", published=published, updated=None)
+    commit = fetch(feed, when=when, entries=(entry,), records=(record("a"),))
+    await scene.storage.log.commit(commit)
+    found = await committed(scene)
+    assert (found.delay, found.published) == (delay, published)
+
+
+async def test_the_first_delivery_is_known_exactly_or_from_what_is_stored(
+    scene: Scene,
+) -> None:
+    feed, metrics = await scene.add_feed(), Metrics()
+    await scene.subscribe(feed)
+    position = await scene.publish(feed, "a", when=at(1))
+    found = await committed(scene)
+    assert (found.first_delivery, found.is_sent) == (None, False)
+    await scene.deliver(at(1.5))
+    found = await committed(scene)
+    assert (found.first_delivery, found.is_exact, found.is_sent) == (0.5, False, True)
+    metrics.freshness.expect_delivery(feed.id, position, 1, 10.0)
+    metrics.freshness.deliver(position, lambda: 10.25)
+    found = await committed(scene, metrics)
+    assert (found.first_delivery, found.is_exact) == (0.25, True)
+
+
+async def test_one_that_no_callback_took_at_once_says_so(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe_retrying(feed)
+    found = await committed(scene)
+    assert (found.first_delivery, found.is_sent) == (None, True)

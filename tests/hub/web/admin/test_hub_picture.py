@@ -1,0 +1,127 @@
+"""The hub over time on its pages: plots, the flight of entries, and their entries."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hub.services.hub_series import SeriesRange
+from hub.web.admin.hub_picture import PLOTS, default_range
+from storage.records import SeriesSample
+from tests.support.operator_browser import HOSTILE, OperatorBrowser, read, text_of
+from tests.support.services import Hub
+from tests.support.storage_scene import Scene
+
+RANGES = pytest.mark.parametrize("back", [*SeriesRange])
+
+
+async def be_busy(hub: Hub, seconds: int = 40) -> None:
+    await hub.services.series.look()
+    for number in range(seconds):
+        hub.metrics.entries.add("entries", number % 7)
+        hub.metrics.publications.observe(10.0 * number)
+        hub.metrics.first_deliveries.observe(0.02)
+        hub.clock.advance(1)
+        hub.services.series.measure()
+
+
+@RANGES
+async def test_a_new_hub_has_plots_with_nothing_in_them(
+    browser: OperatorBrowser, back: SeriesRange
+) -> None:
+    answer = await browser.open(f"/admin?range={back}")
+    assert answer.status_code == 200
+    page = read(answer)
+    assert len(page.xpath("//section[starts-with(@id, 'plot-')]")) == len(PLOTS) + 2
+    assert page.xpath("//*[@class='line l1'][@d != 'M0,4h22']") == []
+    assert "No entry with a date that can be believed" in text_of(answer)
+
+
+async def test_each_plot_has_a_title_a_description_and_its_numbers_in_a_table(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await be_busy(hub)
+    page = read(await browser.open("/admin?range=10min"))
+    for svg in page.xpath("//svg[@role='group']"):
+        ids = svg.get("aria-labelledby"), svg.get("aria-describedby")
+        told = [page.xpath(f"string(//*[@id='{each}'])") for each in ids]
+        assert all(told)
+    columns = page.xpath("//*[@id='plot-numbers']//th[@scope='col']/text()")
+    for kind in PLOTS:
+        assert {f"{kind.title}: {each}" for each in kind.names.values()} <= {*columns}
+    row = page.xpath("//*[@id='flight-numbers']//tr[td='40']")[0]
+    assert [each.text for each in row.xpath("td")] == [
+        *("40", "2.85 min", "9.7 min"),
+        *("40", "15.8 ms", "24.8 ms"),
+    ]
+
+
+async def test_a_click_leads_to_the_entries_of_that_time(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    for text in HOSTILE:
+        await scene.publish(feed, text, when=hub.clock.now() + timedelta(seconds=3))
+    await be_busy(hub)
+    page = read(await browser.open("/admin?range=10min"))
+    links = page.xpath("//section[@id='plot-commit-to-delivery']//svg//a/@href")
+    assert len(set(links)) == 1
+    answer = await browser.open(links[0])
+    listed = read(answer)
+    assert listed.xpath("//tbody/tr/th/a/text()") == HOSTILE
+    assert listed.xpath("//section[starts-with(@id, 'plot-')]") == []
+
+
+async def test_the_page_stays_small_however_much_there_was(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    series = hub.services.series
+    now = hub.clock.now()
+    for number in reversed(range(80)):
+        at = now - timedelta(seconds=now.timestamp() % 300, minutes=5 * number)
+        rough = float(number * 7_919 % 613)
+        sample = SeriesSample(
+            at=at,
+            values={name: (rough, rough * 3) for kind in PLOTS for name in kind.names},
+            delays={
+                name: tuple((number * bin) % 97 for bin in range(18))
+                for name in ("publication_to_commit", "commit_to_delivery")
+            },
+        )
+        await hub.storage.series.add(sample, now - timedelta(days=30))
+    await series.load()
+    await be_busy(hub)
+    answer = await browser.open("/admin?range=6h")
+    assert len(answer.content) <= 100_000
+
+
+async def test_the_range_is_in_the_address(browser: OperatorBrowser) -> None:
+    answer = await browser.open("/admin?range=30d")
+    current = read(answer).xpath("//a[@aria-current][contains(@href, 'range')]/@href")
+    assert current == ["/admin?range=30d"]
+    assert (await browser.open("/admin?range=1y")).status_code == 422
+    assert default_range(60) is SeriesRange.MINUTES
+    assert default_range(7_200) is SeriesRange.HOURS
+
+
+async def test_a_longer_time_is_drawn_and_listed_page_by_page(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    feed = await scene.add_feed()
+    await scene.publish(feed, *map(str, range(60)), when=hub.clock.now())
+    await be_busy(hub)
+    page = read(await browser.open("/admin/entries?since=1h"))
+    assert len(page.xpath("//section[starts-with(@id, 'plot-')]")) == 2
+    assert len(page.xpath("//section[@aria-labelledby='entries']//tbody/tr")) == 50
+    (next,) = page.xpath("//p[@class='pages']/a/@href")
+    page = read(await browser.open(next))
+    assert len(page.xpath("//section[@aria-labelledby='entries']//tbody/tr")) == 10
+
+
+async def test_a_time_without_entries_says_so(browser: OperatorBrowser) -> None:
+    answer = await browser.open("/admin/entries")
+    assert "No entry was committed in this time." in text_of(answer)
+    assert (await browser.open("/admin/entries?since=soon")).status_code == 422
