@@ -84,6 +84,7 @@ from hub.services import (
     OpenFeederService,
     OperationsService,
     PlanService,
+    PlaygroundService,
     PublicService,
     PublishingService,
     PushCallbackService,
@@ -121,6 +122,8 @@ from hub.web.server.http_server import HttpServer, create_server
 from hub.websub.callback_challenge import CallbackChallenges
 from hub.websub.intent_verification import IntentVerification
 from hub.websub.ping_queue import PingQueue
+from hub.websub.playground_network import PlaygroundNetwork
+from hub.websub.playground_runs import PlaygroundRuns
 from hub.websub.publisher_validation import PublisherValidation
 from hub.websub.topic_admission import NamedHubs, OpenHub, TopicAdmission
 from hub.websub.verification_loop import VerificationLoop
@@ -181,6 +184,8 @@ async def build_hub(
     hub_url = f"{public_url}/hub"
     if network is None:
         network = await stack.enter_async_context(_network(settings))
+    playground_runs = PlaygroundRuns(clock, public_url)
+    network = watched = PlaygroundNetwork(network, playground_runs, clock, public_url)
 
     # Fetching: what asks publishers, and the poller that says when.
     if parser is None:
@@ -443,6 +448,9 @@ async def build_hub(
     )
     feed_imports = FeedImportService(feeds, clock)
     audit = AuditTrail(storage, clock)
+    playground = PlaygroundService(
+        playground_runs, watched, callbacks, feeds, storage, clock
+    )
     metrics_service = MetricsService(
         storage, metrics, clock, disk, lambda: poller.under_way
     )
@@ -481,6 +489,7 @@ async def build_hub(
         plans=plans,
         superfeedr=superfeedr,
         websub=websub,
+        playground=playground,
         redeliveries=RedeliveryService(storage, retrieval, redeliveries, public_url),
         live=LiveService(
             storage.feeds,
@@ -550,6 +559,7 @@ async def build_hub(
         logs_requests=settings.access_log == "on",
         origins=settings.api_origins,
     )
+    watched.attach(application)
     housekeeping = Housekeeping(
         storage,
         clock,
@@ -580,6 +590,7 @@ async def build_hub(
         "database jobs": database_jobs.run,
         "plans": plans.run,
         "imports": feed_imports.run,
+        "playground": playground.run,
         "housekeeping": housekeeping.run,
         "audit trail": audit.run,
         "event log": events.run,

@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "opml": "opml_commands:opml",
     "parse": "parse_command:parse",
     "plans": "plan_commands:plans",
+    "playground": "playground_commands:playground",
     "scp": "operator_commands:scp",
     "series": "series_commands:series",
     "serve": "serve_command:serve",

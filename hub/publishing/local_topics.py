@@ -29,6 +29,9 @@ _OWN = re.compile(
 """Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
 that a proxy has put on one origin with the hub; those which do lead here are refused
 when they are asked for (`hub.web.middleware`)."""
+PLAYGROUND_PATH = "/playground/"
+"""What topics and callbacks of the WebSub playground begin with. Such a topic is one of
+a publisher: what it says is known nowhere else, and the hub fetches it."""
 _UNSEEN = (FeedState.REMOVED, FeedState.EVENTS)
 _LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
@@ -45,6 +48,8 @@ class LocalTopics:
     def owns(self, topic: str) -> bool:
         """Whether it is any page of this hub, in whatever spelling."""
         path = self._path(topic) if self._root else ""
+        if path.startswith(PLAYGROUND_PATH):
+            return False
         if self._is_local:
             return path.startswith("/")
         return _OWN.fullmatch(path) is not None

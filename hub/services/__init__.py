@@ -37,6 +37,7 @@ from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.operator_sessions import SessionService
 from hub.services.opml_lists import FeedListService
 from hub.services.planned_actions import PlanService
+from hub.services.playground import PlaygroundService
 from hub.services.public_pages import PublicService
 from hub.services.publisher_notices import HintService, PublishingService
 from hub.services.push_callbacks import PushCallbackService
@@ -70,6 +71,7 @@ __all__ = [
     "OpenFeederService",
     "OperationsService",
     "PlanService",
+    "PlaygroundService",
     "PublicService",
     "PublishingService",
     "PushCallbackService",
@@ -117,6 +119,7 @@ class Services:
     sessions: SessionService
     tracks: TrackTopics
     websub: WebSubService
+    playground: PlaygroundService
     metrics: MetricsService
     series: HubSeries
     readers: ReaderService

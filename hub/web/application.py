@@ -29,6 +29,7 @@ from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
 from hub.web.admin.page_streams import PageStreams
 from hub.web.admin.plan_pages import PlanPages
+from hub.web.admin.playground_pages import PlaygroundPages
 from hub.web.admin.push_hub_pages import PushHubPages
 from hub.web.admin.setting_pages import SettingPages
 from hub.web.admin.subscription_pages import SubscriptionPages
@@ -45,6 +46,7 @@ from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
+from hub.web.api.playground_routes import PlaygroundRoutes
 from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
@@ -73,6 +75,7 @@ from hub.web.superfeedr.endpoint import (
 )
 from hub.web.websub.hub_routes import HubMiddleware, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
+from hub.web.websub.playground_endpoints import PlaygroundEndpoints
 from hub.web.websub.push_routes import PushRoutes
 from protocols.protocol_errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
@@ -192,6 +195,7 @@ def create_application(
         *PlanRoutes(
             services.plans, services.storage.plans, services.tokens, services.clock
         ).routes(),
+        *PlaygroundRoutes(services.playground).routes(),
         *AccountRoutes(services.account_reports).routes(),
         *TokenRoutes(
             services.tokens, services.storage.tokens, services.sessions
@@ -214,7 +218,7 @@ def create_application(
             origins=origins,
         ),
     ]
-    websub = HubRoutes(services.websub, limits, services.clock)
+    websub = HubRoutes(services.websub, services.playground, limits, services.clock)
     known_errors = (
         Problem,
         HTTPException,
@@ -278,6 +282,7 @@ def create_application(
         *TrackPages(
             access, services.search, services.public.public_url, services.clock
         ).routes(),
+        *PlaygroundPages(access, services.playground, services.clock).routes(),
         *PushHubPages(access, services.storage.pushes, services.clock).routes(),
         *AuditPages(access, services.audit, services.tokens, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
@@ -295,6 +300,7 @@ def create_application(
         *websub.routes(),
         *PingRoutes(services.hints).routes(),
         *PushRoutes(services.upstream).routes(),
+        *PlaygroundEndpoints(services.playground).routes(),
         *TopicRoutes(services.public).routes(),
         *ReaderRoutes(services.readers).routes(),
         *ApiPages(openapi_document, services.public.public_url).routes(),

@@ -17,6 +17,7 @@ import structlog
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hub.publishing.local_topics import PLAYGROUND_PATH
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import RequestArea, RequestMeter
 from hub.services.token_authentication import Principal
@@ -29,13 +30,16 @@ from storage.errors import StorageError
 
 log = structlog.get_logger()
 
-_ROBOTS: Final = "/robots.txt"
-"""Fetched before a page of the hub itself. It is not refused, so that the feed's
-status names the loop, and not a robots.txt that cannot be read."""
+_OPEN_TO_ITSELF: Final = ("/robots.txt", PLAYGROUND_PATH)
+"""Paths that the hub may request of itself. Its robots.txt, so that a feed's status
+names the loop, and not a robots.txt that cannot be read; topics and callbacks of the
+playground, which tell of nothing that the hub publishes."""
 
 
 _LONGEST_PATH: Final = 200
-_SECRET_PATHS: Final = re.compile(r"(/upstream|/hub/subscriptions)/.*", re.DOTALL)
+_SECRET_PATHS: Final = re.compile(
+    r"(/upstream|/hub/subscriptions|^/playground/\w+)/.*", re.DOTALL
+)
 """Addresses that open by themselves what they name."""
 
 
@@ -162,7 +166,7 @@ class LoopGuard:
             await self._app(scope, receive, send)
 
     def _is_own(self, scope: Scope) -> bool:
-        return scope["path"] != _ROBOTS and any(
+        return not scope["path"].startswith(_OPEN_TO_ITSELF) and any(
             name == b"user-agent" and self._mark.search(value)
             for name, value in scope["headers"]
         )

@@ -34,6 +34,15 @@ ASKING = {
         "a callback that redirects its question",
         "a callback that is asked before the answer",
     },
+    # whatever a developer writes
+    "hub.services.playground": {
+        "a topic of the playground",
+        "a topic of the playground that redirects",
+        "a hub of the playground",
+        "a hub of the playground that redirects",
+        "a callback of the playground",
+    },
+    "hub.websub.playground_network": {"test_all_steps_are_made_with_the_hub_itself"},
     # feeds and topics
     "hub.ingest.fetcher": {"a redirect of a feed"},
     "hub.ingest.fetch_pipeline": {"a feed that is added", "a topic that is pinged"},

@@ -49,6 +49,7 @@ class Internet:
     origin: Origin
     canaries: list[Origin]
     client: HubApi
+    run: str = ""  # of the playground
     numbers: Any = field(default_factory=count)
 
     @property
@@ -86,7 +87,7 @@ class Internet:
             request.target.partition("?")[0] == path for request in self.origin.requests
         )
 
-    async def api(self, method: str, path: str, **body: Any) -> tuple[int, Any]:
+    async def api(self, method: str, path: str, /, **body: Any) -> tuple[int, Any]:
         answer = await self.client.ask(method, path, json=body or None, headers=ADMIN)
         return answer.status, answer.json
 
@@ -356,6 +357,44 @@ async def a_topic_that_is_pinged(internet: Internet, url: str) -> None:
     await internet.form("/hub", mode="publish", url=url)
     await internet.form("/", mode="publish", url=url)
     await internet.api("POST", "/openfeeder/update", urls=[url])
+
+
+async def play(internet: Internet, step: str, method: str, url: str) -> None:
+    if not internet.run:
+        _, run = await internet.api("POST", "/api/playground", topic="")
+        internet.run = run["id"]
+    path = f"/api/playground/{internet.run}/messages"
+    await internet.api("POST", path, step=step, method=method, url=url)
+
+
+@door
+async def a_topic_of_the_playground(internet: Internet, url: str) -> None:
+    await play(internet, "discover", "GET", url)
+
+
+@door
+async def a_topic_of_the_playground_that_redirects(
+    internet: Internet, url: str
+) -> None:
+    if fits_a_header(url):
+        await play(internet, "discover", "GET", internet.put_answer(redirect(url)))
+
+
+@door
+async def a_hub_of_the_playground(internet: Internet, url: str) -> None:
+    await play(internet, "subscribe", "POST", url)
+
+
+@door
+async def a_hub_of_the_playground_that_redirects(internet: Internet, url: str) -> None:
+    if fits_a_header(url):
+        hub = internet.put_answer(redirect(url, 307))
+        await play(internet, "subscribe", "POST", hub)
+
+
+@door
+async def a_callback_of_the_playground(internet: Internet, url: str) -> None:
+    await play(internet, "notify", "POST", url)
 
 
 NEVER_ASKED = {

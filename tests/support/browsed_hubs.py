@@ -19,6 +19,7 @@ from playwright.async_api import Browser, BrowserContext
 
 from scripts.benchmarks.stored_lists import ListLengths, open_lists
 from scripts.linked_pages import PAGES, STARTS, Fetch, find_addresses
+from tests.support.admin import ADMIN
 from tests.support.chromium import PHONE, Tab, new_tab
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import ServerAnswer
@@ -27,6 +28,8 @@ from tests.support.operator_browser import HOSTILE, OPENED
 from tests.support.publisher import Publisher
 from tests.support.stage import Stage, open_stage
 
+SHOWN: Final = "<>'\"=(){}%/ "
+"""What is put into a header as it is, though it means something in a page."""
 MANY_FEEDS: Final = 60
 """More than a page of the list has."""
 FIXED_PAGES: Final = [each for each in PAGES if "{" not in each]
@@ -210,6 +213,7 @@ async def furnish(stage: Stage) -> list[str]:
         await api.fetch(other_id)
     paused_id, _ = await stage.add_feed()
     await api.request("POST", f"/api/feeds/{paused_id}/pause")
+    await play(api)
     await api.create_token("alice", "subscribe", "list")
     await api.request("POST", "/api/plans", action="pause", feeds={"state": ["ok"]})
     form = {
@@ -220,6 +224,22 @@ async def furnish(stage: Stage) -> list[str]:
     answer = await api.ask("POST", "/hub", data=form)
     link = answer.headers["Link"].partition("<")[2].partition(">; rel")[0]
     return [*STARTS, urlsplit(link).path]
+
+
+async def play(api: HubApi) -> None:
+    """A run of the playground with every step, and with messages that are hostile."""
+    run = await api.request("POST", "/api/playground", topic="")
+    path = f"/api/playground/{run['id']}"
+    await api.request("POST", f"{path}/steps", step="all")
+    for each in HOSTILE:
+        message = {
+            "step": "notify",
+            "method": "POST",
+            "url": run["callback"],
+            "headers": f"Content-Type: {quote(each, safe=SHOWN)}",
+            "body": each,
+        }
+        await api.ask("POST", f"{path}/messages", json=message, headers=ADMIN)
 
 
 async def put_hostile_feeds(api: HubApi, publisher: Publisher) -> None:

@@ -33,6 +33,7 @@ MEANINGS: Final = {
     "pages": "Pages for readers and publishers",
     "pings": "Pings of blogs",
     "plans": "What is done to many at once",
+    "playground": "The WebSub playground",
     "push": "Pushes of other hubs",
     "streams": "Live connections",
     "subscriptions": "Subscriptions of callbacks",

@@ -26,6 +26,7 @@ from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.plan_routes import PlanRoutes
+from hub.web.api.playground_routes import PlaygroundRoutes
 from hub.web.api.series_routes import SeriesRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
@@ -52,6 +53,7 @@ from hub.web.streams.stream_routes import (
 )
 from hub.web.websub.hub_routes import FORM_TYPE, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
+from hub.web.websub.playground_endpoints import PlaygroundEndpoints
 from hub.web.websub.push_routes import PushRoutes
 from protocols.model import FeedFormat
 from protocols.openfeeder.write.content_queries import ErrorCode
@@ -116,6 +118,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     SubscriptionRoutes,
     DeliveryRoutes,
     PlanRoutes,
+    PlaygroundRoutes,
     AccountRoutes,
     TokenRoutes,
     OperatorRoutes,
@@ -127,6 +130,7 @@ OPEN_ROUTES: tuple[type[Routes], ...] = (
     HubRoutes,
     PingRoutes,
     PushRoutes,
+    PlaygroundEndpoints,
     StreamRoutes,
     TopicRoutes,
     CrawlerRoutes,

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hub.runtime.clock import Clock
 from hub.services import WebSubService
 from hub.services.open_hub_requests import Pinged
+from hub.services.playground import PlaygroundService
 from hub.services.service_errors import ServiceError, TooManyWaiting
 from hub.web.json_output import JsonObject, json_response, named_schema
 from hub.web.operation import HTML, JSON, TEXT, Operation, Parameter, Routes
@@ -21,6 +22,7 @@ from hub.web.rate_limits import RateLimits
 from hub.web.request_input import check_type, combined_field, read_bytes
 from hub.web.websub.diagnostics import DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
+from hub.web.websub.playground_endpoints import NotedBody, answer_of, received_of
 from protocols.http import HeaderLink, format_link_header
 from protocols.protocol_errors import InvalidValue
 from protocols.websub.signatures import ALGORITHMS
@@ -93,8 +95,15 @@ class PingsJson(JsonObject):
 class HubRoutes(Routes):
     tag = "websub"
 
-    def __init__(self, websub: WebSubService, limits: RateLimits, clock: Clock) -> None:
+    def __init__(
+        self,
+        websub: WebSubService,
+        playground: PlaygroundService,
+        limits: RateLimits,
+        clock: Clock,
+    ) -> None:
         self._websub = websub
+        self._playground = playground
         self._limits = limits
         self._clock = clock
 
@@ -116,6 +125,15 @@ class HubRoutes(Routes):
 
         Who accepts JSON gets a problem, whose ``field`` names what is at fault.
         """
+        if not self._playground.is_watching:
+            return await self._respond(request)
+        noted = NotedBody(request.receive)
+        response = await self._respond(Request(request.scope, noted))
+        received = received_of(request.scope, noted.body)
+        self._playground.note_hub_request(received, answer_of(response))
+        return response
+
+    async def _respond(self, request: Request) -> Response:
         try:
             return await self._answer(request)
         except (InvalidValue, Problem, ServiceError, StorageError) as error:

@@ -104,7 +104,7 @@ def test_every_secret_of_every_verb_may_be_in_a_file() -> None:
         if isinstance(each, click.Option)
     }
     secrets = {each for each in options if each[-1] in SECRETS}
-    assert len(secrets) == 11
+    assert len(secrets) == 12
     assert {(*each[:-1], f"{each[-1]}_file") for each in secrets} <= options
 
 

@@ -144,7 +144,7 @@ async def test_a_token_opens_only_what_its_scopes_allow(
     token = await visitor.form_token("/account")
     for path in account_routes(hub, is_safe=True):
         page = await visitor.open(path)
-        is_listing = not path.endswith("/request")
+        is_listing = not path.endswith("/request") and "/playground/" not in path
         assert page.status_code == (200 if is_listing else 403), path
         actions = read(page).xpath("//main//form[@method='post']/@action")
         assert actions == [], path

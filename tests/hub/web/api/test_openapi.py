@@ -222,6 +222,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/tokens", None),
     ("DELETE", "/api/tokens/1", None),
     ("GET", "/api/account", None),
+    ("POST", "/api/playground", {}),
+    ("GET", "/api/playground", None),
     ("POST", "/api/login-links", {}),
     ("GET", "/api/health", None),
     ("GET", "/api/settings", None),
@@ -277,6 +279,11 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/hubs?limit=x", None, 422),
     ("GET", "/identity?challenge=0123456789abcdef", None, 404),
     ("GET", "/problems/odd", None, 404),
+    ("GET", "/api/playground/unknown", None, 404),
+    ("POST", "/api/playground", {"topic": "x"}, 422),
+    ("GET", "/playground/topics/unknown", None, 410),
+    ("GET", "/playground/callbacks/unknown?hub.mode=subscribe", None, 410),
+    ("POST", "/playground/callbacks/unknown", {}, 410),
     ("GET", "/upstream/unknown?hub.mode=subscribe", None, 404),
     ("POST", "/upstream/unknown", {}, 410),
     ("POST", "/api/feeds/9/fetch", None, 404),
@@ -415,6 +422,29 @@ async def test_failed_deliveries_are_as_described(
     assert len(listed.json()["failed"]) == 2
 
 
+async def test_the_playground_answers_as_described(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.services.playground.patience = 0.01
+    started = (await client.post("/api/playground", json={})).json()
+    path = f"/api/playground/{started['id']}"
+    calls: list[tuple[str, str, dict[str, object] | None, int]] = [
+        ("POST", f"{path}/steps", {"step": "subscribe"}, 200),
+        ("POST", f"{path}/steps", {"step": "verify"}, 422),
+        ("POST", f"{path}/messages", {"again": 1}, 200),
+        ("POST", f"{path}/messages", {"again": 9}, 404),
+        ("GET", path, None, 200),
+        ("GET", f"{path}?after=x", None, 422),
+        ("PATCH", path, {"challenge": "slow"}, 200),
+        ("GET", started["own_topic"].removeprefix("http://hub.example"), None, 200),
+        ("DELETE", path, None, 200),
+    ]
+    for method, url, body, status in calls:
+        answer = await client.request(method, url, json=body)
+        assert answer.status_code == status, (method, url, answer.text)
+        assert answer_faults(method, url, answer) == [], (method, url)
+
+
 async def test_a_backup_is_answered_as_described(
     client: httpx2.AsyncClient, hub: Hub, tmp_path: Path
 ) -> None:
@@ -496,6 +526,10 @@ def test_every_operation_has_been_asked() -> None:
         ("GET", "/api/deliveries"),
         ("GET", "/api/deliveries/failed"),
         ("GET", "/api/deliveries/failed/{id}"),
+        ("PATCH", "/api/playground/{id}"),
+        ("DELETE", "/api/playground/{id}"),
+        ("POST", "/api/playground/{id}/steps"),
+        ("POST", "/api/playground/{id}/messages"),
     }
     assert asked | elsewhere == set(described())
 

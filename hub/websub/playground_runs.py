@@ -1,0 +1,461 @@
+"""Runs of the WebSub playground: a callback, a topic, and the messages that passed.
+
+They are kept in memory alone: for a day after somebody last looked or a message came,
+until a restart at most. Everything is bounded: runs, messages of a run, and bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
+from xml.sax.saxutils import escape, quoteattr
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hub.limits.token_bucket import Rate, TokenBucket
+from hub.publishing.local_topics import PLAYGROUND_PATH
+from hub.runtime.clock import Clock
+from protocols.http import HeaderLink, format_link_header
+from protocols.websub.exchange_review import Remark
+from storage.errors import NotFound
+from storage.records import Account, AccountId
+
+KEPT: Final = timedelta(days=1)
+"""After a run was last looked at, and after its last message."""
+MOST_RUNS: Final = 50
+MOST_OF_ACCOUNT: Final = 10
+MOST_EXCHANGES: Final = 100
+"""Of a run; older ones are forgotten."""
+MOST_BYTES: Final = 1_000_000
+"""Of all messages of a run."""
+KEPT_BODY: Final = 32_768
+"""Bytes of a body that are kept."""
+KEPT_HEADERS: Final = 60
+LONGEST_HEADER: Final = 4_096
+MOST_ENTRIES: Final = 20
+"""Of a topic of the playground."""
+MOST_KNOWN: Final = 100
+"""Secrets, and requests whose challenges are confirmed, of a run."""
+ARRIVALS: Final = Rate(per_second=2.0, burst=30.0)
+"""Requests from outside that one run takes."""
+MOST_WAITING: Final = 4
+"""Requests to one callback that it answers slowly."""
+SECRET_MARK: Final = "(secret)"  # noqa: S105 - it stands for one
+_SECRET_PARAMETER: Final = re.compile(r"(?<![^&?])(hub\.secret=)[^&\s]*")
+
+
+class PlaygroundStep(StrEnum):
+    """What a message is about."""
+
+    DISCOVER = "discover"
+    SUBSCRIBE = "subscribe"
+    UNSUBSCRIBE = "unsubscribe"
+    VERIFY = "verify"  # whether the callback wants it, or that the hub does not
+    PUBLISH = "publish"
+    FETCH = "fetch"  # of the topic, by a hub or a subscriber
+    NOTIFY = "notify"
+
+
+class MessageSender(StrEnum):
+    """Who sent a request."""
+
+    PLAYGROUND = "playground"
+    HUB = "hub"  # this one
+    OTHERS = "others"
+
+
+class ChallengeManner(StrEnum):
+    """How the callback answers a challenge."""
+
+    CONFIRM = "confirm"  # what was asked for here
+    CONFIRM_ALL = "confirm-all"
+    WRONG = "wrong-challenge"
+    NOT_FOUND = "not-found"
+    SLOW = "slow"
+
+
+class DeliveryManner(StrEnum):
+    """How the callback answers a notification."""
+
+    ACCEPT = "accept"
+    ERROR = "error"
+    GONE = "gone"
+    REDIRECT = "redirect"
+    SLOW = "slow"
+
+
+class HttpMessage(Struct, frozen=True, kw_only=True):
+    """A request or an answer. ``line`` is its first line, ``body`` its body or how that
+    begins (``is_excerpt``), and ``size`` the bytes of it that were read."""
+
+    line: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    size: int
+    is_excerpt: bool
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    @property
+    def kept_bytes(self) -> int:
+        return len(self.body) + sum(len(n) + len(v) for n, v in self.headers)
+
+
+def message_of(
+    line: str,
+    headers: Sequence[tuple[str, str]],
+    body: bytes,
+    *,
+    is_whole: bool = True,
+) -> HttpMessage:
+    """As it is kept: bounded, and without secrets. ``is_whole``: ``body`` is."""
+    kept = tuple(
+        (_clean(name[:LONGEST_HEADER]), _clean(value[:LONGEST_HEADER]))
+        for name, value in headers[:KEPT_HEADERS]
+    )
+    shown = body[:KEPT_BODY]
+    if b"hub.secret=" in shown:
+        shown = without_secret(shown.decode("latin-1")).encode("latin-1")
+    return HttpMessage(
+        line=_clean(without_secret(line)[:LONGEST_HEADER]),
+        headers=kept,
+        body=shown,
+        size=len(body),
+        is_excerpt=not is_whole or len(body) > KEPT_BODY,
+    )
+
+
+def _clean(text: str) -> str:
+    """Without what no document in UTF-8 can have."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def without_secret(text: str) -> str:
+    return _SECRET_PARAMETER.sub(rf"\1{SECRET_MARK}", text)
+
+
+class PlaygroundExchange(Struct, frozen=True, kw_only=True):
+    """A request and its answer; ``response`` None: ``error`` says why.
+
+    ``is_withheld``: it is of an allowed network, whose answers accounts are not shown.
+    """
+
+    step: PlaygroundStep
+    sender: MessageSender
+    at: datetime
+    method: str
+    url: str
+    request: HttpMessage
+    response: HttpMessage | None
+    status: int
+    milliseconds: int
+    error: str = ""
+    number: int = 0
+    is_withheld: bool = False
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.error) or any(it.level == "bad" for it in self.remarks)
+
+    @property
+    def kept_bytes(self) -> int:
+        answer = self.response.kept_bytes if self.response else 0
+        return self.request.kept_bytes + answer
+
+
+class PlaygroundEntry(Struct, frozen=True, kw_only=True):
+    """An entry that was published to a topic of the playground."""
+
+    number: int
+    title: str
+    text: str
+    at: datetime
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PlaygroundRun:
+    """One developer's attempt. ``topic`` is what is subscribed to, ``topic_url`` the
+    address of the run's own topic; ``hub`` is the one that was found, or was named.
+
+    ``sees_all``: it is an operator's, who is shown answers of allowed networks, too.
+    """
+
+    id: str
+    account: Account
+    sees_all: bool
+    created_at: datetime
+    used_at: datetime
+    topic: str
+    hub: str
+    own_hub: str
+    topic_url: str
+    callback_url: str
+    secret: str
+    arrivals: TokenBucket
+    unreachable: str = ""
+    on_challenge: ChallengeManner = ChallengeManner.CONFIRM
+    on_delivery: DeliveryManner = DeliveryManner.ACCEPT
+    exchanges: deque[PlaygroundExchange] = field(default_factory=deque)
+    forgotten: int = 0
+    entries: deque[PlaygroundEntry] = field(
+        default_factory=lambda: deque(maxlen=MOST_ENTRIES)
+    )
+    published: int = 0
+    wanted: dict[tuple[str, str], bool] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+    """By callback, what notifications are signed with, as far as it was seen."""
+    waiting: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _number: int = 0
+
+    @property
+    def expires_at(self) -> datetime:
+        return self.used_at + KEPT
+
+    @property
+    def has_own_topic(self) -> bool:
+        return self.topic == self.topic_url
+
+    def record(self, exchange: PlaygroundExchange) -> PlaygroundExchange:
+        """Keep an exchange under the next number; the oldest make room."""
+        self._number += 1
+        kept = replace(exchange, number=self._number)
+        self.exchanges.append(kept)
+        self.used_at = exchange.at
+        while len(self.exchanges) > MOST_EXCHANGES or self._is_too_large():
+            self.exchanges.popleft()
+            self.forgotten += 1
+        self.changed.set()
+        return kept
+
+    def _is_too_large(self) -> bool:
+        if len(self.exchanges) < 2:
+            return False
+        return sum(each.kept_bytes for each in self.exchanges) > MOST_BYTES
+
+    def exchange(self, number: int) -> PlaygroundExchange:
+        """Raises `NotFound`."""
+        for each in self.exchanges:
+            if each.number == number:
+                return each
+        raise NotFound("message", number)
+
+    @property
+    def last_number(self) -> int:
+        return self._number
+
+    def since(self, number: int) -> Iterator[PlaygroundExchange]:
+        """Those with a higher number."""
+        return (each for each in self.exchanges if each.number > number)
+
+    def publish(self, title: str, text: str, at: datetime) -> None:
+        """Add an entry to the run's own topic."""
+        self.published += 1
+        title = title or f"Entry {self.published}"
+        self.entries.appendleft(
+            PlaygroundEntry(number=self.published, title=title, text=text, at=at)
+        )
+
+    def want(self, mode: str, topic: str) -> None:
+        """Have the callback confirm what was asked for here."""
+        self.wanted[mode, topic] = True
+        _forget_oldest(self.wanted)
+
+    def note_secret(self, callback: str, secret: str) -> None:
+        """What a request to subscribe a callback has for a secret; "": none."""
+        self.secrets.pop(callback, None)
+        self.secrets[callback] = secret
+        _forget_oldest(self.secrets)
+
+
+def _forget_oldest(known: dict[Any, Any]) -> None:
+    if len(known) > MOST_KNOWN:
+        del known[next(iter(known))]
+
+
+class PlaygroundRuns:
+    """All runs of this hub, found by their own id or by what is public of them."""
+
+    def __init__(self, clock: Clock, public_url: str) -> None:
+        self._clock = clock
+        self.public_url = public_url
+        self._runs: dict[str, PlaygroundRun] = {}
+        self._topics: dict[str, PlaygroundRun] = {}
+        self._callbacks: dict[str, PlaygroundRun] = {}
+        self.topic_prefix = f"{public_url}{PLAYGROUND_PATH}topics/"
+        self.callback_prefix = f"{public_url}{PLAYGROUND_PATH}callbacks/"
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def start(
+        self, account: Account, *, topic: str, hub: str, sees_all: bool
+    ) -> PlaygroundRun:
+        """``topic`` "": the run's own; ``hub``: the one that this names, "": this one.
+
+        The least used run makes room, first one of the same account.
+        """
+        own_topic = f"{self.topic_prefix}{secrets.token_urlsafe(16)}"
+        now, own_hub = self._clock.now(), hub or f"{self.public_url}/hub"
+        run = PlaygroundRun(
+            id=secrets.token_urlsafe(16),
+            account=account,
+            sees_all=sees_all,
+            created_at=now,
+            used_at=now,
+            topic=topic or own_topic,
+            hub="" if topic else own_hub,
+            own_hub=own_hub,
+            topic_url=own_topic,
+            callback_url=f"{self.callback_prefix}{secrets.token_urlsafe(16)}",
+            secret=secrets.token_hex(20),
+            arrivals=TokenBucket(ARRIVALS, self._clock.monotonic()),
+        )
+        run.publish("The first entry", "It is there before anybody subscribes.", now)
+        self._runs[run.id] = run
+        self._topics[own_topic] = run
+        self._callbacks[run.callback_url] = run
+        return run
+
+    def surplus(self, account: AccountId) -> PlaygroundRun | None:
+        """The run that is to make room before this account starts another one."""
+        own = self.of(account)
+        if len(own) >= MOST_OF_ACCOUNT:
+            return own[-1]
+        return self.of(None)[-1] if len(self._runs) >= MOST_RUNS else None
+
+    def of(self, account: AccountId | None) -> list[PlaygroundRun]:
+        """Those of an account, or all; the last used one first."""
+        found = [
+            each for each in self._runs.values() if account in (None, each.account.id)
+        ]
+        return sorted(found, key=lambda each: each.used_at, reverse=True)
+
+    def get(self, id: str, account: AccountId | None) -> PlaygroundRun:
+        """Raises `NotFound`, also for one of another account than the given one."""
+        run = self._runs.get(id)
+        if run is None or account not in (None, run.account.id):
+            raise NotFound("playground run", id[:40])
+        run.used_at = self._clock.now()
+        return run
+
+    def expired(self) -> list[PlaygroundRun]:
+        now = self._clock.now()
+        return [each for each in self._runs.values() if each.expires_at <= now]
+
+    def remove(self, run: PlaygroundRun) -> None:
+        self._runs.pop(run.id, None)
+        self._topics.pop(run.topic_url, None)
+        self._callbacks.pop(run.callback_url, None)
+
+    def of_topic(self, url: str) -> PlaygroundRun | None:
+        return self._topics.get(url.partition("?")[0])
+
+    def of_callback(self, url: str) -> PlaygroundRun | None:
+        return self._callbacks.get(url.partition("?")[0])
+
+    def topic_at(self, token: str) -> PlaygroundRun | None:
+        return self._topics.get(self.topic_prefix + token)
+
+    def callback_at(self, token: str) -> PlaygroundRun | None:
+        return self._callbacks.get(self.callback_prefix + token)
+
+
+# --- the topic of a run ---
+
+TOPIC_TYPE: Final = "application/atom+xml"
+
+
+def topic_links(run: PlaygroundRun) -> str:
+    """The ``Link`` header."""
+    links = (
+        HeaderLink(href=run.own_hub, rel="hub"),
+        HeaderLink(href=run.topic_url, rel="self"),
+    )
+    return format_link_header(links)
+
+
+def topic_document(run: PlaygroundRun) -> bytes:
+    """The topic in Atom."""
+    updated = run.entries[0].at if run.entries else run.created_at
+    entries = "".join(_entry(run, each) for each in run.entries)
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>{escape(run.topic_url)}</id>\n"
+        f'<link rel="self" href={quoteattr(run.topic_url)}/>\n'
+        f'<link rel="hub" href={quoteattr(run.own_hub)}/>\n'
+        "<title>A topic of the playground</title>\n"
+        f"<updated>{_written(updated)}</updated>\n"
+        f"<author><name>Fanfare's WebSub playground</name></author>"
+        f"{entries}\n</feed>\n"
+    ).encode()
+
+
+def _entry(run: PlaygroundRun, entry: PlaygroundEntry) -> str:
+    address = f"{run.topic_url}#entry-{entry.number}"
+    return (
+        f"\n<entry>\n<id>{escape(address)}</id>\n<title>{_xml(entry.title)}</title>\n"
+        f"<link href={quoteattr(address)}/>\n"
+        f"<published>{_written(entry.at)}</published>\n"
+        f"<updated>{_written(entry.at)}</updated>\n"
+        f'<content type="text">{_xml(entry.text)}</content>\n</entry>'
+    )
+
+
+def _xml(text: str) -> str:
+    """Escaped, and without what XML cannot have."""
+    kept = "".join(each for each in text if each.isprintable() or each in "\n\t")
+    return escape(kept.encode("utf-8", "replace").decode())
+
+
+def _written(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- forms, as people edit them ---
+
+
+def form_lines(body: str) -> str:
+    """One parameter a line, decoded."""
+    return "\n".join(
+        f"{unquote_plus(name)}={unquote_plus(value)}"
+        for each in body.split("&")
+        if each
+        for name, _, value in (each.partition("="),)
+    )
+
+
+def form_text(form: Mapping[str, str]) -> str:
+    """As `form_lines`; parameters without a value are left out."""
+    return "\n".join(f"{name}={value}" for name, value in form.items() if value)
+
+
+def form_body(lines: str) -> str:
+    """What `form_lines` tells, encoded again."""
+    pairs = (each.strip().partition("=") for each in lines.splitlines() if each.strip())
+    return "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, _, v in pairs)
+
+
+def parameters_of(query_or_body: str) -> Mapping[str, str]:
+    """Of repeated ones the last."""
+    try:
+        return dict(parse_qsl(query_or_body, keep_blank_values=True, max_num_fields=99))
+    except ValueError:
+        return {}
+
+
+def query_of(url: str) -> str:
+    return urlsplit(url).query
