@@ -38,6 +38,7 @@ NAMES = (
     "track",
     "list",
     "pages",
+    "dashboards",
     "retrieve",
     "footprint",
     "scp",

@@ -31,7 +31,8 @@ _HEADS = {
     "websocket": "GET {target} HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\n"
     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
-    "sse": "GET {target} HTTP/1.1\r\nHost: hub\r\nAccept: text/event-stream\r\n\r\n",
+    "sse": "GET {target} HTTP/1.1\r\nHost: hub\r\n{headers}"
+    "Accept: text/event-stream\r\n\r\n",
     "raw": "",
 }
 
@@ -85,16 +86,18 @@ async def listening(
     target: str,
     connections: int,
     source: str = "127.0.0.1",
+    headers: str = "",
 ) -> AsyncIterator[Listeners]:
     """So many open connections of a kind: websocket, sse, or raw.
 
-    One ``source`` has ports for some 28,000.
+    One ``source`` has ports for some 28,000. ``headers``: more lines of the request for
+    an event stream.
     """
     path = directory / f"counts-{kind}-{source}"
     path.write_bytes(bytes(24))
     process = await create_subprocess_exec(
         *(sys.executable, "-m", "scripts.benchmarks.listeners"),
-        *(str(path), kind, str(port), target, str(connections), source),
+        *(str(path), kind, str(port), target, str(connections), source, headers),
         stdout=PIPE,
     )
     try:
@@ -106,9 +109,15 @@ async def listening(
 
 
 async def _listen(
-    counts: Counts, kind: str, port: int, target: str, connections: int, source: str
+    counts: Counts,
+    kind: str,
+    port: int,
+    target: str,
+    connections: int,
+    source: str,
+    headers: str,
 ) -> None:
-    head = _HEADS[kind].format(target=target).encode()
+    head = _HEADS[kind].format(target=target, headers=headers).encode()
     loop = asyncio.get_running_loop()
     for _ in range(connections):
         await loop.create_connection(
@@ -131,9 +140,12 @@ def allow_files(count: int) -> None:
 
 
 if __name__ == "__main__":
-    _path, _kind, _port, _target, _connections, _source = sys.argv[1:]
+    _path, _kind, _port, _target, _connections, _source, _headers = sys.argv[1:]
     _count = int(_connections)
     allow_files(4_096 + _count)
     uvloop.run(
-        _listen(Counts(Path(_path)), _kind, int(_port), _target, _count, _source)
+        _listen(
+            *(Counts(Path(_path)), _kind, int(_port), _target, _count, _source),
+            _headers,
+        )
     )
