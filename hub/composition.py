@@ -67,6 +67,7 @@ from hub.services import (
     AuditTrail,
     CallbackTrialService,
     CollectionService,
+    ConnectionService,
     DeliveryReportService,
     EntryReportService,
     EventSubscriptionService,
@@ -491,6 +492,7 @@ async def build_hub(
         websub=websub,
         playground=playground,
         redeliveries=RedeliveryService(storage, retrieval, redeliveries, public_url),
+        connections=ConnectionService(live.registry),
         live=LiveService(
             storage.feeds,
             live,

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "account": "account_command:account",
     "audit": "audit_command:audit",
     "db": "database_commands:database",
+    "connections": "connection_commands:connections",
     "deliveries": "operator_commands:deliveries",
     "demo": "demo_command:demo",
     "entries": "series_commands:entries",

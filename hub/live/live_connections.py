@@ -12,6 +12,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from operator import itemgetter
 from typing import Protocol
 
@@ -79,6 +80,14 @@ LARGEST_BACKLOG = 2**20
 
 class ClientWriter(Protocol):
     """Writing never waits; with more than `LARGEST_BACKLOG` waiting it is closed."""
+
+    sent_messages: int
+    sent_bytes: int
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that were written and not taken yet."""
+        ...
 
     def write(self, message: PreparedMessage) -> None:
         """Nothing happens once it is closed."""
@@ -209,16 +218,27 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     ``viewer``: as whom it reads, see `storage.contract.FeedStore.find_readable`.
     ``holder``: among whose connections it counts; None: it may have all there are.
-    ``may_ask``: it can subscribe to other topics on the same connection.
+    ``may_ask``: it can subscribe to other topics on the same connection. ``account``:
+    its name; ``address`` "": not known.
     """
 
     token: TokenId | None = None
     holder: Holder | None = None
     viewer: AccountId | None = NOBODY
     may_ask: bool = True
+    account: str = "anonymous"
+    address: str = ""
 
 
 ANONYMOUS_CLIENT = Client()
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """Which connection it is of this process, and how and when it was opened."""
+
+    id: int
+    transport: str
+    at: datetime
 
 
 class LiveConnection:
@@ -234,6 +254,7 @@ class LiveConnection:
         "_waiting",
         "client",
         "furthest",
+        "opening",
         "subscriptions",
         "writer",
     )
@@ -243,9 +264,11 @@ class LiveConnection:
         writer: ClientWriter,
         replays: Replayer,
         tasks: asyncio.TaskGroup,
+        opening: Opening,
         client: Client = ANONYMOUS_CLIENT,
     ) -> None:
         self.writer = writer
+        self.opening = opening
         self.client = client
         self.furthest = BEFORE_ALL
         self.subscriptions: dict[str, LiveSubscription] = {}
@@ -320,6 +343,9 @@ class ConnectionRegistry:
     def feeds(self) -> list[FeedId]:
         """Those that somebody listens to, or is being caught up with."""
         return list(self._listeners)
+
+    def find(self, id: int) -> LiveConnection | None:
+        return next((each for each in self.connections if each.opening.id == id), None)
 
     def holders(self, token: TokenId) -> list[LiveConnection]:
         return list(self._holders.get(token, ()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from random import Random
 
 import structlog
@@ -24,6 +25,7 @@ from hub.live.live_connections import (
     Interest,
     LiveConnection,
     LiveSubscription,
+    Opening,
     QuotaExceeded,
     TooManyConnections,
 )
@@ -93,6 +95,8 @@ class LiveStream:
             metrics,
         )
         self._random = random
+        self._clock = clock
+        self._numbers = count(1)
         self._metrics = metrics
         self._quotas = quotas or ConnectionQuotas()
         self.heartbeat_seconds = HEARTBEAT_SECONDS
@@ -116,7 +120,10 @@ class LiveStream:
 
         `check_room` comes before, while there is still an answer to refuse it with.
         """
-        connection = LiveConnection(writer, self._replays, tasks, client)
+        opening = Opening(
+            id=next(self._numbers), transport=transport, at=self._clock.now()
+        )
+        connection = LiveConnection(writer, self._replays, tasks, opening, client)
         self.registry.come(connection)
         self._metrics.connections.add(transport)
         if self._draining:

@@ -16,6 +16,7 @@ from hub.services.account_reports import AccountReportService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
 from hub.services.audit_trail import AuditTrail
 from hub.services.callback_trials import CallbackTrialService
+from hub.services.connection_reports import ConnectionService
 from hub.services.database_jobs import DatabaseJobs
 from hub.services.delivery_reports import DeliveryReportService
 from hub.services.entry_reports import EntryReportService
@@ -54,6 +55,7 @@ __all__ = [
     "AuditTrail",
     "CallbackTrialService",
     "CollectionService",
+    "ConnectionService",
     "DeliveryReportService",
     "EntryReportService",
     "EventSubscriptionService",
@@ -124,6 +126,7 @@ class Services:
     series: HubSeries
     readers: ReaderService
     live: LiveService
+    connections: ConnectionService
     retrieval: RetrievalService
     search: SearchService
     redeliveries: RedeliveryService

@@ -19,7 +19,7 @@ from hub.live.live_connections import (
 from hub.live.live_stream import LiveStream
 from hub.publishing.local_topics import LocalTopics
 from hub.runtime.caching import SingleFlight
-from hub.services.token_authentication import Principal
+from hub.services.token_authentication import WITHOUT_TOKEN, Principal
 from hub.services.topic_addresses import TrackTopics, read_topic
 from protocols.live.live_messages import Subscribe, Unsubscribe
 from protocols.protocol_errors import InvalidValue
@@ -78,6 +78,8 @@ class LiveService:
             holder=_holder(principal, address),
             viewer=_viewer(principal),
             may_ask=may_ask,
+            account=(principal or WITHOUT_TOKEN).account.name,
+            address=address,
         )
 
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:

@@ -23,6 +23,7 @@ from hub.web.admin.entry_pages import EntryPages
 from hub.web.admin.feed_document_pages import FeedDocumentPages
 from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.import_pages import ImportPages
+from hub.web.admin.live_pages import LivePages, TailStreams
 from hub.web.admin.login_pages import LoginPages, LogoutPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
@@ -38,6 +39,7 @@ from hub.web.admin.track_pages import TrackPages
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.audit_routes import AuditRoutes
+from hub.web.api.connection_routes import ConnectionRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
@@ -67,6 +69,7 @@ from hub.web.publishing.openfeeder_routes import (
 from hub.web.publishing.reader_routes import ReaderRoutes
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
+from hub.web.streams.stream_events import EventStream
 from hub.web.streams.stream_routes import StreamRoutes
 from hub.web.superfeedr.endpoint import (
     SuperfeedrMiddleware,
@@ -206,6 +209,7 @@ def create_application(
         *SeriesRoutes(services.series, services.entry_reports, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
         *AuditRoutes(services.audit, services.tokens, services.clock).routes(),
+        *ConnectionRoutes(services.connections).routes(),
         *OpenApiRoutes().routes(),
     ]
     guard = [
@@ -285,6 +289,10 @@ def create_application(
         *PlaygroundPages(access, services.playground, services.clock).routes(),
         *PushHubPages(access, services.storage.pushes, services.clock).routes(),
         *AuditPages(access, services.audit, services.tokens, services.clock).routes(),
+        *TailStreams(
+            access, EventStream(services.live, authenticator, limits)
+        ).routes(),
+        *LivePages(access, services.connections, services.clock).routes(),
         *SettingPages(access, services.settings, services.clock).routes(),
         *OwnAccountPages(
             access,
@@ -343,7 +351,7 @@ def create_application(
             ),
             Middleware(
                 SuperfeedrMiddleware,
-                modes=create_modes(services),
+                modes=create_modes(services, limits),
                 authenticator=authenticator,
                 lengths=lengths or Lengths(),
             ),

@@ -29,6 +29,7 @@ SLOW: Final = Closing(3008, "too slow; reconnect with the last cursor")
 NOT_AUTHORIZED: Final = Closing(3500, "not authorized")
 TOKEN_ENDED: Final = Closing(3500, "not authorized: the token was revoked or expired")
 NO_TOPIC_LEFT: Final = Closing(3501, "all topics have ended")
+DISCONNECTED: Final = Closing(3502, "disconnected by the operator of the hub")
 
 
 class BodyFormat(StrEnum):

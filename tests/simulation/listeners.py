@@ -175,6 +175,8 @@ def _after(one: str, other: str) -> bool:
 class _Writer:
     """Takes all at once, or closes now and then because it was too slow."""
 
+    sent_messages = sent_bytes = waiting = 0
+
     def __init__(self, listener: Listener) -> None:
         self.closed = asyncio.Event()
         self._listener = listener

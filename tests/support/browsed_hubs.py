@@ -6,16 +6,17 @@ Where pages are is read from the links of other pages.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from xml.sax.saxutils import quoteattr
 
 from playwright.async_api import Browser, BrowserContext
+from websockets.asyncio.client import connect
 
 from scripts.benchmarks.stored_lists import ListLengths, open_lists
 from scripts.linked_pages import PAGES, STARTS, Fetch, find_addresses
@@ -127,8 +128,10 @@ async def open_browsed_hub(
 ) -> AsyncIterator[BrowsedHub]:
     if kind is Kind.LARGE:
         await (await open_lists(directory / "hub.db", LARGE)).close()
-    async with open_stage(directory) as stage:
+    async with open_stage(directory) as stage, AsyncExitStack() as stack:
         starts = await FURNISH[kind](stage)
+        if kind is Kind.LIVELY:
+            await stack.enter_async_context(listener_of(stage))
         context = await browser.new_context()
         await log_in(stage.hub, context)
         if kind is Kind.LIVELY:
@@ -174,6 +177,14 @@ async def give_list(hub: HubProcess, context: BrowserContext) -> None:
     await tab.page.get_by_role("button", name="Check it").click()
     await tab.page.get_by_role("heading", name="A list of 1 feed").wait_for()
     await tab.page.close()
+
+
+def listener_of(stage: Stage) -> connect:
+    """Somebody who listens live to feeds with hostile addresses."""
+    url = f"ws{stage.hub.url.removeprefix('http')}/stream"
+    paths = [f"/{number}/{quote(text)}" for number, text in enumerate(HOSTILE)]
+    topics = [("topic", stage.publisher.url(path)) for path in paths]
+    return connect(f"{url}?{urlencode(topics)}")
 
 
 def _fetching(api: HubApi, cookies: Mapping[str, str]) -> Fetch:

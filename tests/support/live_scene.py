@@ -18,6 +18,7 @@ from hub.live.live_connections import (
     Channels,
     LiveConnection,
     LiveSubscription,
+    Opening,
 )
 from hub.live.live_reader import LogReader
 from hub.live.message_rendering import MessageRendering
@@ -162,6 +163,9 @@ class LiveLog(FakeLog):
 class RecordingWriter:
     """Has room until a test takes it; ``on_write`` happens after each message."""
 
+    sent_messages: int = 0
+    sent_bytes: int = 0
+    waiting: int = 0
     written: list[tuple[str, str]] = field(default_factory=list)
     resets: list[tuple[str, str]] = field(default_factory=list)
     closings: list[Closing] = field(default_factory=list)
@@ -208,7 +212,8 @@ class LiveScene:
         )
 
     def connect(self, tasks: asyncio.TaskGroup) -> LiveConnection:
-        return LiveConnection(self.writer, self.replays, tasks)
+        opening = Opening(id=1, transport="sse", at=ManualClock().now())
+        return LiveConnection(self.writer, self.replays, tasks, opening)
 
     def subscription(
         self, connection: LiveConnection, feed: int = 1, after: int = 0

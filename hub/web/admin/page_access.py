@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -180,11 +181,14 @@ class PageAccess:
         address = urlsplit(public_url)
         self._secure_host = address.netloc if address.scheme == "https" else None
 
-    def guard(self, handler: Handler) -> Handler:
-        """The handler behind the check of who asks."""
+    def guard(self, handler: Handler, *, is_stream: bool = False) -> Handler:
+        """The handler behind the check of who asks. ``is_stream``: what it answers is
+        a stream by itself."""
 
         async def answer(request: Request) -> Response:
-            is_watching = request.method in _SAFE and wants_events(request)
+            is_watching = request.method in _SAFE and (
+                is_stream or wants_events(request)
+            )
             if is_watching or request.method not in _SAFE:
                 require_same_origin(request)
             secret = self.session_of(request)
@@ -195,7 +199,7 @@ class PageAccess:
             if principal.token is not None:
                 self._limits.check_token(principal.token)
             viewer = await self._viewer(request, principal, secret)
-            if is_watching:
+            if is_watching and not is_stream:
                 return self._watch(request, handler, viewer, secret)
             request.scope[_SCOPE_KEY] = viewer
             return await handler(request)
@@ -235,15 +239,12 @@ class PageAccess:
         async def make() -> Response:
             return await handler(Request(scope))
 
-        async def is_over() -> bool:
-            return await self.sessions.principal(secret, is_use=False) != principal
-
         return self.streams.answer(
             WatchRequest(
                 key=(seen_as, path, request.scope["query_string"]),
                 account=None if is_operator else principal.account.id,
                 make=make,
-                is_over=is_over,
+                is_over=partial(self._is_over, secret, principal),
             )
         )
 
@@ -253,6 +254,16 @@ class PageAccess:
         draft.principal = principal
         draft.session = self.sessions.name_of(secret)
         draft.source = AREA_SOURCES[area_of(request)]
+
+    async def _is_over(self, secret: str, principal: Principal) -> bool:
+        """Raises `StorageError`."""
+        return await self.sessions.principal(secret, is_use=False) != principal
+
+    async def is_over(self, request: Request) -> bool:
+        """Whether the session is that somebody began a request in. Raises
+        `StorageError`."""
+        principal = viewer_of(request).principal
+        return await self._is_over(self.session_of(request), principal)
 
     async def _viewer(
         self, request: Request, principal: Principal, secret: str

@@ -48,7 +48,7 @@ CHECK_SECONDS: Final = 5.0
 """Between two looks whether sessions are over."""
 MOST_WATCHING: Final = 64
 MOST_OF_ACCOUNT: Final = 8
-PAGE_GONE: Final = 3502
+PAGE_GONE: Final = 3503
 SESSION_ENDED: Final = Closing(3500, "not authorized: the session is over")
 
 _BEAT: Final = chunk_of(b"event: beat\ndata:\n\n")

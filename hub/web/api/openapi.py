@@ -19,6 +19,7 @@ from hub.services.open_hub_requests import Ping
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.audit_routes import AuditRoutes
+from hub.web.api.connection_routes import ConnectionRoutes
 from hub.web.api.database_routes import DatabaseRoutes
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_document_routes import FeedDocumentRoutes
@@ -125,6 +126,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     SeriesRoutes,
     DatabaseRoutes,
     AuditRoutes,
+    ConnectionRoutes,
 )
 OPEN_ROUTES: tuple[type[Routes], ...] = (
     HubRoutes,

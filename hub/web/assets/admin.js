@@ -101,18 +101,40 @@ function entryLine(item) {
   return line;
 }
 
+// A notification as it is sent, with what it tells of.
+function notificationLine({ kind, cursor, body }) {
+  const line = document.createElement("li");
+  const [head, time, list] = ["p", "time", "ul"].map((name) => document.createElement(name));
+  time.dateTime = new Date().toISOString();
+  head.append(`${kind} · ${cursor} · `, time);
+  for (const item of body.items ?? []) list.append(entryLine(item));
+  const [details, summary, json] = ["details", "summary", "pre"].map((name) => document.createElement(name));
+  summary.textContent = "The notification";
+  json.textContent = JSON.stringify(body, null, 2);
+  json.tabIndex = 0;
+  details.append(summary, json);
+  line.dataset.entry = cursor;
+  line.append(head, list, details);
+  return line;
+}
+
+function linesOf(data, isWhole) {
+  const notification = JSON.parse(data);
+  if (isWhole) return [notificationLine(notification)];
+  return notification.kind === "entries" ? [...(notification.body.items ?? [])].reverse().map(entryLine) : [];
+}
+
 function follow(list) {
   const status = document.getElementById(list.dataset.status);
   const source = new EventSource(list.dataset.follow);
+  const isWhole = list.dataset.show === "notifications";
   source.addEventListener("open", () => {
-    status.textContent = "New entries appear here as they arrive.";
+    status.textContent = isWhole ? "Notifications appear here as they come." : "New entries appear here as they arrive.";
   });
   source.addEventListener("notification", ({ data }) => {
-    const { body, kind } = JSON.parse(data);
-    if (kind !== "entries") return;
-    for (const item of [...(body.items ?? [])].reverse()) {
-      if ([...list.children].some(({ dataset }) => dataset.entry === item.id)) continue;
-      list.prepend(entryLine(item));
+    for (const line of linesOf(data, isWhole)) {
+      if ([...list.children].some(({ dataset }) => dataset.entry === line.dataset.entry)) continue;
+      list.prepend(line);
       if (list.childElementCount > MOST_FOLLOWED) list.lastElementChild.remove();
     }
     tell(list);
@@ -122,7 +144,7 @@ function follow(list) {
   });
   source.addEventListener("error", () => {
     status.textContent = source.readyState === EventSource.CLOSED
-      ? "Nothing arrives by itself now: reload for new entries."
+      ? (isWhole ? "Nothing comes: there is no such topic, or your session has ended." : "Nothing arrives by itself now: reload for new entries.")
       : "The connection was lost; trying again.";
   });
 }
@@ -202,7 +224,7 @@ function swap(html) {
 const SILENT = 30000;
 const LONGEST_WAIT = 15000;
 const NOT_AUTHORIZED = 3500;
-const PAGE_GONE = 3502;
+const PAGE_GONE = 3503;
 const FULL = "Nothing moves here while several other pages of the hub are in view.";
 const LOST = "The connection to the hub is lost; trying again.";
 

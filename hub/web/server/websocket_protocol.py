@@ -214,10 +214,18 @@ class SocketWriter:
     the protocol, which has so many attributes that each use of one costs memory.
     """
 
-    __slots__ = ("_protocol", "_takes_deflated", "_transport", "is_closed")
+    __slots__ = (
+        "_protocol",
+        "_takes_deflated",
+        "_transport",
+        "is_closed",
+        "sent_bytes",
+        "sent_messages",
+    )
 
     def __init__(self, protocol: WebSocketProtocol) -> None:
         self.is_closed = False
+        self.sent_messages = self.sent_bytes = 0
         self._protocol = protocol
         self._transport = protocol.transport
         self._takes_deflated = any(
@@ -232,10 +240,15 @@ class SocketWriter:
             return
         if transport.get_write_buffer_size() > LARGEST_BACKLOG:
             self._protocol.close(SLOW)
-        elif self._takes_deflated:
-            transport.write(message.deflated_frame)
-        else:
-            transport.write(message.frame)
+            return
+        frame = message.deflated_frame if self._takes_deflated else message.frame
+        transport.write(frame)
+        self.sent_messages += 1
+        self.sent_bytes += len(frame)
+
+    @property
+    def waiting(self) -> int:
+        return self._transport.get_write_buffer_size()
 
     async def room(self) -> None:
         await self._protocol.writable.wait()

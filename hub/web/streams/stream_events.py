@@ -64,6 +64,7 @@ class EventWriter:
         self._http = cast("HttpProtocol", scope["extensions"][HTTP_EXTENSION])
         self._http.has_writer = True
         self._http.hold()
+        self.sent_messages = self.sent_bytes = 0
         self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
 
     def write(self, message: PreparedMessage) -> None:
@@ -77,6 +78,12 @@ class EventWriter:
             transport.abort()  # it would not take a reason either
         else:
             transport.write(chunk)
+            self.sent_messages += 1
+            self.sent_bytes += len(chunk)
+
+    @property
+    def waiting(self) -> int:
+        return self._http.transport.get_write_buffer_size()
 
     async def room(self) -> None:
         await self._http.flow.drain()
@@ -136,7 +143,13 @@ class EventStream:
                 HTTPStatus.NOT_ACCEPTABLE,
                 f"expected a websocket, or Accept: {EVENT_STREAM}",
             )
-        principal = await self._principal(request)
+        await self.answer(await self._principal(request), scope, receive, send)
+
+    async def answer(
+        self, principal: Principal | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """To somebody who may listen. Raises as `__call__`."""
+        request = Request(scope)
         interests = await self._interests(principal, request)
         address = self._limits.client(request)
         client = self._live.client(principal, may_ask=False, address=address)

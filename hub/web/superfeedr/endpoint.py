@@ -20,6 +20,7 @@ from hub.services.token_authentication import WITHOUT_TOKEN, Principal
 from hub.web.audited_requests import draft_of
 from hub.web.authentication import Authenticator, require
 from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
 from hub.web.request_input import read_bytes
 from hub.web.superfeedr.answers import CORS, error_answer, json_answer, preflight_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
@@ -59,13 +60,13 @@ async def answer_scopes(call: Call) -> Response:
     return json_answer(call, {each.value: call.principal.may(each) for each in TOLD})
 
 
-def create_modes(services: Services) -> Modes:
+def create_modes(services: Services, limits: RateLimits | None = None) -> Modes:
     """The order is that in which people are told of them."""
     return {
         **Subscribing(services.superfeedr, services.retrieval).modes(),
         **SubscriptionList(services.storage.listings).modes(),
         **Publishing(services.websub, services.publishing).modes(),
-        **retrieval_modes(services),
+        **retrieval_modes(services, limits or RateLimits()),
         **authentication_modes(),
     }
 

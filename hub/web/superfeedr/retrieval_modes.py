@@ -25,6 +25,7 @@ from hub.services.entry_retrieval import (
 from hub.services.service_errors import NotReadable
 from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
 from hub.web.request_input import combined_field
 from hub.web.superfeedr.answers import SANDBOXED, json_bytes_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
@@ -45,12 +46,12 @@ class Wait(StrEnum):
     POLL = "poll"
 
 
-def retrieval_modes(services: Services) -> Modes:
+def retrieval_modes(services: Services, limits: RateLimits) -> Modes:
     retrieval = Retrieving(
         services.retrieval,
         services.search,
         services.redeliveries,
-        Streaming(services.live, services.retrieval, services.storage.log),
+        Streaming(services.live, services.retrieval, services.storage.log, limits),
     )
     return {
         "retrieve": Mode(answer=retrieval.retrieve, scope=TokenScope.RETRIEVE),

@@ -20,6 +20,7 @@ from hub.live.prepared_message import PreparedMessage, bytes_of, chunk_of
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
 from hub.services.live_access import LiveService
+from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_events import (
     BodyEventWriter,
     EventWriter,
@@ -50,11 +51,13 @@ class Streaming:
         live: LiveService,
         retrieval: RetrievalService,
         log: LogStore,
+        limits: RateLimits,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._live = live
         self._retrieval = retrieval
         self._log = log
+        self._limits = limits
         self._poll_seconds = poll_seconds
 
     async def documents(
@@ -135,7 +138,8 @@ class Streaming:
         return NotificationBody(_CONTENT_TYPES[format], writer.body)
 
     def _client(self, call: Call) -> Client:
-        return self._live.client(call.principal, may_ask=False)
+        address = self._limits.client(call.request)
+        return self._live.client(call.principal, may_ask=False, address=address)
 
 
 class LiveAnswer(StreamingResponse):
@@ -207,7 +211,10 @@ async def write_first(
 class PollWriter:
     """Takes one notification with entries, and is full."""
 
+    waiting = 0
+
     def __init__(self) -> None:
+        self.sent_messages = self.sent_bytes = 0
         self.body: bytes | None = None
         self.closed: asyncio.Future[Closing | None]
         self.closed = asyncio.get_running_loop().create_future()
@@ -218,6 +225,7 @@ class PollWriter:
             return
         if news.kind not in STATUS_ONLY:
             self.body = bytes_of(news)
+            self.sent_messages, self.sent_bytes = 1, len(self.body)
             self.end()
 
     async def room(self) -> None:

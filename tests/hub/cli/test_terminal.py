@@ -109,6 +109,8 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "subs retry": (("1",), ("1", "--json")),
     "subs show": (("1",), ("1", "--json")),
     "subs test": (("1",), ("--callback", "https://a.example/", "--topic", "x")),
+    "connections disconnect": (("1",), ("1", "--json")),
+    "connections list": ((), ("--json",)),
     "tokens create": (("--account", "me", "--scope", "list"),),
     "tokens list": ((), ("--json",)),
     "tokens revoke": (("1",),),

@@ -32,6 +32,9 @@ def now() -> float:
 class TimedWriter:
     """Keeps when it was written to, and when it was closed."""
 
+    sent_messages: int = 0
+    sent_bytes: int = 0
+    waiting: int = 0
     heartbeats: list[float] = field(default_factory=list)
     closed: list[float] = field(default_factory=list)
 

@@ -42,7 +42,7 @@ def test_reasons_fit_into_a_close_frame() -> None:
 
 def test_codes_tell_what_they_tell_once() -> None:
     others = [each for each in ALL if each is not live_messages.TOKEN_ENDED]
-    assert len({each.code for each in others}) == len(others) == 8
+    assert len({each.code for each in others}) == len(others) == 9
 
 
 def test_an_ended_token_authorizes_as_little_as_a_wrong_one() -> None:

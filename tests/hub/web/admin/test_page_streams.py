@@ -173,7 +173,7 @@ async def test_a_stream_ends_when_its_page_is_gone(live: LiveHub) -> None:
     stream = await watch(live, "/admin/feeds/77", await log_in(live))
     await live.hub.built.pages.look()
     told = await stream.next("closed")
-    assert told == {"type": "closed", "code": 3502, "reason": "no feed 77"}
+    assert told == {"type": "closed", "code": 3503, "reason": "no feed 77"}
 
 
 async def test_streams_are_bounded(live: LiveHub) -> None:

@@ -13,6 +13,7 @@ import pytest
 from starlette.requests import Request
 
 from hub.services.entry_retrieval import EntryRange, RetrievalRequest
+from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_events import EventWriter
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.retrieval_streams import Streaming, write_first
@@ -322,7 +323,11 @@ async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
 ) -> None:
     services = hub.hub.services
     streaming = Streaming(
-        services.live, services.retrieval, services.storage.log, poll_seconds=0.0
+        services.live,
+        services.retrieval,
+        services.storage.log,
+        RateLimits(),
+        poll_seconds=0.0,
     )
     wanted = RetrievalRequest(topic=NEWS)
     principal = await services.tokens.authenticate(library.token)
