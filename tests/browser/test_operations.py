@@ -108,6 +108,40 @@ async def test_a_feed_is_added_changed_paused_polled_again_and_removed(
     assert "The feed was removed" in await told(tab)
 
 
+async def test_credentials_are_set_and_removed_and_the_document_is_explained(
+    tab: Tab, browsed: BrowsedHub
+) -> None:
+    feed_id, _ = await browsed.stage.add_feed()
+    await tab.open(f"/admin/feeds/{feed_id}")
+    await button(tab, "Show how it is read").click()
+    assert "It is read as atom" in await told(tab)
+    await tab.page.get_by_role("link", name="Feed").last.click()
+    await unfold(tab.page, "Credentials: none")
+    await tab.page.get_by_label("User").fill("me")
+    await tab.page.get_by_label("Password").fill("geheim")
+    await button(tab, "Set").click()
+    assert "fetched with these credentials" in await told(tab)
+    await unfold(tab.page, "Credentials: it has some")
+    await button(tab, "Remove them").click()
+    assert "without credentials" in await told(tab)
+
+
+async def test_the_week_is_shown_in_the_viewer_s_zone(
+    browsed: BrowsedHub, chromium: Browser
+) -> None:
+    feed_id, _ = await browsed.stage.add_feed()
+    state = await browsed.context.storage_state()
+    context = await chromium.new_context(storage_state=state, timezone_id="Asia/Tokyo")
+    tab = await new_tab(context, browsed.stage.hub.url)
+    await tab.open(f"/admin/feeds/{feed_id}")
+    cell = tab.page.locator("svg.week rect").filter(has_text="Mon 20:00 UTC")
+    place = await cell.get_attribute("x"), await cell.get_attribute("y")
+    assert place == (f"{40 + 5 * 24}", "23")  # Tuesday at five
+    assert await tab.page.get_by_text("Hours in your zone").count() == 1
+    assert tab.complaints == []
+    await context.close()
+
+
 async def test_a_list_is_filtered_and_the_filter_is_in_the_address(
     tab: Tab, browsed: BrowsedHub
 ) -> None:

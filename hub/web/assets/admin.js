@@ -53,6 +53,17 @@ function narrow(event) {
   link.setAttribute("href", `/admin/entries?since=${text(start)}&until=${text(start + span)}`);
 }
 
+// The hours of a week, which are drawn in UTC, to the nearest hour of the viewer's zone.
+function turnWeek(picture) {
+  const shift = Math.round(-new Date().getTimezoneOffset() / 60);
+  picture.querySelectorAll("rect").forEach((cell, place) => {
+    const hour = (place + shift + 168) % 168;
+    cell.setAttribute("x", 40 + (hour % 24) * 24);
+    cell.setAttribute("y", Math.floor(hour / 24) * 23);
+  });
+  document.getElementById("week-zone").textContent = "your zone";
+}
+
 // Fields that hold UTC are shown in the viewer's zone, and sent as UTC again.
 function localize(input) {
   if (input.value) {
@@ -373,6 +384,7 @@ document.addEventListener("click", ({ target }) => {
   if (button) copy(button);
 });
 document.querySelectorAll("input[data-utc]").forEach(localize);
+document.querySelectorAll("svg.week").forEach(turnWeek);
 document.querySelectorAll("[data-follow]").forEach(follow);
 document.addEventListener("click", narrow, true);
 prepare(document);
