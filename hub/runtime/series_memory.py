@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
+from math import inf
 from typing import Final
 
 from hub.runtime.metrics import DELAY_BOUNDS, FIRST_BOUNDS
@@ -356,8 +357,8 @@ class SeriesMemory:
         return Buckets(first=first * step, step=step, count=count, slot=slot)
 
     def line(self, name: SeriesName, wanted: Buckets) -> Line:
-        """Where there is nothing fine, as after a restart, what is coarse stands for
-        it."""
+        """Of the time before this start, of which nothing fine is left, what is coarse
+        stands for it."""
         ring, coarse = self._ring_of(wanted), self.rings[-1]
         per = wanted.step // ring.step
         first, count = wanted.first // ring.step, per * wanted.count
@@ -367,11 +368,12 @@ class SeriesMemory:
         coarse_count = wanted.end // coarse.step + 1 - coarse_first
         coarse_means = coarse.means(name, coarse_first, coarse_count)
         coarse_peaks = coarse.peaks(name, coarse_first, coarse_count)
+        known = ring.begun * ring.step // coarse.step if ring.begun >= 0 else inf
         for bucket in range(wanted.count):
             part = slice(bucket * per, (bucket + 1) * per)
             here, high = _measured(means[part]), max(peaks[part])
-            if not here:
-                moment = wanted.first + bucket * wanted.step
+            moment = wanted.first + bucket * wanted.step
+            if not here and moment // coarse.step < known:
                 slot = moment // coarse.step - coarse_first
                 here, high = (
                     _measured(coarse_means[slot : slot + 1]),
@@ -419,16 +421,15 @@ def quantile(
     counts: Sequence[int], bounds: Sequence[float], share: float
 ) -> float | None:
     """At most how many seconds that share took: between the ends of a bin, as if those
-    in it were spread evenly over the logarithm. What is longer than the last bound
-    counts as that."""
+    in it were spread evenly over the logarithm. What is shorter than the first bound,
+    or longer than the last one, counts as that."""
     total = sum(counts)
     if not total:
         return None
     sums = list(accumulate(counts))
     number = bisect_left(sums, share * total)
-    if number == len(bounds):
-        return bounds[-1]
-    high = bounds[number]
-    low = bounds[number - 1] if number else high / 2
+    if number in (0, len(bounds)):
+        return bounds[0] if number == 0 else bounds[-1]
+    low, high = bounds[number - 1], bounds[number]
     within = (share * total - (sums[number] - counts[number])) / counts[number]
     return float(f"{low * (high / low) ** within:.3g}")

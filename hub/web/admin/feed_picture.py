@@ -6,14 +6,15 @@ and numbers beside them, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
 from hub.core.durations import duration
 from hub.core.status.feed_timeline import FeedTimeline, SeenPost
+from hub.web.admin.plots import DAY, TimeAxis, TimeTick
 from storage.records import Poll, PollOutcome
 
 WIDTH: Final = 900
@@ -23,8 +24,6 @@ POSTS_AT: Final = 104
 _LEFT: Final = 60
 _RIGHT: Final = 880
 _MOST_TICKS: Final = 7
-_TICKS: Final = (60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800)
-"""Seconds between the marks of the axis."""
 
 SHAPES: Final = {
     PollOutcome.FIRST: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
@@ -64,11 +63,11 @@ class PostMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """Polls above posts. ``ticks``: where on the axis which times are."""
+    """Polls above posts."""
 
     polls: tuple[PollMark, ...]
     posts: tuple[PostMark, ...]
-    ticks: tuple[tuple[float, datetime], ...]
+    ticks: tuple[TimeTick, ...]
     is_in_days: bool
     sentence: str
 
@@ -86,12 +85,16 @@ class HeatCell:
 def draw_timeline(timeline: FeedTimeline) -> Lanes:
     since = timeline.since
     seconds = max((timeline.until - since).total_seconds(), 1.0)
+    axis = TimeAxis(
+        since=since.timestamp(),
+        until=timeline.until.timestamp(),
+        left=_LEFT,
+        right=_RIGHT,
+    )
 
     def place(at: datetime) -> float:
-        share = (at - since).total_seconds() / seconds
-        return round(_LEFT + (_RIGHT - _LEFT) * min(max(share, 0.0), 1.0), 1)
+        return axis.place(at.timestamp())
 
-    step = next((each for each in _TICKS if seconds / each <= _MOST_TICKS), _TICKS[-1])
     return Lanes(
         polls=tuple(
             PollMark(
@@ -103,8 +106,8 @@ def draw_timeline(timeline: FeedTimeline) -> Lanes:
             for each in timeline.polls
         ),
         posts=tuple(_post_mark(each, since, place) for each in timeline.posts),
-        ticks=tuple((place(at), at) for at in _round_times(timeline, step)),
-        is_in_days=step >= _TICKS[-2],
+        ticks=axis.ticks(_MOST_TICKS),
+        is_in_days=axis.tick_step(_MOST_TICKS) >= DAY,
         sentence=_sentence(timeline, seconds),
     )
 
@@ -141,13 +144,6 @@ def _post_mark(
 
 def _late(delay: timedelta) -> str:
     return f"seen {duration(delay.total_seconds())} after its publication"
-
-
-def _round_times(timeline: FeedTimeline, step: int) -> Iterator[datetime]:
-    first = int(timeline.since.timestamp()) // step * step + step
-    last = int(timeline.until.timestamp())
-    for moment in range(first, last + 1, step):
-        yield datetime.fromtimestamp(moment, UTC)
 
 
 def _sentence(timeline: FeedTimeline, seconds: float) -> str:

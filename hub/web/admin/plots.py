@@ -17,7 +17,7 @@ from typing import Final
 
 _TICK_STEPS: Final = (
     *(1, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
-    *(43_200, 86_400, 172_800, 432_000, 604_800, 1_209_600, 2_592_000),
+    *(43_200, 86_400, 172_800, 432_000, 864_000, 2_592_000),
 )
 """Seconds between the marks of an axis of time."""
 DAY: Final = 86_400
@@ -214,7 +214,7 @@ def draw_plot(
     )
 
 
-_MOST_TICKS: Final = 5
+_MOST_TICKS: Final = 4
 _MOST_TICKS_OF_FLIGHT: Final = 7
 
 

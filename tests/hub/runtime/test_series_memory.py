@@ -150,10 +150,11 @@ def test_where_nothing_fine_is_left_the_coarse_stands_for_it() -> None:
     coarse = memory.rings[-1]
     for slot in range(NOW // 300 - 10, NOW // 300):
         coarse.put(slot, {NEW: (2, 8)}, counts(6, bin=3))
-    memory.rings[0].put(NOW, {NEW: (1, 1)}, {})
-    line = memory.line(NEW, memory.buckets(NOW - 600, NOW, 10))
-    assert line.means == [2] * 10 + [1]
-    assert line.highs == [8] * 10 + [1]
+    memory.rings[0].put(NOW + 60, {NEW: (1, 1)}, {})
+    coarse.put(NOW // 300, {NEW: (7, 7)}, {})
+    line = memory.line(NEW, memory.buckets(NOW - 540, NOW + 60, 10))
+    assert line.means == [*[2] * 9, None, 1]
+    assert line.highs == [*[8] * 9, None, 1]
     buckets = memory.buckets(NOW - 3_600, NOW, 90, have_delays=True)
     delays = memory.delay_line(DelayName.COMMIT_TO_DELIVERY, buckets)
     assert buckets.step == 300
@@ -168,7 +169,7 @@ def test_where_nothing_fine_is_left_the_coarse_stands_for_it() -> None:
         ([0, 0, 0, 0], 0.5, None),
         ([0, 4, 0, 0], 0.5, 3.16),
         ([0, 4, 0, 0], 1.0, 10),
-        ([9, 0, 0, 0], 0.5, 0.707),
+        ([9, 0, 0, 0], 0.5, 1),
         ([0, 0, 0, 9], 0.5, 100),
         ([98, 0, 2, 0], 0.99, 31.6),
     ],
