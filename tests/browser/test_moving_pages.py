@@ -195,3 +195,23 @@ async def test_a_hub_that_is_killed_is_told_lost_and_comes_back(
     before = await feeds_of(browsed.stage.api)
     await browsed.stage.add_feed()
     await until(tab.page.locator("#feeds-all"), f"all{before + 1}")
+
+
+async def test_messages_of_the_playground_appear_as_they_pass(tab: Tab) -> None:
+    """What is typed into a form meanwhile stays."""
+    page = tab.page
+    await tab.open("/admin/playground")
+    await page.get_by_role("button", name="Start a run").click()
+    await page.locator("[data-watch=moving]").wait_for()
+    await page.get_by_text("Write a request").wait_for()
+    await page.locator("summary", has_text="Publish: POST").click()
+    written = page.locator("details[open] textarea[name=body]")
+    await written.fill("hub.mode=mine")
+    callback = await page.locator("#callback-url").inner_text()
+    question = "hub.mode=subscribe&hub.topic=https://a.example/&hub.challenge=abc"
+    answer = await page.context.request.get(f"{callback}?{question}")
+    assert answer.status == 404
+    await until(page.locator("#message-1"), "the callback answers 404")
+    await until(page.locator("#last-verify"), "404")
+    assert await written.input_value() == "hub.mode=mine"
+    assert tab.complaints == []

@@ -334,3 +334,30 @@ PLACE_OF_FOCUS = (
     "() => [...document.querySelectorAll('*')].indexOf(document.activeElement)"
     " - (document.activeElement === document.body ? 1e9 : 0)"
 )
+
+
+# --- the playground ---
+
+
+async def test_a_run_is_made_edited_sent_again_and_forgotten(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/admin/playground")
+    await button(tab, "Run all steps").click()
+    first = page.locator("#message-1")
+    assert "names the topic itself" in await first.inner_text()
+    await button(tab, "Discover").click()
+    assert "#message-" in page.url
+    permalink = page.url.partition("#")[0]
+    subscribe = page.locator("#message-2")
+    await subscribe.locator("summary").click()
+    await subscribe.get_by_label("Body").fill("hub.mode=subscribe")
+    await subscribe.get_by_role("button", name="Send again").click()
+    sent = page.locator(f"#{page.url.partition('#')[2]}")
+    assert "hub.callback is missing" in await sent.inner_text()
+    await page.get_by_label("To a challenge it answers").select_option("not-found")
+    await button(tab, "Change").click()
+    chosen = page.get_by_label("To a challenge it answers")
+    assert await chosen.input_value() == "not-found"
+    assert page.url == permalink
+    await button(tab, "Forget this run").click()
+    assert page.url.endswith("/admin/playground")

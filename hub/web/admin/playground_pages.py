@@ -43,7 +43,7 @@ from hub.websub.playground_runs import (
 )
 from storage.records import TokenScope
 
-OPEN_EXCHANGES: Final = 8
+OPEN_EXCHANGES: Final = 12
 """The newest, which are shown with both messages."""
 SHOWN_BODY: Final = 4_096
 """Characters, of a message that nobody has chosen."""

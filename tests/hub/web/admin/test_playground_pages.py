@@ -120,7 +120,7 @@ async def test_old_messages_are_folded_and_one_is_shown_in_full(
 ) -> None:
     where = await start(browser, topic="https://site.example/")
     hub.network.answer_with(answered(body=b"x" * 20_000))
-    for _ in range(12):
+    for _ in range(14):
         await press(browser, where, f"{where}/step", 0, step="discover")
     page = await browser.open(where)
     assert len(page.content) < 200_000
