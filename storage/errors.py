@@ -11,6 +11,7 @@ StorageError
 ├── OutcomeUnknown           the transaction is stored, or it is not: ask
 ├── BodyRequired           commit again, with the document
 ├── StaleQueries            commit again, held against the queries there are now
+├── TermEnded                the node is no member any more: it joins anew
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
 ├── SubscriptionPaused       it is sent nothing until it is resumed
@@ -85,6 +86,13 @@ class BodyRequired(StorageError):
 
 class StaleQueries(StorageError):
     """Track queries came that the commit's entries were not held against."""
+
+
+class TermEnded(StorageError):
+    """A node's membership was not renewed in time, or another one took its name."""
+
+    def __init__(self, name: str, incarnation: int) -> None:
+        super().__init__(f"term {incarnation} of node {name} is over")
 
 
 class StorageBusy(StorageError):

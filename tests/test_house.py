@@ -38,6 +38,7 @@ APART = {
     "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
     "storage/clock_steps.py": "the same for every engine",
     "storage/sqlite/series.py": "an engine's file of a contract",
+    "storage/sqlite/membership.py": "an engine's file of a contract",
 }
 """Short modules that one other imports, and why they are their own all the same."""
 

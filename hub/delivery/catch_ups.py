@@ -253,10 +253,10 @@ class CatchUps:
         self._stopping = True
 
     async def pursue(
-        self, catch_up: CatchUpProgress, on_slow: Callable[[], None]
+        self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> None:
-        """Send record after record. ``on_slow``: a request has begun to hang."""
-        expires = self._leases.expiry()
+        """Send record after record. ``expires``: the (monotonic) end of the lease;
+        ``on_slow``: a request has begun to hang."""
         await self._go_on(self._begin(catch_up, expires, on_slow))
 
     async def conclude(
@@ -439,10 +439,11 @@ class RetryingSubscriptions:
         while True:
             await self._acknowledgements.until_healthy()
             room = self._limit - self._in_hand
+            expires = self._leases.expiry()
             claimed = await self._claim(room) if room else []
             for retrying in claimed:
                 self._in_hand += 1
-                self._tasks.start(self._catch_up(retrying))
+                self._tasks.start(self._catch_up(retrying, expires))
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> list[RetryingSubscription]:
@@ -459,11 +460,12 @@ class RetryingSubscriptions:
         due = await self._deliveries.next_retry()
         return due is not None and due <= self._clock.now()
 
-    async def _catch_up(self, retrying: RetryingSubscription) -> None:
+    async def _catch_up(self, retrying: RetryingSubscription, expires: float) -> None:
         """Its place is free at the end, or as soon as a request hangs."""
         with ExitStack() as place:
             place.callback(self._free)
-            await self._catch_ups.pursue(CatchUpProgress.of(retrying), place.close)
+            progress = CatchUpProgress.of(retrying)
+            await self._catch_ups.pursue(progress, expires, place.close)
 
     async def _rest(self, *, is_full: bool) -> None:
         if not is_full:

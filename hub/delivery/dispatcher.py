@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from random import Random, SystemRandom
+from typing import Final
 
 import msgspec
 import structlog
@@ -32,8 +33,11 @@ from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
+from storage.records import NewNode
 
 RETRY_SECONDS = 1.0
+NODE: Final = NewNode(name="hub")
+"""The one there is."""
 SWEEP_SECONDS = 0.1
 
 log = structlog.get_logger()
@@ -151,11 +155,11 @@ class Dispatcher:
             await self._deliver()
 
     async def _resume(self) -> str:
-        """Free what an earlier process had claimed, as soon as storage works; the epoch
-        of the log."""
+        """Join, as soon as storage works, which frees what an earlier process had
+        claimed; the epoch of the log."""
         while True:
             try:
-                await self._storage.deliveries.void_leases()
+                await self._storage.membership.join(NODE)
                 self._counter.resume(await self._storage.deliveries.notified())
                 return (await self._storage.log.end()).epoch
             except StorageClosed:

@@ -337,7 +337,9 @@ class Chunks:
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
         self._held = 0  # members of all that are open
-        self._expected_chunks = 0  # chunks that commits under way may bring
+        self._expected: deque[float] = deque()
+        """Chunks that commits under way may bring: when their leases end, which are
+        asked for with the commits."""
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -359,16 +361,16 @@ class Chunks:
         if not (self._acknowledgements.healthy and self._room):
             self.wake()
             return None
-        self._expected_chunks += 1
+        self._expected.append(self._leases.expiry())
         return self._leases.terms(1)
 
     def _take(
         self, loops: asyncio.TaskGroup, claimed: Sequence[ClaimedChunk] | None
     ) -> None:
         was_full = not self._room
-        self._expected_chunks -= 1
+        expires = self._expected.popleft()
         for one in claimed or ():
-            loops.create_task(self._start(one, self._hold(one)))
+            loops.create_task(self._start(one, self._hold(one, expires)))
         if claimed or claimed is None or was_full:
             self.wake()
 
@@ -387,7 +389,10 @@ class Chunks:
             ids = [chunk.id for chunk in chunks]
             try:
                 await self._deliveries.renew(
-                    ids, lease_id=lease_id, until=self._leases.until()
+                    ids,
+                    lease_id=lease_id,
+                    seconds=LEASE_SECONDS,
+                    now=self._clock.now(),
                 )
             except (WriteFailed, OutcomeUnknown, StorageBusy) as error:
                 log.warning("leases_not_renewed", chunks=ids, error=str(error))
@@ -413,9 +418,10 @@ class Chunks:
         """
         at_once = 1
         while room := self._room:
+            expires = self._leases.expiry()
             claimed = await self._claim(min(room, at_once))
             for one in claimed:
-                await self._start(one, self._hold(one))
+                await self._start(one, self._hold(one, expires))
             if not claimed:
                 return
             is_small = len(claimed[-1].pending) < SMALL_CHUNK
@@ -424,7 +430,7 @@ class Chunks:
     @property
     def _room(self) -> int:
         """How many chunks may be claimed, each of which may be one of the largest."""
-        expected = self._expected_chunks
+        expected = len(self._expected)
         members = (self._limit - expected) * LARGEST_CHUNK - self._held
         chunks = self._limit * SMALL_PER_LARGE - expected - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
@@ -446,11 +452,11 @@ class Chunks:
                 log.warning("chunk_lease_expired", chunk=chunk.id)
                 self._forget(chunk)
 
-    def _hold(self, claimed: ClaimedChunk) -> OpenChunk:
+    def _hold(self, claimed: ClaimedChunk, expires: float) -> OpenChunk:
         chunk = OpenChunk(
             id=claimed.id,
             lease_id=claimed.lease_id,
-            expires=self._clock.monotonic() + LEASE_SECONDS,
+            expires=expires,
             members=len(claimed.pending),
             unsettled=len(claimed.pending),
             close=self._close,

@@ -27,7 +27,7 @@ class WorkLeases:
         """On which up to ``limit`` pieces of work are claimed now."""
         return ClaimTerms(
             lease_id=self.new_id(),
-            until=self.until(),
+            seconds=LEASE_SECONDS,
             now=self._clock.now(),
             limit=limit,
         )
@@ -37,5 +37,8 @@ class WorkLeases:
         return self._clock.now() + timedelta(seconds=LEASE_SECONDS)
 
     def expiry(self) -> float:
-        """The same end in monotonic seconds, which no clock change moves."""
+        """The same end in monotonic seconds, which no clock change moves.
+
+        To be asked before the lease is: it ends no earlier by the engine's clock.
+        """
         return self._clock.monotonic() + LEASE_SECONDS

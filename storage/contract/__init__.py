@@ -42,6 +42,7 @@ from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
+from storage.contract.membership import MembershipStore
 from storage.contract.operations import Storage
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
 from storage.contract.selections import (
@@ -98,6 +99,7 @@ __all__ = [
     "ListWatchStore",
     "ListingStore",
     "LogStore",
+    "MembershipStore",
     "PageListStore",
     "PageStore",
     "PublicStore",

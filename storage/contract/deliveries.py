@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
+    ALL_SHARDS,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -23,12 +24,19 @@ from storage.records import (
     Position,
     RetryingSubscription,
     SentChunk,
+    Shards,
     SubscriptionId,
 )
 
 
 class DeliveryStore(Protocol):
-    """The dispatcher's side. A lease is a random id with a time it ends at."""
+    """The dispatcher's side.
+
+    A lease is a random id with a time it ends at, by the engine's clock and no other.
+    Its holder goes by the moment before it asked for it, or for its renewal. Each
+    outcome names the lease it was come by under; without that it changes nothing. What
+    a node held when it died is free when its successor joins (`MembershipStore`).
+    """
 
     async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
         """Lease chunks; those of one feed in order of their records.
@@ -63,8 +71,10 @@ class DeliveryStore(Protocol):
         ...
 
     async def renew(
-        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
-    ) -> None: ...
+        self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
+    ) -> None:
+        """Have the lease last for so long from now on, on those it still holds."""
+        ...
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
         """Apply it. One whose number is that of the last one was stored already, and is
@@ -77,15 +87,11 @@ class DeliveryStore(Protocol):
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
         """Lease those that are due (``next_try`` <= now and nobody's lease) and not
-        paused."""
+        paused; of the callbacks whose shards the terms name."""
         ...
 
-    async def next_retry(self) -> datetime | None:
+    async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
         """When the next unleased retry, or the end of a lease, is due."""
-        ...
-
-    async def void_leases(self) -> None:
-        """At start, under the file lock: nobody else can be at work."""
         ...
 
     async def retrying(

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from storage.records import (
+    ALL_SHARDS,
     AccountId,
     DueFeed,
     FeedChange,
@@ -25,6 +26,7 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
+    Shards,
     SiteTally,
     StoredFeed,
     StoredSitePage,
@@ -105,16 +107,26 @@ class FeedStore(Protocol):
         ...
 
     async def due(
-        self, now: datetime, *, after: PlaceByPace, limit: int
+        self,
+        now: datetime,
+        *,
+        after: PlaceByPace,
+        limit: int,
+        shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
         """Active feeds with ``next_fetch`` <= now, the latest first, by their period.
+
+        ``shards``: of those that the node owns, by the host they are fetched from. To
+        own them is the claim, here and wherever shards are asked for: nobody else is
+        given the same, and what a former owner still writes is refused
+        (`MembershipStore`).
 
         That is by (-`storage.records.lateness`, next_fetch, id), and so for one pace by
         (next_fetch, id): of each pace those that follow the place in ``after``.
         """
         ...
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
         """The earliest ``next_fetch`` of an active feed."""
         ...
 
@@ -202,7 +214,9 @@ class FeedStore(Protocol):
 class FeedStatisticsStore(Protocol):
     """A feed is due ten minutes after it was added, then when its statistics say."""
 
-    async def due(self, now: datetime, limit: int) -> list[FeedId]:
+    async def due(
+        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
+    ) -> list[FeedId]:
         """Feeds that are not removed, the longest due first."""
         ...
 
@@ -243,9 +257,15 @@ class PushStore(Protocol):
         ...
 
     async def due(
-        self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
+        self,
+        now: datetime,
+        *,
+        limit: int,
+        without: Collection[FeedId] = (),
+        shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
-        """Those for which something may have to be done now, the longest due first."""
+        """Those for which something may have to be done now, the longest due first;
+        ``shards`` of feeds."""
         ...
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:

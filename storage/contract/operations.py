@@ -14,6 +14,7 @@ from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
 from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
+from storage.contract.membership import MembershipStore
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
 from storage.contract.selections import (
     FeedSelectionStore,
@@ -37,6 +38,8 @@ class Storage(Protocol):
 
     @property
     def feeds(self) -> FeedStore: ...
+    @property
+    def membership(self) -> MembershipStore: ...
     @property
     def log(self) -> LogStore: ...
     @property

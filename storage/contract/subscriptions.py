@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from storage.records import (
+    ALL_SHARDS,
     NOBODY,
     Account,
     AccountId,
@@ -22,6 +23,7 @@ from storage.records import (
     NewToken,
     NewVerification,
     Position,
+    Shards,
     StoredFeed,
     StoredToken,
     SubscriberGroup,
@@ -142,8 +144,11 @@ class SubscriptionStore(Protocol):
         was resumed. One that ends is told of there only."""
         ...
 
-    async def ending(self, limit: int) -> list[Subscription]:
-        """Subscriptions whose subscriber is still to be told."""
+    async def ending(
+        self, limit: int, shards: Shards = ALL_SHARDS
+    ) -> list[Subscription]:
+        """Subscriptions whose subscriber is still to be told; ``shards`` of
+        callbacks."""
         ...
 
     async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None: ...
@@ -175,8 +180,11 @@ class DigestStore(Protocol):
         """None: no digests any more. One that has ended gets none."""
         ...
 
-    async def due(self, now: datetime, limit: int) -> list[Subscription]:
-        """Active ones that are due and not paused; who has waited longest is first."""
+    async def due(
+        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
+    ) -> list[Subscription]:
+        """Active ones that are due and not paused; who has waited longest is first.
+        ``shards`` of callbacks."""
         ...
 
 
@@ -234,18 +242,19 @@ class VerificationStore(Protocol):
         limit: int,
         without: Collection[int] = (),
         without_hosts: Collection[str] = (),
+        shards: Shards = ALL_SHARDS,
     ) -> list[Verification]:
         """Pending ones that are due, oldest first, so many of each callback host.
 
         ``without``: ids of those that are in hand already. ``without_hosts``: callback
-        hosts that have had their turn.
+        hosts that have had their turn. ``shards`` of callbacks.
 
         Of one key only the oldest pending one, so that an unsubscription that follows
         a subscription is not asked about before it.
         """
         ...
 
-    async def next_due(self) -> datetime | None: ...
+    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None: ...
 
     async def retry(
         self, verification_id: int, last: VerificationTry, due: datetime

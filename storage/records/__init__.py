@@ -144,6 +144,16 @@ from storage.records.log import (
     TrackMatch,
     TrackQuery,
 )
+from storage.records.membership import (
+    ALL_SHARDS,
+    SHARDS,
+    MemberNode,
+    NewNode,
+    NodeTerm,
+    ShardKind,
+    Shards,
+    shard_of,
+)
 from storage.records.operations import (
     Backlog,
     DatabaseStatus,
@@ -206,6 +216,7 @@ from storage.records.subscriptions import (
 )
 
 __all__ = [
+    "ALL_SHARDS",
     "ANONYMOUS",
     "BEFORE_ALL",
     "COLD_FIELDS",
@@ -221,6 +232,7 @@ __all__ = [
     "NOBODY",
     "OPERATOR",
     "PACES",
+    "SHARDS",
     "UNKNOWN_PACE",
     "WAS_PAUSED",
     "Account",
@@ -294,13 +306,16 @@ __all__ = [
     "MatchWrite",
     "Matched",
     "Matches",
+    "MemberNode",
     "NewDeadLetter",
     "NewFeed",
     "NewListWatch",
+    "NewNode",
     "NewPushCallback",
     "NewSubscription",
     "NewToken",
     "NewVerification",
+    "NodeTerm",
     "NotStored",
     "OnProgress",
     "OperationalEvent",
@@ -351,6 +366,8 @@ __all__ = [
     "SentChunk",
     "SentRequest",
     "SeriesSample",
+    "ShardKind",
+    "Shards",
     "SiteTally",
     "SiteWrite",
     "SourceFeed",
@@ -387,4 +404,5 @@ __all__ = [
     "hot_values",
     "lateness",
     "pace_of",
+    "shard_of",
 ]

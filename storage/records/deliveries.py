@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -10,16 +10,27 @@ import msgspec
 from protocols.http import RequestStage
 from storage.records.identities import AccountId, FeedId, Position, SubscriptionId
 from storage.records.log import Record
+from storage.records.membership import ALL_SHARDS, Shards
 from storage.records.subscriptions import Subscription
 
 
 class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Who leases up to ``limit`` chunks or retries, at what time, and until when."""
+    """Who leases up to ``limit`` chunks or retries, and for how long.
+
+    The engine's own clock says when a lease ends, for all nodes; ``now`` says what is
+    due. SQLite's only node has both from one clock.
+    """
 
     lease_id: int
-    until: datetime
+    seconds: float
     now: datetime
     limit: int
+    shards: Shards = ALL_SHARDS  # of callbacks, of retries; chunks are anybody's
+
+    @property
+    def until(self) -> datetime:
+        """When the lease ends, by the clock that ``now`` is of."""
+        return self.now + timedelta(seconds=self.seconds)
 
 
 class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -237,7 +248,8 @@ class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for a leased retry; ignored unless the lease is still ours.
 
     ``position`` is where it now stands. ``release`` gives the lease up (next try at
-    ``next_try``); otherwise the lease goes on. ``finished`` asks to close it: done
+    ``next_try``); otherwise the lease goes on, for as long as ``next_try`` is after the
+    flush, counted by the engine's clock. ``finished`` asks to close it: done
     only if no record of its feed that the subscription would get lies above
     ``position``, and then ``from_position`` becomes ``position``.
 

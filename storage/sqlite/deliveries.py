@@ -6,13 +6,14 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
+    ALL_SHARDS,
     AccountId,
     Attempt,
     AttemptFilter,
@@ -28,6 +29,7 @@ from storage.records import (
     Position,
     RetryingSubscription,
     SentChunk,
+    Shards,
     SubscriptionId,
 )
 from storage.secrets import SecretBox
@@ -104,9 +106,10 @@ class SqliteDeliveries:
         return self._commit_claims.made_by(ask, give)
 
     async def renew(
-        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+        self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
     ) -> None:
-        parameters = (to_milliseconds(until), pack_ids(chunk_ids), lease_id)
+        until = to_milliseconds(now + timedelta(seconds=seconds))
+        parameters = (until, pack_ids(chunk_ids), lease_id)
         await self._writer.submit(partial(_renew, parameters), is_single=True)
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
@@ -134,14 +137,11 @@ class SqliteDeliveries:
         rows = await self._writer.submit(unit)
         return [read_retrying(row, self._box) for row in rows]
 
-    async def next_retry(self) -> datetime | None:
+    async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
         row = await self._readers.first(
             "SELECT min(due) FROM stragglers WHERE is_paused = 0"
         )
         return from_milliseconds_or_none(row[0] if row else None)
-
-    async def void_leases(self) -> None:
-        await self._writer.submit(_void_leases)
 
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
@@ -523,15 +523,6 @@ def _renew(parameters: tuple[int, str, int], connection: sqlite3.Connection) -> 
         "UPDATE chunks SET due = ?"
         " WHERE id IN (SELECT value FROM json_each(?)) AND lease_id = ?",
         parameters,
-    )
-
-
-def _void_leases(connection: sqlite3.Connection) -> None:
-    """What is leased becomes due at once."""
-    connection.execute("UPDATE chunks SET lease_id = 0, due = 0")
-    connection.execute(
-        "UPDATE stragglers SET lease_id = 0, due = min(next_try, failing_since),"
-        " next_try = min(next_try, failing_since) WHERE lease_id <> 0"
     )
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
+    ALL_SHARDS,
     COLD_FIELDS,
     HOT_FIELDS,
     PACES,
@@ -33,6 +34,7 @@ from storage.records import (
     PlaceByPace,
     Poll,
     Posting,
+    Shards,
     StoredFeed,
     SubscriptionId,
 )
@@ -320,12 +322,17 @@ class SqliteFeeds:
         return [read_feed(row) for row in rows]
 
     async def due(
-        self, now: datetime, *, after: PlaceByPace, limit: int
+        self,
+        now: datetime,
+        *,
+        after: PlaceByPace,
+        limit: int,
+        shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
         rows = await self._readers.all(*select_due(now, after, limit))
         return [read_due(row) for row in rows]
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
         row = await self._readers.first(f"SELECT {NEXT_DUE}")
         return from_milliseconds_or_none(row[0] if row else None)
 

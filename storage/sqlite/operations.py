@@ -50,6 +50,7 @@ from storage.sqlite.integrity import find_damage
 from storage.sqlite.list_watches import SqliteListWatches
 from storage.sqlite.listings import SqliteListings
 from storage.sqlite.log import SqliteLog
+from storage.sqlite.membership import SqliteMembership
 from storage.sqlite.publishing import SqlitePageList, SqlitePages, SqlitePublic
 from storage.sqlite.pushes import SqlitePushes
 from storage.sqlite.readers import Readers
@@ -95,6 +96,7 @@ class SqliteStorage:
         self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
+        self.membership = SqliteMembership(self._writer, readers)
         self.feed_statistics = SqliteFeedStatistics(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
         claims = CommitClaims(self._writer, box)

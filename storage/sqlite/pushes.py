@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from storage.records import (
+    ALL_SHARDS,
     CallbackState,
     FeedId,
     FeedPush,
@@ -21,6 +22,7 @@ from storage.records import (
     PushCallback,
     PushCount,
     PushHub,
+    Shards,
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
@@ -154,7 +156,12 @@ class SqlitePushes:
         return await self._read(await self._readers.all(_OF, (pack_ids(ids),)))
 
     async def due(
-        self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
+        self,
+        now: datetime,
+        *,
+        limit: int,
+        without: Collection[FeedId] = (),
+        shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
         rows = await self._readers.all(
             _DUE, (to_milliseconds(now), pack_ids(list(without)), limit)

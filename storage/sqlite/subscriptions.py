@@ -11,9 +11,11 @@ from functools import partial
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
+    ALL_SHARDS,
     AccountId,
     FeedId,
     NewSubscription,
+    Shards,
     SubscriberGroup,
     Subscription,
     SubscriptionId,
@@ -165,7 +167,9 @@ class SqliteSubscriptions:
     def watch_pauses(self, tell: PauseListener) -> AbstractContextManager[None]:
         return self._pauses.told_to(tell)
 
-    async def ending(self, limit: int) -> list[Subscription]:
+    async def ending(
+        self, limit: int, shards: Shards = ALL_SHARDS
+    ) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
             " WHERE s.state = 'ending' ORDER BY s.id LIMIT ?",
@@ -287,7 +291,9 @@ class SqliteDigests:
             (to_milliseconds(due), subscription_id),
         )
 
-    async def due(self, now: datetime, limit: int) -> list[Subscription]:
+    async def due(
+        self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
+    ) -> list[Subscription]:
         rows = await self._readers.all(
             "SELECT v.* FROM digests d"
             " CROSS JOIN subscriptions s ON s.id = d.subscription_id"

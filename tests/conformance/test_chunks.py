@@ -22,7 +22,7 @@ from storage.records import (
 )
 from storage.sqlite.log_appends import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
-from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
+from tests.support.storage_scene import NODE, START, Scene, all_of, at, outcome_of
 from tests.support.waiting import eventually
 
 
@@ -320,8 +320,8 @@ async def test_a_lease_that_is_renewed_goes_on(scene: Scene) -> None:
     (chunk,) = await scene.claim()
     renew = scene.storage.deliveries.renew
 
-    await renew([chunk.id], lease_id=chunk.lease_id, until=at(120))
-    await renew([chunk.id], lease_id=99, until=at(999))
+    await renew([chunk.id], lease_id=chunk.lease_id, seconds=60, now=at(60))
+    await renew([chunk.id], lease_id=99, seconds=900, now=at(99))
 
     assert await scene.claim(at(119)) == []
     assert len(await scene.claim(at(120))) == 1
@@ -333,7 +333,7 @@ async def test_voided_leases_are_claimed_at_once(scene: Scene) -> None:
     await scene.publish(feed)
     (chunk,) = await scene.claim()
 
-    await scene.storage.deliveries.void_leases()
+    await scene.storage.membership.join(NODE)
     (again,) = await scene.claim(lease_id=2)
 
     assert again.id == chunk.id
@@ -408,7 +408,7 @@ class Claimer:
         self._limit = limit
 
     def ask(self) -> ClaimTerms | None:
-        terms = ClaimTerms(lease_id=7, until=at(60), now=START, limit=self._limit)
+        terms = ClaimTerms(lease_id=7, seconds=60, now=START, limit=self._limit)
         return terms if self._limit else None
 
     async def is_given(self, count: int) -> bool:

@@ -57,7 +57,7 @@ from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, record
+from tests.support.storage_scene import NODE, START, record
 from tests.support.storage_scene import fetch as fetch_of
 
 FEEDS = st.integers(1, 3)
@@ -344,7 +344,7 @@ class Comparison(RuleBasedStateMachine):
         self._leases += 1
         terms = ClaimTerms(
             lease_id=self._leases,
-            until=self._now + timedelta(seconds=60),
+            seconds=60,
             now=self._now,
             limit=limit,
         )
@@ -493,7 +493,7 @@ class Comparison(RuleBasedStateMachine):
 
     @rule()
     def void_leases(self) -> None:
-        self._do(lambda storage: storage.deliveries.void_leases())
+        self._do(lambda storage: storage.membership.join(NODE))
 
     @rule()
     def trim_attempts(self) -> None:

@@ -25,6 +25,7 @@ from storage.records import (
 )
 from tests.support.storage_scene import (
     LEASE,
+    NODE,
     Scene,
     all_of,
     at,
@@ -233,7 +234,7 @@ async def test_a_chunk_that_was_left_behind_owes_its_paused_members(
     await scene.flush(outcomes=(outcome_of(chunk, 1),))
     await pause(scene, paused, had_it)
     if is_voided:
-        await scene.storage.deliveries.void_leases()
+        await scene.storage.membership.join(NODE)
 
     (again,) = await scene.claim(at(120), lease_id=LEASE + 1)
 
@@ -252,7 +253,7 @@ async def test_a_restart_resumes_nothing(scene: Scene) -> None:
     await scene.claim_retrying(at(5))
     await pause(scene, late, when=at(6))
 
-    await scene.storage.deliveries.void_leases()
+    await scene.storage.membership.join(NODE)
 
     assert await scene.claim_retrying(at(1_000)) == []
     await resume(scene, late)

@@ -19,7 +19,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from tests.support.storage_scene import START, Scene, all_of, at
+from tests.support.storage_scene import NODE, START, Scene, all_of, at
 
 
 def moved(
@@ -377,7 +377,7 @@ async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
     late = await scene.subscribe_retrying(await scene.add_feed())
     (stale,) = await scene.claim_retrying(at(5))
 
-    await scene.storage.deliveries.void_leases()
+    await scene.storage.membership.join(NODE)
 
     assert (await open_one(scene, late)).lease_id == 0
     (again,) = await scene.claim_retrying(at(6), lease_id=2)

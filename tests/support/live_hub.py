@@ -130,7 +130,7 @@ class LiveHub:
 
     async def _fan_out(self) -> None:
         """Let go of what the log keeps for webhooks; there are none."""
-        terms = ClaimTerms(lease_id=1, until=START, now=START, limit=10)
+        terms = ClaimTerms(lease_id=1, seconds=0, now=START, limit=10)
         while (await self.hub.storage.backlog()).fanouts:
             await self.hub.storage.deliveries.claim_chunks(terms)
 

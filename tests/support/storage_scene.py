@@ -24,6 +24,7 @@ from storage.records import (
     FetchCommit,
     Flushed,
     NewFeed,
+    NewNode,
     NewSubscription,
     Polling,
     Position,
@@ -42,6 +43,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 LEASE = 4711
 NO_FEED = FeedId(99)
+NODE = NewNode(name="node")
 
 
 def at(seconds: float) -> datetime:
@@ -88,14 +90,14 @@ class Scene:
         self, now: datetime = START, *, limit: int = 10, lease_id: int = LEASE
     ) -> list[ClaimedChunk]:
         return await self.storage.deliveries.claim_chunks(
-            ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
+            ClaimTerms(lease_id=lease_id, seconds=60.0, now=now, limit=limit)
         )
 
     async def claim_retrying(
         self, now: datetime, *, lease_id: int = LEASE, limit: int = 10
     ) -> list[RetryingSubscription]:
         return await self.storage.deliveries.claim_retrying(
-            ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
+            ClaimTerms(lease_id=lease_id, seconds=60.0, now=now, limit=limit)
         )
 
     async def flush(self, *, when: datetime = START, **parts: Any) -> Flushed:

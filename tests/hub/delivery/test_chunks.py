@@ -81,7 +81,7 @@ class ClaimableChunks:
             self._give(None if failed else self._claim(terms))
 
     async def renew(
-        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+        self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
     ) -> None:
         if self.failure is not None:
             raise self.failure

@@ -14,12 +14,14 @@ from structlog.testing import capture_logs
 
 from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry, Status
-from storage.contract import DeliveryStore, Storage
+from storage.contract import MembershipStore, Storage
 from storage.errors import StorageFull
 from storage.records import (
     FeedId,
     FetchCommit,
     Format,
+    NewNode,
+    NodeTerm,
     Polling,
     Position,
     RecordKind,
@@ -682,22 +684,22 @@ class Delegating:
         return getattr(self._inner, name)
 
 
-class LateDeliveries(Delegating):
+class LateMembership(Delegating):
     """Takes no writes at first."""
 
     failures = 1
 
-    async def void_leases(self) -> None:
+    async def join(self, node: NewNode) -> NodeTerm:
         if self.failures:
             self.failures -= 1
             raise StorageFull("the database cannot be written")
-        await cast("DeliveryStore", self._inner).void_leases()
+        return await cast("MembershipStore", self._inner).join(node)
 
 
 class LateStorage(Delegating):
     def __init__(self, inner: Storage) -> None:
         super().__init__(inner)
-        self.deliveries = LateDeliveries(inner.deliveries)
+        self.membership = LateMembership(inner.membership)
 
 
 async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
@@ -712,4 +714,4 @@ async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
             await scene.publish(feed, "First")
             await scene.subscribers.until_count("a", 1)
             await settled(scene)
-        assert late.deliveries.failures == 0
+        assert late.membership.failures == 0

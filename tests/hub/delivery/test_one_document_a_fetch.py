@@ -44,7 +44,7 @@ from storage.records import (
 from storage.subscription_filter import DOCUMENT_KINDS
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
-from tests.support.storage_scene import Scene, at, fetch, record
+from tests.support.storage_scene import NODE, Scene, at, fetch, record
 
 OK, REFUSED = (
     CallbackResponse(status=200, milliseconds=1),
@@ -115,7 +115,7 @@ class Course:
                 for each in await self.scene.claim_retrying(at(self._now)):
                     await self._catch_up(each)
             case "restart":
-                await self.storage.deliveries.void_leases()
+                await self.storage.membership.join(NODE)
             case kinds:
                 await self.commit(cast("Sequence[RecordKind]", kinds))
 

@@ -60,7 +60,7 @@ class HeldCatchUps:
         self.ends: list[asyncio.Event] = []
 
     async def pursue(
-        self, catch_up: CatchUpProgress, on_slow: Callable[[], None]
+        self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> None:
         self.asides.append(on_slow)
         self.ends.append(end := asyncio.Event())

@@ -212,7 +212,7 @@ async def test_entries_only_too_old_to_be_kept_go_with_the_next_snapshot(
     await feeds.publish(feed, *(an_entry(f"{n:03}") for n in range(60)))
     await hub.services.collections.build(snapshots=False)
     assert not await hub.storage.deliveries.claim_chunks(
-        ClaimTerms(lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9)
+        ClaimTerms(lease_id=1, seconds=0, now=hub.clock.now(), limit=9)
     )
     everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
     hub.clock.advance(HOUR)

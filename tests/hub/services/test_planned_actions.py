@@ -56,7 +56,7 @@ from tests.support.clock import ManualClock
 from tests.support.failures import failed
 from tests.support.memory.storage import MemoryStorage
 from tests.support.services import Hub, open_hub
-from tests.support.storage_scene import LEASE, START, Scene, fetch, stored_at
+from tests.support.storage_scene import LEASE, NODE, START, Scene, fetch, stored_at
 from tests.support.waiting import eventually, in_background
 
 OWN = Account(id=OPERATOR, name="operator")
@@ -418,7 +418,7 @@ async def give_up(
         at=at,
     )
     await scene.flush(given_up=(lost,))
-    await scene.storage.deliveries.void_leases()
+    await scene.storage.membership.join(NODE)
 
 
 @pytest.fixture

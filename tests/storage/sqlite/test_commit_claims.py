@@ -16,10 +16,10 @@ from storage.records import ClaimedChunk, ClaimTerms, RecordKind, Updates
 from storage.sqlite import open_database
 from storage.sqlite.connection_threads import ConnectionThreads, open_for_writing
 from storage.sqlite.delivery_chunks import PAGE_SIZE, PAGES
-from tests.support.storage_scene import START, Scene, at
+from tests.support.storage_scene import START, Scene
 from tests.support.waiting import eventually
 
-TERMS = ClaimTerms(lease_id=7, until=at(60), now=START, limit=1)
+TERMS = ClaimTerms(lease_id=7, seconds=60, now=START, limit=1)
 
 
 class CountingDisk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import inf
 
 from msgspec.structs import replace
@@ -190,8 +190,9 @@ class MemoryDeliveries:
         )
 
     async def renew(
-        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+        self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
     ) -> None:
+        until = now + timedelta(seconds=seconds)
         for each in chunk_ids:
             chunk = self._state.chunks.get(each)
             if chunk is not None and chunk.lease_id == lease_id:
@@ -228,15 +229,6 @@ class MemoryDeliveries:
         retries = self._state.retries.values()
         claimable = (each.due for each in retries if not each.stored.is_paused)
         return min(claimable, default=None)
-
-    async def void_leases(self) -> None:
-        for chunk in self._state.chunks.values():
-            chunk.lease_id, chunk.due = 0, _START
-        for each in self._state.retries.values():
-            if each.stored.lease_id:
-                at_once = min(each.stored.next_try, each.stored.failing_since)
-                each.due = at_once
-                each.stored = replace(each.stored, lease_id=0, next_try=at_once)
 
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None

@@ -27,6 +27,7 @@ from .events import MemoryEvents
 from .feeds import MemoryFeeds
 from .list_watches import MemoryListWatches
 from .log import MemoryLog
+from .membership import MemoryMembership
 from .search import MemorySearch
 from .selections import MemoryFeedSelections, MemorySubscriptionSelections
 from .series import MemorySeries
@@ -43,6 +44,7 @@ class MemoryStorage:
         self._state = state or State()
         self._disk: list[DiskSample] = []
         self.feeds = MemoryFeeds(self._state)
+        self.membership = MemoryMembership(self._state)
         self.log = MemoryLog(self._state)
         self.entries = MemoryEntries(self._state)
         self.events = MemoryEvents(self._state)

@@ -1063,9 +1063,8 @@ async def test_30_a_crash_after_the_commit_leaves_the_delivery_to_be_made_once(
     async with polled_hub(database, clock) as hub:
         hub.sites.pages[SITE] = posts(2, 1) + b"<!-- the same -->"
         await hub.fetch(feed)
-        until = clock.now() + HOUR
         chunks = await hub.storage.deliveries.claim_chunks(
-            ClaimTerms(lease_id=1, until=until, now=clock.now(), limit=10)
+            ClaimTerms(lease_id=1, seconds=3_600, now=clock.now(), limit=10)
         )
         assert [chunk.record.kind for chunk in chunks] == [RecordKind.ENTRIES]
         assert [len(chunk.pending) for chunk in chunks] == [1]

@@ -117,7 +117,7 @@ async def delete_what_was_too_old_to_be_kept(hub: Hub, feed: StoredFeed) -> None
     more = (an_entry(str(number)) for number in range(60))
     await PublicFeeds(hub.storage).publish(feed, *more)
     assert not await hub.storage.deliveries.claim_chunks(
-        ClaimTerms(lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9)
+        ClaimTerms(lease_id=1, seconds=0, now=hub.clock.now(), limit=9)
     )
     hub.clock.advance(HOUR)
     everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)

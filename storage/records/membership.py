@@ -1,0 +1,66 @@
+"""Nodes around one database: who they are, and what each of them owns."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+import msgspec
+
+SHARDS: Final = 256
+"""Of each kind."""
+
+Shards: TypeAlias = frozenset[int] | None
+"""Those of a kind that a node owns; None: all of them."""
+
+ALL_SHARDS: Final[Shards] = None
+
+
+class ShardKind(StrEnum):
+    FEEDS = "feeds"  # by the host that a feed is fetched from: its pace is kept locally
+    CALLBACKS = "callbacks"  # by their host: an origin is tried by one node
+    LEADER = "leader"  # one shard: what a single node does for all
+
+
+def shard_of(host: str) -> int:
+    """The shard of a host, among those of feeds or of callbacks."""
+    return hashlib.blake2b(host.encode(), digest_size=1).digest()[0]
+
+
+class NewNode(msgspec.Struct, frozen=True, kw_only=True):
+    """``name``: it is the same after a restart. ``url``: where others reach it."""
+
+    name: str
+    url: str = ""
+
+
+class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
+    """A node's membership, from joining until it is not renewed in time.
+
+    ``incarnation`` rises with each joining. ``seconds``: how long it holds, from before
+    it was asked for; None: until it leaves. The shards are owned as long as that.
+    """
+
+    name: str
+    incarnation: int
+    seconds: float | None = None
+    feeds: Shards = ALL_SHARDS
+    callbacks: Shards = ALL_SHARDS
+    is_leader: bool = True
+
+    def shards(self, kind: ShardKind) -> Shards:
+        """Of a kind. The leader has the one there is."""
+        if kind is ShardKind.LEADER:
+            return ALL_SHARDS if self.is_leader else frozenset()
+        return self.feeds if kind is ShardKind.FEEDS else self.callbacks
+
+
+class MemberNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as others see it. ``seconds``: what is left of its term, below 0 if it is
+    over; None: it does not end."""
+
+    name: str
+    url: str
+    incarnation: int
+    seconds: float | None
