@@ -471,7 +471,12 @@ async def build_hub(
         lists=lists,
         list_watches=list_watches,
         subscriptions=subscriptions,
-        account_reports=AccountReportService(storage.subscription_selections, counter),
+        account_reports=AccountReportService(
+            storage.subscription_selections,
+            storage.tokens,
+            counter,
+            live.registry.held,
+        ),
         event_subscriptions=EventSubscriptionService(
             storage, addresses, clock, local_topics, settings.overlap_of_secrets
         ),

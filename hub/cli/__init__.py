@@ -26,6 +26,7 @@ import hub
 
 COMMANDS: Final = {
     "account": "account_command:account",
+    "accounts": "account_command:accounts",
     "audit": "audit_command:audit",
     "db": "database_commands:database",
     "connections": "connection_commands:connections",

@@ -1,11 +1,21 @@
-"""``fanfare account``: whose token is used, and how that account is."""
+"""``fanfare account``: whose token is used, and how that account is; and ``accounts``:
+all there are."""
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import click
 
-from hub.cli.hub_client import Hub, speaks_to_hub
-from hub.cli.wording import json_option, print_facts, say_json
+from hub.cli import VerbGroup, say
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.wording import (
+    json_option,
+    moment,
+    print_facts,
+    print_table,
+    say_json,
+)
 
 
 @click.command()
@@ -31,3 +41,68 @@ def account(hub: Hub, as_json: bool) -> None:
 
 def _count(count: int | None) -> str:
     return "many" if count is None else f"{count}"
+
+
+@click.group(cls=VerbGroup)
+def accounts() -> None:
+    """List and show accounts: their tokens' scopes, subscriptions and credits."""
+
+
+@accounts.command(name="list")
+@click.option("--search", help="Only those whose name begins so.")
+@json_option("Print one JSON array.")
+@speaks_to_hub
+def list_accounts(hub: Hub, search: str | None, as_json: bool) -> None:
+    """List accounts by name."""
+    found = list(hub.each("/api/accounts", "accounts", search=search))
+    if as_json:
+        say_json(found)
+        return
+    if not found:
+        say("no account's name begins so")
+        return
+    print_table(
+        ("ACCOUNT", "TOKENS", "SCOPES", "LAST USED", "SUBSCRIPTIONS", "SENT", "LIVE"),
+        [
+            (
+                each["account"],
+                each["tokens"],
+                " ".join(each["scopes"]),
+                moment(each["used_at"]),
+                _states(each["subscriptions"]),
+                each["notified"],
+                each["live_connections"],
+            )
+            for each in found
+        ],
+    )
+
+
+@accounts.command()
+@click.argument("name")
+@json_option()
+@speaks_to_hub
+def show(hub: Hub, name: str, as_json: bool) -> None:
+    """Show one account."""
+    found = hub.get(f"/api/accounts/{quote(name, safe='')}")
+    if as_json:
+        say_json(found)
+        return
+    print_facts(
+        [
+            ("account", found["account"]),
+            ("tokens", found["tokens"]),
+            ("these may", ", ".join(found["scopes"]) or "nothing"),
+            ("last used", moment(found["used_at"])),
+            ("subscriptions", _states(found["subscriptions"])),
+            ("requests sent", found["notified"]),
+            ("credits", found["credits"]),
+            ("live connections", found["live_connections"]),
+        ]
+    )
+
+
+def _states(counts: Document) -> str:
+    """``12 ok, 1 failing``."""
+    there = [f"{count:,} {state}" for state, count in counts.items() if count]
+    return ", ".join(there) or "none"

@@ -68,12 +68,20 @@ def create(
     )
 
 
-@tokens.command(name="list")
+@tokens.command(name="list", epilog=examples("fanfare tokens list --scope subscribe"))
+@click.option("--account", help="Only those of this account.")
+@click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    help="Only those that may do this, and were not revoked.",
+)
 @json_option("Print one JSON array.")
 @speaks_to_hub
-def list_tokens(hub: Hub, as_json: bool) -> None:
+def list_tokens(
+    hub: Hub, account: str | None, scope: str | None, as_json: bool
+) -> None:
     """List tokens, including revoked ones, without their values."""
-    found = list(hub.each("/api/tokens", "tokens"))
+    found = list(hub.each("/api/tokens", "tokens", account=account, scope=scope))
     if as_json:
         say_json(found)
         return

@@ -1,15 +1,20 @@
-"""What an account is told of itself: its subscriptions, and what they were sent."""
+"""What an account is told of itself, and the operator of all accounts: subscriptions,
+what they were sent, and tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from hub.delivery.notification_counter import NotificationCounter
+from hub.live.connection_quotas import Holder, HolderKind
 from hub.services.token_authentication import Principal
-from storage.contract import SubscriptionSelectionStore
+from storage.contract import SubscriptionSelectionStore, TokenStore
+from storage.errors import NotFound
 from storage.records import (
     Account,
+    AccountSummary,
     SelectedSubscription,
     SubscriptionFilter,
     SubscriptionHealth,
@@ -38,12 +43,55 @@ class AccountReport:
     failing: tuple[SelectedSubscription, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountActivity:
+    """``notified`` and ``credits`` as in `AccountReport`; ``connections``: live ones
+    now."""
+
+    summary: AccountSummary
+    notified: int
+    credits: int
+    connections: int
+
+
 class AccountReportService:
     def __init__(
-        self, subscriptions: SubscriptionSelectionStore, counter: NotificationCounter
+        self,
+        subscriptions: SubscriptionSelectionStore,
+        tokens: TokenStore,
+        counter: NotificationCounter,
+        connections: Callable[[Holder], int],
     ) -> None:
+        """``connections``: how many live ones somebody holds now."""
         self._subscriptions = subscriptions
+        self._tokens = tokens
         self._counter = counter
+        self._connections = connections
+
+    async def page(
+        self, *, prefix: str = "", after: str = "", limit: int
+    ) -> list[AccountActivity]:
+        """Accounts by name, those whose name begins so; ``after``: a name."""
+        found = await self._tokens.accounts(prefix=prefix, after=after, limit=limit)
+        return [self._activity(each) for each in found]
+
+    async def find(self, name: str) -> AccountActivity:
+        """The account of that name, in any case. Raises `NotFound`."""
+        written = name.lower()
+        found = await self._tokens.accounts(prefix=written, limit=1)
+        if not found or found[0].account.name != written:
+            raise NotFound("account", name[:100])
+        return self._activity(found[0])
+
+    def _activity(self, summary: AccountSummary) -> AccountActivity:
+        whose = summary.account.id
+        holder = Holder(HolderKind.ACCOUNT, str(whose))
+        return AccountActivity(
+            summary=summary,
+            notified=self._counter.notified(whose),
+            credits=self._counter.left(whose),
+            connections=self._connections(holder),
+        )
 
     async def get(self, principal: Principal) -> AccountReport:
         whose = principal.account.id

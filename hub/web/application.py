@@ -17,6 +17,7 @@ from hub.hub_address import IDENTITY_PATH
 from hub.runtime.metrics import RequestMeter
 from hub.services import Services
 from hub.services.service_errors import ServiceError
+from hub.web.admin.account_pages import AccountPages
 from hub.web.admin.audit_pages import AuditPages
 from hub.web.admin.delivery_pages import DeliveryPages
 from hub.web.admin.entry_pages import EntryPages
@@ -276,6 +277,9 @@ def create_application(
             services.storage.plans,
             services.tokens,
             services.clock,
+        ).routes(),
+        *AccountPages(
+            access, services.account_reports, services.storage.tokens, services.clock
         ).routes(),
         *TokenPages(
             access, services.tokens, services.storage.tokens, services.clock

@@ -13,9 +13,11 @@ from typing import Protocol, TypeAlias
 
 from storage.records import (
     ALL_SHARDS,
+    EVERY_TOKEN,
     NOBODY,
     Account,
     AccountId,
+    AccountSummary,
     FeedId,
     Listing,
     ListingSearch,
@@ -29,6 +31,7 @@ from storage.records import (
     SubscriberGroup,
     Subscription,
     SubscriptionId,
+    TokenFilter,
     TokenId,
     TrackMatch,
     TrackQuery,
@@ -325,8 +328,16 @@ class TokenStore(Protocol):
         """The token with that SHA-256, unless it was revoked."""
         ...
 
-    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
+    async def page(
+        self, *, after: TokenId, limit: int, wanted: TokenFilter = EVERY_TOKEN
+    ) -> list[StoredToken]:
         """Tokens by id, revoked ones included."""
+        ...
+
+    async def accounts(
+        self, *, prefix: str = "", after: str = "", limit: int
+    ) -> list[AccountSummary]:
+        """Accounts by name, those whose name begins so; ``after``: a name."""
         ...
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:

@@ -8,8 +8,18 @@ from typing import Final
 
 from storage.errors import NotFound
 from storage.postgres.connections import Connections
-from storage.records import Account, AccountId, NewToken, StoredToken, TokenId
-from storage.sqlite.tokens import read_token
+from storage.records import (
+    EVERY_TOKEN,
+    Account,
+    AccountId,
+    AccountSummary,
+    NewToken,
+    StoredToken,
+    TokenFilter,
+    TokenId,
+    TokenScope,
+)
+from storage.sqlite.tokens import read_summary, read_token
 
 SELECTED: Final = (
     "t.id, t.account_id, a.name, t.scopes, t.label, t.created_at, t.used_at,"
@@ -36,6 +46,23 @@ WITH t AS (
     RETURNING *
 )
 SELECT {SELECTED} FROM t JOIN accounts a ON a.id = t.account_id
+"""
+
+
+_MAY: Final = (
+    " AND t.revoked_at IS NULL AND string_to_array(t.scopes, ' ') && %(scopes)s::text[]"
+)
+_ACCOUNTS: Final = """
+SELECT a.id, a.name,
+    (SELECT count(*) FROM tokens t WHERE t.account_id = a.id AND revoked_at IS NULL),
+    (SELECT string_agg(DISTINCT scopes, ' ') FROM tokens t WHERE t.account_id = a.id
+        AND revoked_at IS NULL),
+    (SELECT max(used_at) FROM tokens t WHERE t.account_id = a.id),
+    (SELECT coalesce(json_object_agg(health, total), '{}')::text FROM (
+        SELECT health, sum(total)::bigint AS total FROM subscription_counts c
+        WHERE c.account_id = a.id GROUP BY health HAVING sum(total) > 0) counts)
+FROM accounts a WHERE name > %(after)s AND starts_with(name, %(prefix)s)
+ORDER BY name LIMIT %(limit)s
 """
 
 
@@ -73,11 +100,30 @@ class PostgresTokens:
         )
         return None if row is None else read_token(row)
 
-    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
+    async def page(
+        self, *, after: TokenId, limit: int, wanted: TokenFilter = EVERY_TOKEN
+    ) -> list[StoredToken]:
+        whose = "" if wanted.account is None else " AND t.account_id = %(account)s"
+        may = "" if wanted.scope is None else _MAY
         rows = await self._connections.all(
-            f"{_TOKENS} WHERE t.id > %s ORDER BY t.id LIMIT %s", (after, limit)
+            f"{_TOKENS} WHERE t.id > %(after)s{whose}{may} ORDER BY t.id"
+            " LIMIT %(limit)s",
+            {
+                "after": after,
+                "limit": limit,
+                "account": wanted.account,
+                "scopes": [wanted.scope, TokenScope.ADMIN],
+            },
         )
         return [read_token(row) for row in rows]
+
+    async def accounts(
+        self, *, prefix: str = "", after: str = "", limit: int
+    ) -> list[AccountSummary]:
+        rows = await self._connections.all(
+            _ACCOUNTS, {"after": after, "prefix": prefix, "limit": limit}
+        )
+        return [read_summary(row) for row in rows]
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
         rows = await self._connections.all(

@@ -191,9 +191,11 @@ from storage.records.selections import (
 from storage.records.series import SeriesSample
 from storage.records.sessions import IDLE_SESSION, LONGEST_SESSION, StoredSession
 from storage.records.subscriptions import (
+    EVERY_TOKEN,
     LISTED_SUBSCRIPTIONS,
     Account,
     AccountRequest,
+    AccountSummary,
     Bound,
     BoundComparison,
     Format,
@@ -207,6 +209,7 @@ from storage.records.subscriptions import (
     Subscription,
     SubscriptionHealth,
     SubscriptionState,
+    TokenFilter,
     TokenScope,
     Updates,
     Verification,
@@ -221,6 +224,7 @@ __all__ = [
     "BEFORE_ALL",
     "COLD_FIELDS",
     "CONFIRMED_FAILURES",
+    "EVERY_TOKEN",
     "FEED_REMOVED",
     "HOT_FIELDS",
     "IDLE_SESSION",
@@ -238,6 +242,7 @@ __all__ = [
     "Account",
     "AccountId",
     "AccountRequest",
+    "AccountSummary",
     "Attempt",
     "AttemptDetails",
     "AttemptFilter",
@@ -388,6 +393,7 @@ __all__ = [
     "SubscriptionSort",
     "SubscriptionState",
     "Term",
+    "TokenFilter",
     "TokenId",
     "TokenScope",
     "TrackMatch",

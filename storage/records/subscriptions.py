@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -250,6 +252,29 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     id: AccountId
     name: str
+
+
+class AccountSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """An account, with how many of its ``tokens`` are good, all that these may do, and
+    when one was last used. ``subscriptions``: how many are in each state, without those
+    that are in none."""
+
+    account: Account
+    tokens: int
+    scopes: frozenset[TokenScope]
+    used_at: datetime | None
+    subscriptions: Mapping[SubscriptionHealth, int]
+
+
+class TokenFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tokens are meant; None: any. ``scope``: those that may do that, by that
+    scope or by `admin`, and were not revoked."""
+
+    account: AccountId | None = None
+    scope: TokenScope | None = None
+
+
+EVERY_TOKEN: Final = TokenFilter()
 
 
 class NewToken(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,13 +6,20 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Final
+
+import msgspec
 
 from storage.errors import NotFound
 from storage.records import (
+    EVERY_TOKEN,
     Account,
     AccountId,
+    AccountSummary,
     NewToken,
     StoredToken,
+    SubscriptionHealth,
+    TokenFilter,
     TokenId,
     TokenScope,
 )
@@ -30,6 +37,24 @@ SELECTED = (
     " t.revoked_at"
 )
 _TOKENS = f"SELECT {SELECTED} FROM tokens t JOIN accounts a ON a.id = t.account_id"
+
+
+_MAY: Final = (
+    " AND t.revoked_at IS NULL AND (' ' || t.rights || ' ' LIKE '% ' || :scope || ' %'"
+    " OR ' ' || t.rights || ' ' LIKE '% admin %')"
+)
+_ACCOUNTS: Final = (
+    "SELECT a.id, a.name,"
+    " (SELECT count(*) FROM tokens t WHERE t.account_id = a.id AND revoked_at IS NULL),"
+    " (SELECT group_concat(rights, ' ') FROM tokens t WHERE t.account_id = a.id"
+    "  AND revoked_at IS NULL),"
+    " (SELECT max(used_at) FROM tokens t WHERE t.account_id = a.id),"
+    " (SELECT json_group_object(health, total) FROM subscription_counts c"
+    "  WHERE c.account_id = a.id AND total > 0)"
+    " FROM accounts a WHERE name > :after AND name >= :prefix"
+    " AND name < :prefix || char(1114111) ORDER BY name LIMIT :limit"
+)
+_counts: Final = msgspec.json.Decoder(dict[SubscriptionHealth, int])
 
 
 class SqliteTokens:
@@ -68,11 +93,29 @@ class SqliteTokens:
         )
         return None if row is None else read_token(row)
 
-    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
+    async def page(
+        self, *, after: TokenId, limit: int, wanted: TokenFilter = EVERY_TOKEN
+    ) -> list[StoredToken]:
+        whose = "" if wanted.account is None else " AND t.account_id = :account"
+        may = "" if wanted.scope is None else _MAY
         rows = await self._readers.all(
-            f"{_TOKENS} WHERE t.id > ? ORDER BY t.id LIMIT ?", (after, limit)
+            f"{_TOKENS} WHERE t.id > :after{whose}{may} ORDER BY t.id LIMIT :limit",
+            {
+                "after": after,
+                "limit": limit,
+                "account": wanted.account,
+                "scope": wanted.scope,
+            },
         )
         return [read_token(row) for row in rows]
+
+    async def accounts(
+        self, *, prefix: str = "", after: str = "", limit: int
+    ) -> list[AccountSummary]:
+        rows = await self._readers.all(
+            _ACCOUNTS, {"after": after, "prefix": prefix, "limit": limit}
+        )
+        return [read_summary(row) for row in rows]
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
         rows = await self._readers.all(
@@ -105,6 +148,20 @@ def read_token(row: Row) -> StoredToken:
         created_at=from_milliseconds(created),
         used_at=from_milliseconds_or_none(used),
         revoked_at=from_milliseconds_or_none(revoked),
+    )
+
+
+def read_summary(row: Row) -> AccountSummary:
+    """A row whose third last column has scopes, separated by blanks, each once or more;
+    and whose last one has counts as JSON."""
+    account_id, name, tokens, scopes, used_at, counts = row
+    written = (scopes or "").split()
+    return AccountSummary(
+        account=Account(id=AccountId(account_id), name=name),
+        tokens=tokens,
+        scopes=frozenset(TokenScope(each) for each in written),
+        used_at=from_milliseconds_or_none(used_at),
+        subscriptions=_counts.decode(counts),
     )
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from storage.contract import Storage, TokenStore
 from storage.errors import NotFound
-from storage.records import OPERATOR, AccountId, NewToken, TokenId, TokenScope
+from storage.records import (
+    OPERATOR,
+    AccountId,
+    NewToken,
+    TokenFilter,
+    TokenId,
+    TokenScope,
+)
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -106,3 +113,50 @@ async def test_a_token_has_ended_when_it_was_revoked_or_is_unknown(
     asked = [kept.id, revoked.id, unknown]
     assert await store.ended(asked) == {revoked.id, unknown}
     assert await store.ended([]) == frozenset()
+
+
+async def test_tokens_are_found_by_account_and_by_what_they_may_do(
+    store: TokenStore,
+) -> None:
+    given = (
+        (b"1", "alice", TokenScope.SUBSCRIBE),
+        (b"2", "bob", TokenScope.UNSUBSCRIBE, TokenScope.LIST),
+        (b"3", "bob", TokenScope.ADMIN),
+        (b"4", "bob", TokenScope.SUBSCRIBE),
+    )
+    tokens = [await store.add(new(*each), NOW) for each in given]
+    assert tokens[3] is not None
+    await store.revoke(tokens[3].id, NOW)
+
+    async def found(wanted: TokenFilter) -> list[int]:
+        page = await store.page(after=TokenId(0), limit=9, wanted=wanted)
+        return [each.id for each in page]
+
+    bob = await store.account("bob")
+    assert bob is not None
+    assert await found(TokenFilter(scope=TokenScope.SUBSCRIBE)) == [1, 3]
+    assert await found(TokenFilter(scope=TokenScope.LIST, account=bob.id)) == [2, 3]
+    assert await found(TokenFilter(account=bob.id)) == [2, 3, 4]
+
+
+async def test_accounts_are_listed_by_name_with_what_their_tokens_come_to(
+    store: TokenStore,
+) -> None:
+    await store.add(new(b"1", "bob", TokenScope.LIST), NOW)
+    used = await store.add(new(b"2", "bob", TokenScope.SUBSCRIBE), NOW)
+    ended = await store.add(new(b"3", "bob", TokenScope.ADMIN), NOW)
+    await store.add(new(b"4", "bo", TokenScope.LIST), NOW)
+    assert used is not None
+    assert ended is not None
+    await store.touch(used.id, LATER)
+    await store.revoke(ended.id, LATER)
+
+    listed = await store.accounts(limit=2, after="anonymous")
+    found = await store.accounts(prefix="bob", limit=9)
+
+    assert [each.account.name for each in listed] == ["bo", "bob"]
+    assert found == listed[1:]
+    [bob] = found
+    assert (bob.tokens, bob.used_at) == (2, LATER)
+    assert bob.scopes == {TokenScope.LIST, TokenScope.SUBSCRIBE}
+    assert bob.subscriptions == {}

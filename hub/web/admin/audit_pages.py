@@ -34,6 +34,7 @@ _PAGES: Final[Mapping[AuditTarget, str]] = {
     AuditTarget.FEED: "/admin/feeds/{}",
     AuditTarget.SUBSCRIPTION: "/admin/subscriptions/{}",
     AuditTarget.PLAN: "/admin/plans/{}",
+    AuditTarget.TOKEN: "/admin/audit?token={}",
 }
 NOT_FOUND: Final = 404
 

@@ -10,7 +10,14 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services.token_authentication import CreatedToken, CreateToken, TokenService
-from hub.web.admin.page_access import OperatorPages, PageAccess, redirect, viewer_of
+from hub.web.admin.page_access import (
+    OperatorPages,
+    PageAccess,
+    redirect,
+    viewer_of,
+    without_blanks,
+)
+from hub.web.api.token_routes import TOKEN_LIST, query_tokens
 from hub.web.audited_requests import name_target, note_detail
 from hub.web.operation import HTML, PAGE, Operation
 from hub.web.page_rendering import render_page
@@ -41,7 +48,7 @@ class TokenPages(OperatorPages):
         id="get_tokens_page",
         summary="The tokens of all accounts, and what each of them may do",
         answers={200: {HTML: str}, 303: None},
-        query=(PAGE[0],),
+        query=(*TOKEN_LIST, PAGE[0]),
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
@@ -83,17 +90,27 @@ class TokenPages(OperatorPages):
     async def _page(
         self, request: Request, created: CreatedToken | None = None
     ) -> Response:
-        after = query_number(request, "after", 0, LARGEST_ID)
-        found = await self._stored.page(after=TokenId(after), limit=ROWS)
+        asked = without_blanks(request)
+        after = query_number(asked, "after", 0, LARGEST_ID)
+        found = await self._stored.page(
+            after=TokenId(after),
+            limit=ROWS,
+            wanted=await query_tokens(asked, self._tokens),
+        )
         return render_page(
             "tokens.html",
             status=HTTPStatus.CREATED if created else HTTPStatus.OK,
-            section="Tokens",
+            section="Accounts",
             viewer=viewer_of(request),
             now=self._clock.now(),
             rows=found,
             next=str(found[-1].id) if len(found) == ROWS else None,
             is_first=not after,
+            query={
+                name: value
+                for name, value in asked.query_params.items()
+                if name not in ("after", "done")
+            },
             scopes=SCOPES_IN_WORDS,
             created=created,
             is_revoked=request.query_params.get("done") == "revoked",

@@ -1,4 +1,5 @@
-"""``/api/account``: what the account of a token is told of itself."""
+"""``/api/account``: what the account of a token is told of itself; and
+``/api/accounts``: what operators are told of all."""
 
 from __future__ import annotations
 
@@ -7,11 +8,16 @@ from typing import Self
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.account_reports import AccountReport, AccountReportService
+from hub.services.account_reports import (
+    AccountActivity,
+    AccountReport,
+    AccountReportService,
+)
 from hub.web.authentication import principal_of
-from hub.web.json_output import JsonObject, json_response
-from hub.web.operation import ApiOperation, Routes
-from storage.records import TokenScope
+from hub.web.json_output import JsonObject, Time, json_response
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.request_input import query_limit
+from storage.records import SubscriptionHealth, TokenScope
 
 
 class AccountJson(JsonObject):
@@ -39,6 +45,56 @@ class AccountJson(JsonObject):
         )
 
 
+class SubscriptionCountsJson(JsonObject):
+    """How many subscriptions are in each state."""
+
+    ok: int
+    slow: int
+    failing: int
+    paused: int
+    pending: int
+    gone: int
+    ended: int
+
+
+class AccountActivityJson(JsonObject):
+    """An account. Of its good ``tokens`` how many there are, all that they may do, and
+    when one was last used. ``notified``: requests to its callbacks so far; ``credits``:
+    what ``X-Superfeedr-Credits`` counts down; ``live_connections`` that are open.
+    """
+
+    account: str
+    tokens: int
+    scopes: list[TokenScope]
+    used_at: Time | None
+    subscriptions: SubscriptionCountsJson
+    notified: int
+    credits: int
+    live_connections: int
+
+    @classmethod
+    def of_activity(cls, found: AccountActivity) -> Self:
+        counts = found.summary.subscriptions
+        return cls.of(
+            found,
+            account=found.summary.account.name,
+            tokens=found.summary.tokens,
+            scopes=sorted(found.summary.scopes),
+            used_at=found.summary.used_at,
+            subscriptions=SubscriptionCountsJson(
+                **{each.value: counts.get(each, 0) for each in SubscriptionHealth}
+            ),
+            live_connections=found.connections,
+        )
+
+
+class AccountsJson(JsonObject):
+    """A page of accounts; ``next`` is the ``after`` of the following one."""
+
+    accounts: list[AccountActivityJson]
+    next: str | None
+
+
 class AccountRoutes(Routes):
     tag = "account"
 
@@ -56,3 +112,44 @@ class AccountRoutes(Routes):
     async def show(self, request: Request) -> Response:
         report = await self._reports.get(principal_of(request))
         return json_response(AccountJson.of_report(report))
+
+    @ApiOperation(
+        method="GET",
+        path="/accounts",
+        id="list_accounts",
+        scope=TokenScope.ADMIN,
+        summary="List accounts with their tokens' scopes, subscriptions and credits",
+        answers={200: AccountsJson},
+        query=(
+            Parameter(name="search", help="only those whose name begins so"),
+            Parameter(name="after", help="the page after this name"),
+            PAGE[1],
+        ),
+        problems=(422,),
+    )
+    async def page(self, request: Request) -> Response:
+        query, limit = request.query_params, query_limit(request)
+        found = await self._reports.page(
+            prefix=query.get("search", "").lower(),
+            after=query.get("after", ""),
+            limit=limit,
+        )
+        return json_response(
+            AccountsJson(
+                accounts=[AccountActivityJson.of_activity(each) for each in found],
+                next=found[-1].summary.account.name if len(found) == limit else None,
+            )
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/accounts/{name}",
+        id="get_account_by_name",
+        scope=TokenScope.ADMIN,
+        summary="Show one account, as the list of all does",
+        answers={200: AccountActivityJson},
+        problems=(404,),
+    )
+    async def show_named(self, request: Request) -> Response:
+        found = await self._reports.find(request.path_params["name"])
+        return json_response(AccountActivityJson.of_activity(found))

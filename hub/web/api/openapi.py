@@ -266,9 +266,14 @@ def _example(body: msgspec.Struct) -> Members:
 
 
 def _in_path(each: Operation) -> list[Members]:
-    kind = "integer" if isinstance(each, ApiOperation) else "string"
+    numbers = ("id",) if isinstance(each, ApiOperation) else ()
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": kind}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "integer" if name in numbers else "string"},
+        }
         for name in re.findall(r"{(\w+)}", each.path)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 import msgspec
 from starlette.requests import Request
@@ -20,11 +20,17 @@ from hub.web.json_output import (
     json_response,
     next_after,
 )
-from hub.web.operation import PAGE, ApiOperation, Routes
-from hub.web.request_input import RequestBody, path_id, query_page, read_body
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.request_input import (
+    RequestBody,
+    path_id,
+    query_choice,
+    query_page,
+    read_body,
+)
 from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
-from storage.records import AuditTarget, StoredToken, TokenId, TokenScope
+from storage.records import AuditTarget, StoredToken, TokenFilter, TokenId, TokenScope
 
 
 class TokenToAdd(RequestBody):
@@ -43,6 +49,24 @@ class TokenToAdd(RequestBody):
         if self.scopes and self.rights:
             raise InvalidValue("rights", "either rights or scopes, its present name")
         return frozenset(self.scopes or self.rights)
+
+
+TOKEN_LIST: Final = (
+    Parameter(name="account", help="only those of this account, by its name"),
+    Parameter(
+        name="scope",
+        help="only those that may do this, and were not revoked",
+        choices=tuple(TokenScope),
+    ),
+)
+
+
+async def query_tokens(request: Request, tokens: TokenService) -> TokenFilter:
+    """Raises `InvalidValue`."""
+    scope = query_choice(request, "scope", TokenScope)
+    name = request.query_params.get("account")
+    account = await tokens.account("account", name) if name else None
+    return TokenFilter(account=account.id if account else None, scope=scope)
 
 
 class TokenJson(JsonObject):
@@ -102,12 +126,15 @@ class TokenRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List the tokens of all accounts, without their values",
         answers={200: TokensJson},
-        query=PAGE,
+        query=(*TOKEN_LIST, *PAGE),
         problems=(422,),
     )
     async def page(self, request: Request) -> Response:
         after, limit = query_page(request)
-        found = await self._stored.page(after=TokenId(after), limit=limit)
+        wanted = await query_tokens(request, self._tokens)
+        found = await self._stored.page(
+            after=TokenId(after), limit=limit, wanted=wanted
+        )
         return json_response(
             TokensJson(
                 tokens=[TokenJson.of_token(each) for each in found],

@@ -38,6 +38,8 @@ OPML = f"""<?xml version="1.0" encoding="utf-8"?>
 
 
 ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "accounts list": ((), ("--json",)),
+    "accounts show": (("alice",), ("alice", "--json")),
     "audit": ((), ("--json",)),
     "db backup": (("{folder}/backup.db",),),
     "db backups": ((), ("--json",)),
@@ -226,6 +228,8 @@ WITHOUT_IDS = {
     ),
     *("scp build", "subs import", "track test", "version", "feeds report", "subs test"),
     "account",
+    "accounts list",
+    "accounts show",
     "subs replay",
     "subs request",
     "ui",

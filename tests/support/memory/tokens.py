@@ -10,12 +10,16 @@ from msgspec.structs import replace
 from storage.errors import NotFound
 from storage.records import (
     ANONYMOUS,
+    EVERY_TOKEN,
     OPERATOR,
     Account,
     AccountId,
+    AccountSummary,
     NewToken,
     StoredToken,
+    TokenFilter,
     TokenId,
+    TokenScope,
 )
 
 
@@ -55,8 +59,40 @@ class MemoryTokens:
                 return token
         return None
 
-    async def page(self, *, after: TokenId, limit: int) -> list[StoredToken]:
-        return [token for _, token in self._tokens.values() if token.id > after][:limit]
+    async def page(
+        self, *, after: TokenId, limit: int, wanted: TokenFilter = EVERY_TOKEN
+    ) -> list[StoredToken]:
+        scopes = {wanted.scope, TokenScope.ADMIN}
+        found = [
+            token
+            for _, token in self._tokens.values()
+            if token.id > after
+            and wanted.account in (None, token.account.id)
+            and (wanted.scope is None or token.scopes & scopes)
+            and (wanted.scope is None or token.revoked_at is None)
+        ]
+        return found[:limit]
+
+    async def accounts(
+        self, *, prefix: str = "", after: str = "", limit: int
+    ) -> list[AccountSummary]:
+        """Without subscriptions, of which it knows nothing."""
+        names = sorted(
+            each for each in self._accounts if each.startswith(prefix) and each > after
+        )
+        return [self._summary(each) for each in names[:limit]]
+
+    def _summary(self, name: str) -> AccountSummary:
+        id = self._accounts[name]
+        tokens = [each for _, each in self._tokens.values() if each.account.id == id]
+        good = [each for each in tokens if each.revoked_at is None]
+        return AccountSummary(
+            account=Account(id=id, name=name),
+            tokens=len(good),
+            scopes=frozenset(scope for each in good for scope in each.scopes),
+            used_at=max((it.used_at for it in tokens if it.used_at), default=None),
+            subscriptions={},
+        )
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
         living = {

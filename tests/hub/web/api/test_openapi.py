@@ -231,6 +231,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/series?points=3", None),
     ("GET", "/api/entries", None),
     ("GET", "/api/audit?target=feed", None),
+    ("GET", "/api/accounts", None),
+    ("GET", "/api/accounts/operator", None),
     ("POST", "/api/db/check?wait=0", None),
     ("GET", "/api/db/jobs", None),
     ("DELETE", "/api/feeds/1", None),
