@@ -53,6 +53,7 @@ from hub.publishing.collection_store import CollectionStore
 from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.openfeeder_gatekeeper import Gatekeeper
+from hub.publishing.output_readers import OutputReaders
 from hub.publishing.page_visibility import PageKeeper
 from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber
 from hub.push.received_pushes import ReceivedPushes
@@ -84,6 +85,7 @@ from hub.services import (
     MetricsService,
     OpenFeederService,
     OperationsService,
+    OutputReportService,
     PlanService,
     PlaygroundService,
     PublicService,
@@ -448,6 +450,11 @@ async def build_hub(
         clock,
     )
     feed_imports = FeedImportService(feeds, clock)
+    collections = CollectionService(
+        builder, store, clock, public_url, publisher, is_on=has_collections
+    )
+    openfeeder_options = _openfeeder_options(settings)
+    output_readers = OutputReaders(clock)
     audit = AuditTrail(storage, clock)
     playground = PlaygroundService(
         playground_runs, watched, callbacks, feeds, storage, clock
@@ -519,12 +526,12 @@ async def build_hub(
         hints=HintService(storage, websub),
         publishing=PublishingService(storage.feeds, pushed_content, clock),
         public=public,
-        collections=CollectionService(
-            builder, store, clock, public_url, is_on=has_collections
+        collections=collections,
+        openfeeder=OpenFeederService(storage, clock, public_url, openfeeder_options),
+        outputs=OutputReportService(
+            storage, collections, openfeeder_options, output_readers, clock
         ),
-        openfeeder=OpenFeederService(
-            storage, clock, public_url, _openfeeder_options(settings)
-        ),
+        output_readers=output_readers,
         analytics=analytics,
         settings=tuple(describe_settings(settings)),
         tokens=TokenService(storage.tokens, clock, on_token_end),
@@ -591,6 +598,7 @@ async def build_hub(
         "pings": pings.run,
         "push subscriber": subscriber.run,
         "publisher": publisher.run,
+        "asked builds": publisher.build_when_asked,
         "analytics": analytics.run,
         "search index": SearchIndex(storage, clock, days=settings.search_days).run,
         "clock": clock_watch.run,

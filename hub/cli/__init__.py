@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "health": "operator_commands:health",
     "listen": "listen_command:listen",
     "opml": "opml_commands:opml",
+    "outputs": "operator_commands:outputs",
     "parse": "parse_command:parse",
     "plans": "plan_commands:plans",
     "playground": "playground_commands:playground",

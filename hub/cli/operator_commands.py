@@ -1,4 +1,4 @@
-"""``fanfare health``, ``settings``, ``deliveries`` and ``scp``."""
+"""``fanfare health``, ``settings``, ``deliveries``, ``outputs`` and ``scp``."""
 
 from __future__ import annotations
 
@@ -385,6 +385,65 @@ def _act_on_one(hub: Hub, verb: str, named: Document, *, as_json: bool) -> None:
     answer = hub.post(f"/api/deliveries/{verb}", named)
     if as_json:
         say_json({**named, **answer})
+
+
+@click.command()
+@json_option()
+@speaks_to_hub
+def outputs(hub: Hub, as_json: bool) -> None:
+    """Show what the hub publishes, who reads it, and how its last build went."""
+    found = hub.get("/api/outputs")
+    if as_json:
+        say_json(found)
+        return
+    print_facts(
+        [
+            ("topics", f"{found['topics']:,}, in OPML too"),
+            ("OpenFeeder", _openfeeder(found)),
+            *_collection_facts(found["collections"]),
+            ("counted since", moment(found["counted_since"])),
+        ]
+    )
+    if found["readers"]:
+        print_table(
+            ("OUTPUT", "READER", "LATELY", "IN A DAY"),
+            [
+                (each["output"], each["reader"] or "others", each["hour"], each["day"])
+                for each in found["readers"]
+            ],
+        )
+
+
+def _openfeeder(outputs: Document) -> str:
+    if not outputs["openfeeder"]:
+        return "off (FANFARE_OPENFEEDER)"
+    key = ", for those who have the key" if outputs["openfeeder_key"] else ""
+    return f"{plural(outputs['pages'], 'page')}{key}"
+
+
+def _collection_facts(found: Document | None) -> list[tuple[str, str]]:
+    if found is None:
+        return [("collections", "off (FANFARE_SCP)")]
+    size = byte_size(found["size"])
+    return [
+        ("collections", f"{plural(found['total'], 'file')}, {size}"),
+        ("published", moment(found["made"])),
+        ("next delta", moment(found["next_delta"])),
+        ("next snapshot", moment(found["next_snapshot"])),
+        ("last build", _last_build(found)),
+    ]
+
+
+def _last_build(collections: Document) -> str:
+    if collections["wanted"] or collections["pages_written"] is not None:
+        return f"under way, {collections['pages_written'] or 0:,} pages so far"
+    last = collections["last_build"]
+    if last is None:
+        return "none since the hub has started"
+    if last["error"]:
+        return f"failed {moment(last['begun'])}: {last['error']}"
+    files, pages = plural(last["files"], "file"), plural(last["pages"], "page")
+    return f"{moment(last['begun'])}: {files}, {pages}"
 
 
 BUILD_SECONDS: Final = 24 * 3_600.0

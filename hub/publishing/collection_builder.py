@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -35,6 +36,7 @@ from protocols.model import Entry
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
 from protocols.scp.write.page import PageContext, page_line
 from storage.contract import Storage
+from storage.errors import StorageError
 from storage.packing import unpack
 from storage.records import PageSection, PublishedPage
 
@@ -66,6 +68,18 @@ class BuildOptions:
         return self.snapshot_seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOutcome:
+    """What came of a build: how many ``files`` and ``pages``, or why it failed
+    (``error``); it took so many ``seconds``."""
+
+    begun: datetime
+    seconds: float
+    files: int = 0
+    pages: int = 0
+    error: str = ""
+
+
 class CollectionBuilder:
     """One build runs at a time; who asks for another meanwhile waits, and gets it."""
 
@@ -89,6 +103,7 @@ class CollectionBuilder:
         self._building = asyncio.Lock()
         self.pages_written: int | None = None
         """Of the build under way; None: there is none."""
+        self.last_build: BuildOutcome | None = None
 
     async def catch_up(self) -> int:
         """Judge what is news, as often as it is wanted. Raises `StorageError`."""
@@ -129,10 +144,22 @@ class CollectionBuilder:
         """
         async with self._building:
             self.pages_written = 0
+            begun, started = self._clock.now(), self._clock.monotonic()
+            outcome = partial(BuildOutcome, begun=begun)
             try:
-                return await self._build_all(snapshots=snapshots)
+                built = await self._build_all(snapshots=snapshots)
+            except Exception as error:
+                seconds = self._clock.monotonic() - started
+                self.last_build = outcome(seconds=seconds, error=_reason(error))
+                raise
             finally:
                 self.pages_written = None
+            self.last_build = outcome(
+                seconds=self._clock.monotonic() - started,
+                files=len(built),
+                pages=sum(each.pages for each in built),
+            )
+            return built
 
     async def _build_all(self, *, snapshots: bool) -> tuple[StoredCollection, ...]:
         await self._keeper.catch_up()
@@ -357,3 +384,10 @@ class CollectionBuilder:
             size=done.size,
             withdrawals=withdrawals,
         )
+
+
+def _reason(error: Exception) -> str:
+    """What operators are told of a failure; of a fault of the hub, where to look."""
+    if isinstance(error, (StorageError, OSError)):
+        return str(error)
+    return "an internal error; the log has details"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -52,6 +53,8 @@ class CollectionPublisher:
         self._clock = clock
         self._is_on = is_on
         self._prompt_at = float("-inf")
+        self._is_asked = asyncio.Event()
+        self._wants_snapshots = self._is_building_as_asked = False
         self._is_waiting = False  # for that, with something to be built
         self._follower = LogFollower(
             news,
@@ -74,6 +77,26 @@ class CollectionPublisher:
             await (self.build() if self._is_on else self.keep_up())
             await self.follow()
 
+    def ask(self, *, snapshots: bool) -> None:
+        """Have what has changed built soon; ``snapshots``: all of them, due or not."""
+        self._wants_snapshots = self._wants_snapshots or snapshots
+        self._is_asked.set()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a build has been asked for that is not over yet."""
+        return self._is_asked.is_set() or self._is_building_as_asked
+
+    async def build_when_asked(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._is_asked.wait()
+            self._is_asked.clear()
+            snapshots, self._wants_snapshots = self._wants_snapshots, False
+            self._is_building_as_asked = True
+            await self.build(snapshots=snapshots)
+            self._is_building_as_asked = False
+
     async def follow(self) -> None:
         """Judge what the log tells of soon: readers ask for what is new."""
         await self._follower.run()
@@ -83,11 +106,11 @@ class CollectionPublisher:
         await self._builder.catch_up()
         return end
 
-    async def build(self) -> None:
+    async def build(self, *, snapshots: bool = False) -> None:
         """What is due; a failure waits for the next time."""
         begun = self._clock.monotonic()
         try:
-            await self._builder.build()
+            await self._builder.build(snapshots=snapshots)
             now = self._clock.monotonic()
             self._prompt_at = now + max(PROMPT_SECONDS, PROMPT_SHARE * (now - begun))
         except (StorageError, OSError) as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hub.publishing.openfeeder_analytics import Analytics
+from hub.publishing.output_readers import OutputReaders
 from hub.runtime.clock import Clock
 from hub.services.account_reports import AccountReportService
 from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
@@ -37,6 +38,7 @@ from hub.services.open_hub_requests import WebSubService
 from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.operator_sessions import SessionService
 from hub.services.opml_lists import FeedListService
+from hub.services.output_reports import OutputReportService
 from hub.services.planned_actions import PlanService
 from hub.services.playground import PlaygroundService
 from hub.services.public_pages import PublicService
@@ -72,6 +74,7 @@ __all__ = [
     "MetricsService",
     "OpenFeederService",
     "OperationsService",
+    "OutputReportService",
     "PlanService",
     "PlaygroundService",
     "PublicService",
@@ -135,6 +138,8 @@ class Services:
     publishing: PublishingService
     collections: CollectionService
     openfeeder: OpenFeederService
+    outputs: OutputReportService
+    output_readers: OutputReaders
     hints: HintService
     upstream: PushCallbackService
     analytics: Analytics

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hub.publishing.collection_builder import CollectionBuilder
+from hub.publishing.collection_builder import (
+    BuildOptions,
+    BuildOutcome,
+    CollectionBuilder,
+)
+from hub.publishing.collection_publisher import CollectionPublisher
 from hub.publishing.collection_store import (
     CollectionStore,
     Generation,
@@ -65,9 +70,11 @@ class CollectionService:
         store: CollectionStore,
         clock: Clock,
         public_url: str,
+        publisher: CollectionPublisher,
         *,
         is_on: bool = True,
     ) -> None:
+        self._publisher = publisher
         self._builder = builder
         self._store = store
         self._clock = clock
@@ -154,9 +161,35 @@ class CollectionService:
 
     async def build(self, *, snapshots: bool) -> Sequence[StoredCollection]:
         """Raises `Conflict` when there are none, `StorageError`, OSError."""
+        self._check_on()
+        return await self._builder.build(snapshots=snapshots)
+
+    def ask(self, *, snapshots: bool) -> None:
+        """Have collections built in the background. Raises `Conflict`."""
+        self._check_on()
+        self._publisher.ask(snapshots=snapshots)
+
+    def _check_on(self) -> None:
         if not self.is_on:
             raise Conflict("collections are disabled (FANFARE_SCP=off)")
-        return await self._builder.build(snapshots=snapshots)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a build was asked for that is not over."""
+        return self._publisher.is_asked
+
+    @property
+    def generation(self) -> Generation:
+        return self._store.generation
+
+    @property
+    def options(self) -> BuildOptions:
+        return self._builder.options
+
+    @property
+    def last_build(self) -> BuildOutcome | None:
+        """The last one that is over, since the hub has started."""
+        return self._builder.last_build
 
     @property
     def pages_written(self) -> int | None:

@@ -26,6 +26,7 @@ from hub.web.admin.feed_pages import FeedPages
 from hub.web.admin.import_pages import ImportPages
 from hub.web.admin.live_pages import LivePages, TailStreams
 from hub.web.admin.login_pages import LoginPages, LogoutPages
+from hub.web.admin.output_pages import OutputPages
 from hub.web.admin.overview_page import OverviewPages
 from hub.web.admin.own_account_pages import OwnAccountPages
 from hub.web.admin.page_access import PageAccess
@@ -48,6 +49,7 @@ from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.openapi import SCOPES, OpenApiRoutes, openapi_document
 from hub.web.api.operator_routes import OperatorRoutes
+from hub.web.api.output_routes import OutputRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.playground_routes import PlaygroundRoutes
 from hub.web.api.series_routes import SeriesRoutes
@@ -56,7 +58,13 @@ from hub.web.api.token_routes import TokenRoutes
 from hub.web.audited_requests import SAFE_METHODS, AuditRequests
 from hub.web.authentication import Authenticator, RequireScope
 from hub.web.cross_origin import CrossOriginMiddleware
-from hub.web.middleware import AccessLog, LimitRequests, LoopGuard, MeasureRequests
+from hub.web.middleware import (
+    AccessLog,
+    CountReaders,
+    LimitRequests,
+    LoopGuard,
+    MeasureRequests,
+)
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.page_rendering import AssetRoutes, answer_error, answer_problem
 from hub.web.problems import Problem
@@ -209,6 +217,7 @@ def create_application(
         ).routes(),
         *SeriesRoutes(services.series, services.entry_reports, services.clock).routes(),
         *DatabaseRoutes(services.database_jobs).routes(),
+        *OutputRoutes(services.outputs).routes(),
         *AuditRoutes(services.audit, services.tokens, services.clock).routes(),
         *ConnectionRoutes(services.connections).routes(),
         *OpenApiRoutes().routes(),
@@ -292,6 +301,9 @@ def create_application(
         ).routes(),
         *PlaygroundPages(access, services.playground, services.clock).routes(),
         *PushHubPages(access, services.storage.pushes, services.clock).routes(),
+        *OutputPages(
+            access, services.outputs, services.collections, services.clock
+        ).routes(),
         *AuditPages(access, services.audit, services.tokens, services.clock).routes(),
         *TailStreams(
             access, EventStream(services.live, authenticator, limits)
@@ -346,6 +358,7 @@ def create_application(
                 covers=_is_counted,
             ),
             Middleware(HubMiddleware, websub=websub),
+            Middleware(CountReaders, readers=services.output_readers),
             Middleware(
                 AuditRequests,
                 trail=services.audit,

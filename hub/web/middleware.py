@@ -1,5 +1,5 @@
-"""Middleware for all routes: the access log, a meter of requests, a guard against
-requests to itself, and request limits.
+"""Middleware for all routes: the access log, a meter of requests, counts of readers, a
+guard against requests to itself, and request limits.
 
 `hub.publishing.local_topics` resolves the hub's own address inside. Under another name
 of its host, by a redirect from outside or by an address, the hub might still request
@@ -14,10 +14,12 @@ from http import HTTPStatus
 from typing import Final
 
 import structlog
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hub.publishing.local_topics import PLAYGROUND_PATH
+from hub.publishing.output_readers import OutputReaders, output_of
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import RequestArea, RequestMeter
 from hub.services.token_authentication import Principal
@@ -141,6 +143,29 @@ def area_of(scope: Scope) -> RequestArea:
         return RequestArea.SUPERFEEDR if is_call else RequestArea.PAGES
     first = scope["path"].split("/", 2)[1:2]
     return _AREAS.get("".join(first), RequestArea.OTHER)
+
+
+class CountReaders:
+    """ASGI middleware: notes each request for an output that is answered."""
+
+    def __init__(self, app: ASGIApp, readers: OutputReaders) -> None:
+        self._app = app
+        self._readers = readers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_read = scope["type"] == "http" and scope["method"] == "GET"
+        output = output_of(scope["path"]) if is_read else None
+        if output is None:
+            await self._app(scope, receive, send)
+            return
+
+        async def note_answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                agent = Headers(scope=scope).get("user-agent", "")
+                self._readers.note(output, agent)
+            await send(message)
+
+        await self._app(scope, receive, note_answer)
 
 
 class LoopGuard:

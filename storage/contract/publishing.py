@@ -34,6 +34,10 @@ class PublicStore(Protocol):
         """By id."""
         ...
 
+    async def count(self) -> int:
+        """How many may be listed."""
+        ...
+
     async def topics(
         self, *, text: str = "", before: FeedId | None, limit: int
     ) -> PublicFeedPage:

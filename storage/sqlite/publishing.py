@@ -110,6 +110,13 @@ class SqlitePublic:
         )
         return [_read_feed(row) for row in rows]
 
+    async def count(self) -> int:
+        row = await self._readers.first(
+            "SELECT count(*) FROM feeds WHERE NOT private AND NOT unlisted"
+            " AND state NOT IN ('removed', 'track')"
+        )
+        return int(row[0]) if row else 0
+
     async def topics(
         self, *, text: str = "", before: FeedId | None, limit: int
     ) -> PublicFeedPage:

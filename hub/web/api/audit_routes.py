@@ -94,15 +94,15 @@ async def _account(tokens: TokenService, name: str) -> Account:
 @cache
 def audited_operations() -> Mapping[str, str]:
     """What each operation that is audited does, by its name in the trail. What the API
-    and a page do alike is said as the API says it."""
+    and pages do alike is said as the API says it, else as the operator's pages do."""
     found = [
         each
         for each in every_operation()
         if each.method not in SAFE_METHODS and not each.only_reads
     ]
-    found.sort(key=lambda each: isinstance(each, ApiOperation))
+    found.sort(key=lambda it: (isinstance(it, ApiOperation), "_account" not in it.id))
     said = {operation_name(each.id): each.summary for each in found}
-    return {id: said[id].partition("; an account's own")[0] for id in sorted(said)}
+    return dict(sorted(said.items()))
 
 
 class AuditRecordJson(JsonObject):

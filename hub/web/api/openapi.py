@@ -26,6 +26,7 @@ from hub.web.api.feed_document_routes import FeedDocumentRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.list_routes import ListWatchRoutes
 from hub.web.api.operator_routes import OperatorRoutes
+from hub.web.api.output_routes import OutputRoutes
 from hub.web.api.plan_routes import PlanRoutes
 from hub.web.api.playground_routes import PlaygroundRoutes
 from hub.web.api.series_routes import SeriesRoutes
@@ -124,6 +125,7 @@ API_ROUTES: tuple[type[Routes], ...] = (
     TokenRoutes,
     OperatorRoutes,
     SeriesRoutes,
+    OutputRoutes,
     DatabaseRoutes,
     AuditRoutes,
     ConnectionRoutes,

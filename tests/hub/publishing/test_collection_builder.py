@@ -440,7 +440,14 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
     ).keep_up()
     assert await hub.storage.pages.position() == 1
     assert store.generation == Generation()
-    service = CollectionService(builder, store, hub.clock, "http://h", is_on=False)
+    service = CollectionService(
+        builder,
+        store,
+        hub.clock,
+        "http://h",
+        CollectionPublisher(builder, hub.clock, hub.storage.log, is_on=False),
+        is_on=False,
+    )
     assert "Sitemap" not in service.robots()
     with pytest.raises(NotFound):
         await service.sitemap()

@@ -14,6 +14,7 @@ from hub.publishing.collection_publisher import PROMPT_SECONDS, CollectionPublis
 from storage.errors import StorageClosed, StorageError
 from storage.records import Cursor, Position, Record
 from tests.support.clock import ManualClock
+from tests.support.waiting import eventually
 
 
 @dataclass
@@ -28,8 +29,8 @@ class FakeBuilder:
     clock: ManualClock = field(default_factory=ManualClock)
     seconds: float = 0  # that a build takes
 
-    async def build(self) -> None:
-        self._ask("build")
+    async def build(self, *, snapshots: bool = False) -> None:
+        self._ask("build all" if snapshots else "build")
         self.clock.advance(self.seconds)
 
     async def catch_up(self) -> None:
@@ -218,3 +219,19 @@ async def test_while_much_is_written_pages_are_judged_later() -> None:
     with pytest.raises(StorageClosed):
         await publisher.follow()
     assert builder.asked == ["catch_up", "catch_up"], "at the start, and of the news"
+
+
+async def test_a_build_that_is_asked_for_is_one_more() -> None:
+    builder = FakeBuilder()
+    publisher = a_publisher(builder)
+    publisher.ask(snapshots=False)
+    publisher.ask(snapshots=True)
+    assert publisher.is_asked
+    building = asyncio.create_task(publisher.build_when_asked())
+    await eventually(lambda: not publisher.is_asked)
+    assert builder.asked == ["build all"]
+    publisher.ask(snapshots=False)
+    await eventually(lambda: not publisher.is_asked)
+    assert builder.asked == ["build all", "build"]
+    building.cancel()
+    await asyncio.wait([building])

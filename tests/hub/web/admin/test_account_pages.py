@@ -28,7 +28,7 @@ async def subscribe(hub: Hub, account: int, count: int = 1) -> None:
             feed_id=feed.id,
             callback=f"https://you.example/{number}",
         )
-        await hub.storage.subscriptions.subscribe(new, START)
+        await hub.storage.subscriptions.add(new, START)
 
 
 async def test_each_account_is_told_with_what_it_has(

@@ -33,8 +33,8 @@ async def test_a_token_is_shown_once_and_opens_what_was_chosen(
     token = await make(browser, account="alice", label="reader", subscribe="yes")
     await make(browser, account="bob", list="yes", retrieve="yes")
     alice, bob = rows(await browser.open(PAGE))
-    assert alice[:6] == ["alice reader", "✓", "", "", "", ""]
-    assert bob[:6] == ["bob", "", "", "✓", "✓", ""]
+    assert alice[:6] == ["alice token 1 reader", "✓", "", "", "", ""]
+    assert bob[:6] == ["bob token 2", "", "", "✓", "✓", ""]
     assert alice[7] == "never what it did"
     assert token not in (await browser.open(PAGE)).text
     principal = await hub.services.tokens.authenticate(token)

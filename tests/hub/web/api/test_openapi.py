@@ -231,6 +231,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/api/series?points=3", None),
     ("GET", "/api/entries", None),
     ("GET", "/api/audit?target=feed", None),
+    ("GET", "/api/outputs", None),
     ("GET", "/api/accounts", None),
     ("GET", "/api/accounts/operator", None),
     ("POST", "/api/db/check?wait=0", None),

@@ -1,0 +1,118 @@
+"""What the hub publishes: how much of each output there is, who reads it, and how the
+building of collections goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hub.publishing.collection_builder import BuildOutcome
+from hub.publishing.collection_store import StoredCollection
+from hub.publishing.output_readers import OutputReaders, ReaderCount
+from hub.runtime.clock import Clock
+from hub.services.openfeeder_documents import OpenFeederOptions
+from hub.services.served_collections import CollectionService
+from protocols.scp.collection import CollectionType
+from storage.contract import Storage
+from storage.records import PagesState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionReport:
+    """``listed``: the files that the sitemap names, the newest first, snapshots before
+    deltas; ``kept``: those that are served besides. ``made``: when the present
+    generation was published, None before the first.
+
+    ``next_delta`` and ``next_snapshot``: about when each is built next; None until one
+    was. ``is_wanted``: a build has been asked for, and ``pages_written`` tells how far
+    the one under way is.
+    """
+
+    listed: Sequence[StoredCollection]
+    kept: int
+    size: int  # bytes of all that are listed
+    sitemap_size: int
+    made: datetime | None
+    next_delta: datetime | None
+    next_snapshot: datetime | None
+    last_build: BuildOutcome | None
+    is_wanted: bool
+    pages_written: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputReport:
+    """``topics``: public feeds that are listed. ``collections`` None: there are none.
+
+    ``readers`` were counted since ``counted_since``, for a day at most.
+    """
+
+    topics: int
+    pages: PagesState
+    collections: CollectionReport | None
+    has_openfeeder: bool
+    is_openfeeder_keyed: bool
+    readers: Sequence[ReaderCount]
+    counted_since: datetime
+
+
+class OutputReportService:
+    def __init__(
+        self,
+        storage: Storage,
+        collections: CollectionService,
+        openfeeder: OpenFeederOptions,
+        readers: OutputReaders,
+        clock: Clock,
+    ) -> None:
+        self._storage = storage
+        self._collections = collections
+        self._openfeeder = openfeeder
+        self._readers = readers
+        self._clock = clock
+
+    async def get(self) -> OutputReport:
+        """Raises `StorageError`."""
+        return OutputReport(
+            topics=await self._storage.public.count(),
+            pages=await self._storage.page_list.state(),
+            collections=await self._collection_report(),
+            has_openfeeder=self._openfeeder.is_on,
+            is_openfeeder_keyed=bool(self._openfeeder.gatekeeper.key),
+            readers=self._readers.counts(),
+            counted_since=self._readers.since,
+        )
+
+    async def _collection_report(self) -> CollectionReport | None:
+        service = self._collections
+        if not service.is_on:
+            return None
+        sitemap = await service.sitemap()
+        generation, options = service.generation, service.options
+        last = service.last_build
+        snapshots = [
+            each.generated
+            for each in generation.listed
+            if each.type is CollectionType.SNAPSHOT
+        ]
+        delta, snapshot = options.delta_seconds, options.snapshot_seconds
+        return CollectionReport(
+            listed=sorted(generation.listed, key=_order),
+            kept=len(generation.collections) - len(generation.listed),
+            size=sum(each.size for each in generation.listed),
+            sitemap_size=len(sitemap.body),
+            made=generation.made if generation.epoch else None,
+            next_delta=last.begun + timedelta(seconds=delta) if last else None,
+            next_snapshot=min(snapshots) + timedelta(seconds=snapshot)
+            if snapshots
+            else None,
+            last_build=last,
+            is_wanted=service.is_wanted,
+            pages_written=service.pages_written,
+        )
+
+
+def _order(each: StoredCollection) -> tuple[bool, float, str]:
+    is_delta = each.type is CollectionType.DELTA
+    return is_delta, -each.generated.timestamp(), each.name

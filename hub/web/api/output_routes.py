@@ -1,0 +1,134 @@
+"""``/api/outputs``: what the hub publishes, and who reads it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.publishing.collection_builder import BuildOutcome
+from hub.publishing.output_readers import Output, ReaderCount
+from hub.services.output_reports import (
+    CollectionReport,
+    OutputReport,
+    OutputReportService,
+)
+from hub.web.api.operator_routes import CollectionJson
+from hub.web.json_output import JsonObject, Time, json_response
+from hub.web.operation import ApiOperation, Routes
+from storage.records import TokenScope
+
+MOST_LISTED = 1_000
+"""Collections in one answer."""
+
+
+class CollectionBuildOutcomeJson(JsonObject):
+    """A build that is over: when it began, how many seconds it took, and how many files
+    with how many pages it made; or the ``error`` that ended it."""
+
+    begun: Time
+    seconds: float
+    files: int
+    pages: int
+    error: str
+
+    @classmethod
+    def of_outcome(cls, outcome: BuildOutcome) -> Self:
+        return cls.of(outcome, seconds=round(outcome.seconds, 3))
+
+
+class CollectionReportJson(JsonObject):
+    """Collections for crawlers. ``listed``: the first thousand of the ``total`` that
+    the sitemap names, snapshots first; ``size``: bytes of all of them; ``kept``: served
+    besides. ``made``: when the present generation was published. ``pages_written``: of
+    the build under way, null if there is none; ``wanted``: one has been asked for."""
+
+    listed: list[CollectionJson]
+    total: int
+    size: int
+    kept: int
+    sitemap_size: int
+    made: Time | None
+    next_delta: Time | None
+    next_snapshot: Time | None
+    last_build: CollectionBuildOutcomeJson | None
+    wanted: bool
+    pages_written: int | None
+
+    @classmethod
+    def of_report(cls, report: CollectionReport) -> Self:
+        last = report.last_build
+        return cls.of(
+            report,
+            listed=[CollectionJson.of(each) for each in report.listed[:MOST_LISTED]],
+            total=len(report.listed),
+            last_build=last and CollectionBuildOutcomeJson.of_outcome(last),
+            wanted=report.is_wanted,
+        )
+
+
+class OutputReaderJson(JsonObject):
+    """Answered requests for an output: in the present ``hour`` and the one before, and
+    in a ``day``. ``reader`` "": all that nobody knows."""
+
+    output: Output
+    reader: str
+    hour: int
+    day: int
+
+    @classmethod
+    def of_all(cls, counts: list[ReaderCount]) -> list[OutputReaderJson]:
+        return [cls.of(each) for each in counts]
+
+
+class OutputsJson(JsonObject):
+    """What is published: ``topics``: public feeds, also listed in OPML; ``pages`` of
+    OpenFeeder, and when one has last changed; ``collections`` null: there are none.
+
+    Readers are counted in memory, since ``counted_since``.
+    """
+
+    topics: int
+    pages: int
+    pages_changed_at: Time | None
+    openfeeder: bool
+    openfeeder_key: bool
+    collections: CollectionReportJson | None
+    readers: list[OutputReaderJson]
+    counted_since: Time
+
+    @classmethod
+    def of_report(cls, report: OutputReport) -> Self:
+        pages, collections = report.pages, report.collections
+        return cls(
+            topics=report.topics,
+            pages=pages.count,
+            pages_changed_at=pages.changed_at if pages.change else None,
+            openfeeder=report.has_openfeeder,
+            openfeeder_key=report.is_openfeeder_keyed,
+            collections=CollectionReportJson.of_report(collections)
+            if collections
+            else None,
+            readers=OutputReaderJson.of_all(list(report.readers)),
+            counted_since=report.counted_since,
+        )
+
+
+class OutputRoutes(Routes):
+    tag = "operator"
+
+    def __init__(self, outputs: OutputReportService) -> None:
+        self._outputs = outputs
+
+    @ApiOperation(
+        method="GET",
+        path="/outputs",
+        id="get_outputs",
+        scope=TokenScope.ADMIN,
+        summary="What the hub publishes: how much, who reads it, how builds went",
+        answers={200: OutputsJson},
+        problems=(503,),
+    )
+    async def show(self, request: Request) -> Response:
+        return json_response(OutputsJson.of_report(await self._outputs.get()))
