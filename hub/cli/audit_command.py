@@ -12,7 +12,7 @@ from hub.cli.wording import json_option, moment, print_table, say_json
 
 TARGETS: Final = (
     *("feed", "subscription", "token", "plan", "import", "watched list"),
-    *("dead letter", "callback", "topic", "other"),
+    *("dead letter", "connection", "playground", "callback", "topic", "other"),
 )
 
 

@@ -34,6 +34,9 @@ _VARIANT: Final = re.compile(r"(?:_of_page|_of_account|_to_account)+$")
 """What operations of pages have more than those of the API that do the same."""
 _WITH_ID: Final = re.compile(r"([\w-]+)/\{id\}")
 KIND_OF_PATH: Final[Mapping[str, AuditTarget]] = {
+    "connections": AuditTarget.CONNECTION,
+    "live": AuditTarget.CONNECTION,
+    "playground": AuditTarget.PLAYGROUND,
     "dead-letters": AuditTarget.DEAD_LETTER,
     "feeds": AuditTarget.FEED,
     "imports": AuditTarget.IMPORT,

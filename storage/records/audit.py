@@ -31,6 +31,8 @@ class AuditTarget(StrEnum):
     IMPORT = "import"
     WATCHED_LIST = "watched list"
     DEAD_LETTER = "dead letter"
+    CONNECTION = "connection"  # a live one
+    PLAYGROUND = "playground"
     CALLBACK = "callback"
     TOPIC = "topic"
     OTHER = "other"

@@ -33,7 +33,7 @@ OF_PAGES = [each for each in UNSAFE if each.path.startswith(("/admin/", "/accoun
 LOGINS = ("log_in", "log_in_to_account")
 READING = {"read_lists", "discover_feeds"}
 """They change nothing: they are asked by POST for what they are sent."""
-OPEN = {"ask_hub", "ping_by_xml_rpc", "push", "hint_openfeeder"}
+OPEN = {"ask_hub", "notify_playground", "ping_by_xml_rpc", "push", "hint_openfeeder"}
 """No token is asked for: who asks is nobody."""
 FEED = "https://example.org/feed"
 HOOK = "https://you.example/hook"
