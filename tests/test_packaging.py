@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import re
 import subprocess
 import sys
@@ -80,3 +81,8 @@ def test_the_constraints_have_a_version_of_every_dependency_that_fits() -> None:
     for requirement in map(Requirement, wanted):
         version = pinned[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), "scripts/lock"
+
+
+def test_what_pages_load_is_small() -> None:
+    files = [each for each in (ROOT / "hub/web/assets").iterdir() if each.is_file()]
+    assert sum(len(gzip.compress(each.read_bytes())) for each in files) < 15_000
