@@ -250,6 +250,8 @@ async def test_no_url_with_a_line_break_is_taken(
         ("/api/subscriptions", {"topic": url, "callback": "https://you.example/"}),
         ("/api/lists", {"urls": [url]}),
         ("/api/discover", {"url": url}),
+        ("/api/playground", {"topic": url}),
+        ("/api/playground", {"hub": url}),
     ):
         answer = await client.post(path, json=body, headers=ADMIN)
         assert answer.status_code == 422, path
