@@ -266,7 +266,7 @@ def migrate(as_json: bool) -> None:
 @database.command()
 @json_option()
 def status(as_json: bool) -> None:
-    """Show schema version, size, head of the log, and whether a hub is using it."""
+    """Show schema version, size, end of the log, and whether a hub is using it."""
     try:
         at_rest = _with_database(lambda storage: storage.status(), migrate=False)
         found, user = _facts(at_rest), ""

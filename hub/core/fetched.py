@@ -20,7 +20,7 @@ class Occasion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hop:
+class FollowedRedirect:
     """One redirect that was followed: its status, from and to."""
 
     status: int
@@ -45,7 +45,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
     error: str = ""
     is_lasting: bool = False  # the error: to ask again soon would bring the same
     is_unanswered: bool = False
-    hops: tuple[Hop, ...] = ()
+    redirects: tuple[FollowedRedirect, ...] = ()
     body: bytes = b""
     conditional: bool = False  # validators were sent
     etag: str = ""

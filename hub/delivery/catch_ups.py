@@ -353,33 +353,33 @@ class CatchUps:
                 since = catch_up.failing_since
                 self._events.recovered(catch_up.subscription, since)
             return True
-        head = await self._log.end()
-        settlement = held_up(
+        log_end = await self._log.end()
+        outcome = held_up(
             catch_up,
             last,
             reply,
             at=now,
             jitter=self._random.random(),
-            head=head.position,
+            log_end=log_end.position,
         )
         self._events.failed(
-            catch_up.subscription, settlement, reply, was_failing=catch_up.is_failing
+            catch_up.subscription, outcome, reply, was_failing=catch_up.is_failing
         )
-        self._write(running, settlement)
+        self._write(running, outcome)
         return False
 
     def _give_up(self, running: RunningCatchUp, last: Position, reason: str) -> bool:
         """What is wanted cannot be sent any more: that is told, not skipped."""
         now = self._clock.now()
-        settlement = unsendable(running.catch_up, last, at=now, reason=reason)
-        if settlement.given_up is not None:
-            self._events.given_up(running.catch_up.subscription, settlement.given_up)
-        self._write(running, settlement)
+        outcome = unsendable(running.catch_up, last, at=now, reason=reason)
+        if outcome.given_up is not None:
+            self._events.given_up(running.catch_up.subscription, outcome.given_up)
+        self._write(running, outcome)
         return False
 
     async def _finish(self, running: RunningCatchUp, last: Position) -> bool:
-        settlement = finished(running.catch_up, last, until=self._leases.until())
-        flushed = await asyncio.shield(self._write(running, settlement))
+        outcome = finished(running.catch_up, last, until=self._leases.until())
+        flushed = await asyncio.shield(self._write(running, outcome))
         running.catch_up = msgspec.structs.replace(running.catch_up, position=last)
         return running.catch_up.subscription.id in flushed.unfinished
 
@@ -395,10 +395,10 @@ class CatchUps:
         return False
 
     def _write(
-        self, running: RunningCatchUp, settlement: DeliveryOutcome
+        self, running: RunningCatchUp, outcome: DeliveryOutcome
     ) -> asyncio.Future[Flushed]:
         expires = self._leases.expiry()
-        written = self._acknowledgements.add(settlement)
+        written = self._acknowledgements.add(outcome)
         running.follow(written, expires)
         return written
 

@@ -242,7 +242,7 @@ class FirstDeliveries:
     def _demote(self, member: Member) -> None:
         """Its request hangs: it goes on as a retry, and its place is free."""
         lease_id = self._leases.new_id()
-        settlement = demoted(
+        outcome = demoted(
             member.first,
             at=self._clock.now(),
             lease_id=lease_id,
@@ -252,7 +252,7 @@ class FirstDeliveries:
             CatchUpProgress.after(member.first, lease_id),
             self._leases.expiry(),
         )
-        self._write(member.chunk, settlement)
+        self._write(member.chunk, outcome)
         self._workers -= 1
         self._unpark(member.origin)
         self._employ()
@@ -281,8 +281,8 @@ class FirstDeliveries:
         if not parked:
             del self._parked[origin]
 
-    def _write(self, chunk: OpenChunk, settlement: DeliveryOutcome) -> None:
-        written = self._acknowledgements.add(settlement)
+    def _write(self, chunk: OpenChunk, outcome: DeliveryOutcome) -> None:
+        written = self._acknowledgements.add(outcome)
         chunk.unsettled -= 1
         if not chunk.unsettled:
             written.add_done_callback(lambda _: chunk.close(chunk))

@@ -86,11 +86,11 @@ class HaltedSubscriptions:
         self._ended = _RecentMarks(capacity)
         self._paused = _RecentMarks(capacity)
 
-    def note_endings(self, ids: Sequence[SubscriptionId], head: Position) -> None:
-        """These have ended when the log reached to ``head``."""
+    def note_endings(self, ids: Sequence[SubscriptionId], log_end: Position) -> None:
+        """These have ended when the log reached to ``log_end``."""
         for each in ids:
             self._paused.discard(each)
-            self._ended.set(each, head)
+            self._ended.set(each, log_end)
 
     def note_pause(self, subscription_id: SubscriptionId, is_paused: bool) -> None:
         if is_paused:

@@ -254,7 +254,7 @@ class Notifications:
             return True
         if await self._log.feed_head(record.feed_id) is not None:
             return False
-        # What answers and never was a feed is a resource, and that is no trouble.
+        # What answers and never was a feed is a resource, and that is no error.
         is_there = record.status.code == HTTPStatus.OK
         return is_there or await self._log.body(record.feed_id) is not None
 

@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Hop
+from hub.core.fetched import Fetched, FollowedRedirect
 from hub.http import (
     Answer,
     BodyAllowance,
@@ -55,7 +55,7 @@ class BlockedHosts:
         return any(".".join(labels[at:]) in self._hosts for at in range(len(labels)))
 
 
-MOST_HOPS = 5
+MOST_REDIRECTS = 5
 
 _USER_INFORMATION = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -89,7 +89,7 @@ def origin(url: str) -> Origin:
 def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
     """The URL a redirect of ``url`` leads to; ``visited`` were requested before.
 
-    Raises RedirectRefused for more than five hops, loops, a step from https down to
+    Raises RedirectRefused for more than five redirects, loops, a step from https to
     http, and whatever is no http or https URL.
     """
     if not location:
@@ -105,8 +105,8 @@ def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
         raise RedirectRefused("a redirect from https to http is not followed")
     if target in visited:
         raise RedirectRefused("the redirects form a loop")
-    if len(visited) > MOST_HOPS:
-        raise RedirectRefused(f"more than {MOST_HOPS} redirects")
+    if len(visited) > MOST_REDIRECTS:
+        raise RedirectRefused(f"more than {MOST_REDIRECTS} redirects")
     return target
 
 
@@ -177,7 +177,7 @@ class _Journey(Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str]
     conditional: bool
-    hops: tuple[Hop, ...] = ()
+    redirects: tuple[FollowedRedirect, ...] = ()
 
 
 class Fetcher:
@@ -228,7 +228,7 @@ class Fetcher:
     ) -> Answer:
         if self._blocked.cover(journey.url):
             raise OptedOut
-        if journey.hops:
+        if journey.redirects:
             self._limiter.count(host_name(journey.url))
             left = math.ceil(deadline - self._clock.monotonic())
             limits = replace(limits, seconds=max(1, left))
@@ -251,7 +251,7 @@ class Fetcher:
             url=journey.url,
             status=answer.status,
             error=error,
-            hops=journey.hops,
+            redirects=journey.redirects,
             body=answer.body if answer.status == 200 else b"",
             conditional=journey.conditional,
             etag=_header(answer, "ETag"),
@@ -277,13 +277,16 @@ class Fetcher:
             error=error.reason,
             is_lasting=error.is_lasting,
             is_unanswered=not error.status and not isinstance(error, _NEVER_ASKED),
-            hops=journey.hops,
+            redirects=journey.redirects,
             conditional=journey.conditional,
         )
 
 
 def _depart(
-    request: FetchRequest, url: str, started: datetime, hops: tuple[Hop, ...] = ()
+    request: FetchRequest,
+    url: str,
+    started: datetime,
+    redirects: tuple[FollowedRedirect, ...] = (),
 ) -> _Journey:
     validators = request.validators
     if validators is not None and validators.url != url != bare_url(validators.url):
@@ -306,16 +309,16 @@ def _depart(
         url=url,
         headers=headers,
         conditional=bool(conditions),
-        hops=hops,
+        redirects=redirects,
     )
 
 
 def _follow(request: FetchRequest, journey: _Journey, answer: Answer) -> _Journey:
     source = journey.url
-    visited = [*(hop.source for hop in journey.hops), source]
+    visited = [*(followed.source for followed in journey.redirects), source]
     target = redirect_target(source, answer.headers.get("Location", ""), visited)
-    hop = Hop(status=answer.status, source=source, target=target)
-    return _depart(request, target, journey.started, (*journey.hops, hop))
+    followed = FollowedRedirect(status=answer.status, source=source, target=target)
+    return _depart(request, target, journey.started, (*journey.redirects, followed))
 
 
 def _is_entitled(request: FetchRequest, url: str) -> bool:

@@ -257,7 +257,7 @@ def _encode_document(document: SearchDocument) -> _Document:
 def _keep(days: float, connection: sqlite3.Connection) -> None:
     ((before,),) = connection.execute("SELECT days FROM search_state").fetchall()
     if before and not days:
-        _set_aside(connection)
+        _begin_empty(connection)
         connection.execute("UPDATE search_state SET forgotten = 0")
     connection.execute("UPDATE search_state SET days = ?", (days,))
     if not before:
@@ -272,7 +272,7 @@ def _keep(days: float, connection: sqlite3.Connection) -> None:
 _OWN_RECORDS: Final = 10
 """The highest id of the records that FTS5 reads whenever it opens an index."""
 
-_SET_ASIDE: Final = (
+_EMPTY_INDEX: Final = (
     "DROP TRIGGER entry_gone",  # renaming a table would rename it there
     "ALTER TABLE search RENAME TO former_search",
     "ALTER TABLE searched RENAME TO former_searched",
@@ -299,10 +299,10 @@ _ROWS: Final = (
 )
 
 
-def _set_aside(connection: sqlite3.Connection) -> None:
+def _begin_empty(connection: sqlite3.Connection) -> None:
     """Dropping a large index takes seconds, in which nothing else is written. So an
     empty one takes its name at once; there must be no former one."""
-    for statement in _SET_ASIDE:
+    for statement in _EMPTY_INDEX:
         connection.execute(statement)
 
 

@@ -363,10 +363,10 @@ _REDIRECTS = (
     Site("elsewhere", "302", Manners(moved_to="/now.xml", status=302)),
     Site("elsewhere-7", "307", Manners(moved_to="/now.xml", status=307)),
     Site("elsewhere-3", "303", Manners(moved_to="/now.xml", status=303)),
-    Site("five", "five hops", Manners(moved_to="/hop-1", hops=5, status=302)),
+    Site("five", "five redirects", Manners(moved_to="/hop-1", hops=5, status=302)),
     Site(
         "six",
-        "six hops, of which five are followed",
+        "six redirects, of which five are followed",
         Manners(moved_to="/hop-1", hops=6, status=302),
         most_requests=6 * 60,
     ),

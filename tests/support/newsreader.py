@@ -12,7 +12,7 @@ from html import escape
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Hop, Understood
+from hub.core.fetched import FollowedRedirect, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -131,14 +131,16 @@ class Newsreader:
         body: bytes,
         *,
         after: timedelta = HOUR,
-        hops: tuple[Hop, ...] = (),
+        redirects: tuple[FollowedRedirect, ...] = (),
         elsewhere: bytes = b"",
         is_partial: bool = False,
     ) -> Reading:
         self.at += after
-        url = hops[-1].target if hops else self.target.feed.url
+        url = redirects[-1].target if redirects else self.target.feed.url
         answer = replace(
-            an_answer(200, body, at=self.at, url=url), hops=hops, is_partial=is_partial
+            an_answer(200, body, at=self.at, url=url),
+            redirects=redirects,
+            is_partial=is_partial,
         )
         commit = decide(
             Decision(

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import NOT_PARSED, Fetched, Hop, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, FollowedRedirect, Understood
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
@@ -215,14 +215,14 @@ class Sites:
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         self.asked.append(request.url)
-        url, hops, page = request.url, [], self._page(request.url)
+        url, redirects, page = request.url, [], self._page(request.url)
         await self.gate.wait()
         while isinstance(page, str):
-            hops.append(Hop(status=301, source=url, target=page))
+            redirects.append(FollowedRedirect(status=301, source=url, target=page))
             url, page = page, self._page(page)
         answer = an_answer(page) if isinstance(page, int) else an_answer(200, page)
         now = self.clock.now()
-        return replace(answer, at=now, started=now, url=url, hops=tuple(hops))
+        return replace(answer, at=now, started=now, url=url, redirects=tuple(redirects))
 
     def _page(self, url: str) -> bytes | int | str:
         page = self.pages[url]

@@ -184,11 +184,11 @@ def held_up(
     *,
     at: datetime,
     jitter: float,
-    head: Position,
+    log_end: Position,
 ) -> DeliveryOutcome:
     """Not a 2xx for the request that was to bring it up to ``last``.
 
-    ``head`` is the end of the log: all up to there is given up with the last try.
+    ``log_end`` is the end of the log: all up to there is given up with the last try.
     """
     subscription_id = catch_up.subscription.id
     attempt = attempt_of(subscription_id, last, reply, at)
@@ -200,7 +200,7 @@ def held_up(
             subscription_id=subscription_id,
             lease_id=catch_up.lease_id,
             first=Position(catch_up.position + 1),
-            last=head,
+            last=log_end,
             reason=reason_of(reply, failures),
             at=at,
         )

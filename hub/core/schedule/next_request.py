@@ -136,10 +136,10 @@ def lands_elsewhere(feed: StoredFeed, fetched: Fetched) -> bool:
 
 
 def _permanent_target(fetched: Fetched) -> str:
-    """Where the leading permanent hops led to; "" if the first one is not."""
+    """Where the leading permanent redirects led to; "" if the first one is not."""
     target = ""
-    for hop in fetched.hops:
-        if hop.status not in PERMANENT:
+    for followed in fetched.redirects:
+        if followed.status not in PERMANENT:
             break
-        target = hop.target
+        target = followed.target
     return target

@@ -330,7 +330,7 @@ def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
         return replace(front, at=at)
     if ended.error:
         error = ended.error
-        return replace(answer, at=at, started=front.started, error=error, hops=())
+        return replace(answer, at=at, started=front.started, error=error, redirects=())
     return replace(
         front,
         at=at,

@@ -175,18 +175,18 @@ class Course:
             here = here.delivered(request.last)
         await self._write(finished(here, request.last, until=until))
 
-    async def _write(self, settlement: DeliveryOutcome) -> None:
+    async def _write(self, outcome: DeliveryOutcome) -> None:
         parts = {
-            "outcomes": settlement.outcome,
-            "opened": settlement.opened,
-            "moved": settlement.moved,
-            "given_up": settlement.given_up,
-            "recovered": settlement.recovered,
-            "advanced": settlement.advanced,
-            "attempts": settlement.attempt,
+            "outcomes": outcome.outcome,
+            "opened": outcome.opened,
+            "moved": outcome.moved,
+            "given_up": outcome.given_up,
+            "recovered": outcome.recovered,
+            "advanced": outcome.advanced,
+            "attempts": outcome.attempt,
         }
-        if settlement.given_up is not None:
-            self.given_up.add(settlement.given_up.subscription_id)
+        if outcome.given_up is not None:
+            self.given_up.add(outcome.given_up.subscription_id)
         written = {name: (each,) for name, each in parts.items() if each is not None}
         await self.scene.flush(when=at(self._now), **written)
 

@@ -9,7 +9,7 @@ import brotli
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Hop
+from hub.core.fetched import FollowedRedirect
 from hub.http import HttpNetwork, Request, ResponseLimits
 from hub.http.network_errors import Blocked, OptedOut
 from hub.ingest.fetcher import (
@@ -74,7 +74,7 @@ async def test_a_feed_is_fetched_whole_with_what_its_origin_says_of_it(
     assert (fetched.status, fetched.error, fetched.body) == (200, "", FEED)
     assert fetched.url == origin.url("/feed")
     assert not fetched.conditional
-    assert fetched.hops == ()
+    assert fetched.redirects == ()
     assert {
         "ETag": fetched.etag,
         "Last-Modified": fetched.last_modified,
@@ -305,8 +305,10 @@ async def test_a_redirect_is_followed_and_remembered(
     fetched = await fetcher.fetch(asking(origin.url("/old")))
     assert (fetched.status, fetched.body) == (200, FEED)
     assert fetched.url == elsewhere.url("/new")
-    assert fetched.hops == (
-        Hop(status=status, source=origin.url("/old"), target=elsewhere.url("/new")),
+    assert fetched.redirects == (
+        FollowedRedirect(
+            status=status, source=origin.url("/old"), target=elsewhere.url("/new")
+        ),
     )
     assert all("referer" not in request.headers for request in elsewhere.requests)
 
@@ -329,7 +331,7 @@ async def test_an_endless_chain_of_redirects_stops_after_five(
         origin.serve(f"/{number}", redirect(f"/{number + 1}", 302))
     fetched = await fetcher.fetch(asking(origin.url("/0")))
     assert (fetched.status, fetched.error) == (302, "more than 5 redirects")
-    assert len(fetched.hops) == 5
+    assert len(fetched.redirects) == 5
     assert len(origin.requests) == 6
 
 
@@ -343,7 +345,7 @@ async def test_a_redirect_to_a_blocked_address_is_an_error(origin: Origin) -> No
         assert canary.connections == 0
     assert (fetched.status, fetched.body) == (0, b"")
     assert fetched.error.startswith("blocked")
-    assert len(fetched.hops) == 1
+    assert len(fetched.redirects) == 1
 
 
 @pytest.mark.parametrize("host", ["quiet.example", "sub.quiet.example"])

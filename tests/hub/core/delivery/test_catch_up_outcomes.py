@@ -100,8 +100,8 @@ def test_what_was_delivered_before_is_skipped(position: int, skipped: bool) -> N
 
 
 def test_a_2xx_moves_it_on_and_keeps_the_lease() -> None:
-    settlement = progressed(HERE, Position(14), OK, at=START, until=UNTIL)
-    assert settlement.moved == RetryMoved(
+    outcome = progressed(HERE, Position(14), OK, at=START, until=UNTIL)
+    assert outcome.moved == RetryMoved(
         subscription_id=HERE.subscription.id,
         lease_id=5,
         position=Position(14),
@@ -109,9 +109,9 @@ def test_a_2xx_moves_it_on_and_keeps_the_lease() -> None:
         next_try=UNTIL,
         last_status=200,
     )
-    assert settlement.recovered is None
-    assert settlement.attempt is not None
-    assert settlement.attempt.position == 14
+    assert outcome.recovered is None
+    assert outcome.attempt is not None
+    assert outcome.attempt.position == 14
 
 
 def test_a_2xx_forgets_failures_and_what_was_missed() -> None:
@@ -119,8 +119,8 @@ def test_a_2xx_forgets_failures_and_what_was_missed() -> None:
     there = here.delivered(Position(14))
     assert (there.position, there.failures, there.missed) == (14, 0, None)
     assert not there.is_exhausted
-    settlement = progressed(here, Position(14), OK, at=START, until=UNTIL)
-    assert settlement.recovered == here.subscription.id
+    outcome = progressed(here, Position(14), OK, at=START, until=UNTIL)
+    assert outcome.recovered == here.subscription.id
 
 
 def test_it_asks_to_be_closed_at_the_end() -> None:
@@ -156,7 +156,7 @@ def hold_up(
     here: CatchUpProgress, reply: CallbackResponse = FAILURE
 ) -> RetryMoved | None:
     return held_up(
-        here, Position(11), reply, at=START, jitter=0.5, head=Position(99)
+        here, Position(11), reply, at=START, jitter=0.5, log_end=Position(99)
     ).moved
 
 
@@ -221,11 +221,11 @@ def test_what_follows_a_2xx_has_a_schedule_of_its_own() -> None:
 
 def test_410_ends_the_subscription() -> None:
     gone = CallbackResponse(status=410, milliseconds=1, error="answered 410")
-    settlement = held_up(
-        HERE, Position(11), gone, at=START, jitter=0.5, head=Position(99)
+    outcome = held_up(
+        HERE, Position(11), gone, at=START, jitter=0.5, log_end=Position(99)
     )
-    assert settlement.ended == (1, "the callback answered 410 Gone")
-    assert settlement.moved is None
+    assert outcome.ended == (1, "the callback answered 410 Gone")
+    assert outcome.moved is None
 
 
 @pytest.mark.parametrize(
@@ -238,11 +238,11 @@ def test_410_ends_the_subscription() -> None:
 def test_after_the_last_try_all_that_is_owed_is_given_up(
     here: CatchUpProgress, reason: str
 ) -> None:
-    settlement = held_up(
-        here, Position(11), FAILURE, at=START, jitter=0.5, head=Position(99)
+    outcome = held_up(
+        here, Position(11), FAILURE, at=START, jitter=0.5, log_end=Position(99)
     )
-    assert settlement.moved is None
-    lost = settlement.given_up
+    assert outcome.moved is None
+    lost = outcome.given_up
     assert lost is not None
     assert (lost.first, lost.last, lost.lease_id) == (11, 99, 5)
     assert lost.reason == reason

@@ -34,8 +34,8 @@ def outcome(status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
 
 
 def test_a_2xx_costs_one_bit_and_nothing_else() -> None:
-    settlement = delivered(a_first(), CallbackResponse(status=204, milliseconds=9))
-    assert settlement == DeliveryOutcome(outcome=outcome(204, 9))
+    result = delivered(a_first(), CallbackResponse(status=204, milliseconds=9))
+    assert result == DeliveryOutcome(outcome=outcome(204, 9))
 
 
 def a_chunk(position: int) -> ClaimedChunk:
@@ -51,34 +51,34 @@ def test_it_brings_its_subscriber_up_to_its_record(brought: int) -> None:
 
 def test_a_2xx_for_a_later_document_brings_its_subscriber_up_to_that() -> None:
     first = FirstDelivery.of(a_chunk(10), 4, a_subscription(), Position(12))
-    settlement = delivered(first, CallbackResponse(status=200, milliseconds=9))
-    assert settlement == DeliveryOutcome(outcome=outcome(200, 9), advanced=(1, 12))
+    result = delivered(first, CallbackResponse(status=200, milliseconds=9))
+    assert result == DeliveryOutcome(outcome=outcome(200, 9), advanced=(1, 12))
 
 
 def test_a_2xx_brings_an_exhausted_subscription_back() -> None:
-    settlement = delivered(
+    result = delivered(
         a_first(exhausted=True), CallbackResponse(status=200, milliseconds=9)
     )
-    assert settlement.recovered == 1
+    assert result.recovered == 1
 
 
 def test_nothing_to_send_is_no_attempt() -> None:
-    settlement = nothing_to_send(a_first())
-    assert settlement.outcome == outcome()
-    assert settlement.attempt is None
+    result = nothing_to_send(a_first())
+    assert result.outcome == outcome()
+    assert result.attempt is None
 
 
 def test_a_failure_opens_a_retry_that_begins_with_the_record() -> None:
     reply = CallbackResponse(status=500, milliseconds=9, error="answered 500")
-    settlement = refused(a_first(), reply, at=START, jitter=0.5)
-    opened = settlement.opened
+    result = refused(a_first(), reply, at=START, jitter=0.5)
+    opened = result.opened
     assert opened is not None
-    assert settlement.outcome == outcome(500, 9)
+    assert result.outcome == outcome(500, 9)
     assert (opened.position, opened.attempts, opened.lease_id) == (11, 1, 0)
     assert opened.next_try == START + timedelta(seconds=5)
     assert opened.failing_since == START
     assert (opened.last_status, opened.last_error) == (500, "answered 500")
-    assert settlement.attempt == Attempt(
+    assert result.attempt == Attempt(
         subscription_id=a_subscription().id,
         position=Position(12),
         at=START,
@@ -99,18 +99,18 @@ def test_retry_after_puts_the_next_try_off() -> None:
 
 def test_410_ends_the_subscription_without_a_retry() -> None:
     reply = CallbackResponse(status=410, milliseconds=1, error="answered 410")
-    settlement = refused(a_first(), reply, at=START, jitter=0.5)
-    assert settlement.ended == (1, "the callback answered 410 Gone")
-    assert settlement.opened is None
-    assert settlement.outcome == outcome(410, 1)
+    result = refused(a_first(), reply, at=START, jitter=0.5)
+    assert result.ended == (1, "the callback answered 410 Gone")
+    assert result.opened is None
+    assert result.outcome == outcome(410, 1)
 
 
 @pytest.mark.parametrize("status", [0, 500, 503])
 def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
     reply = CallbackResponse(status=status, milliseconds=1, error="no answer")
-    settlement = refused(a_first(exhausted=True), reply, at=START, jitter=0.5)
-    assert settlement.opened is None
-    assert settlement.given_up == NewDeadLetter(
+    result = refused(a_first(exhausted=True), reply, at=START, jitter=0.5)
+    assert result.opened is None
+    assert result.given_up == NewDeadLetter(
         subscription_id=a_subscription().id,
         lease_id=0,
         chunk=a_first().chunk,
@@ -123,11 +123,11 @@ def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
 
 def test_being_held_back_is_no_try() -> None:
     due = START + timedelta(seconds=2)
-    settlement = not_started(a_first(), at=START, due=due)
-    assert settlement.attempt is None
-    assert settlement.outcome == outcome()
-    assert settlement.opened is not None
-    assert (settlement.opened.attempts, settlement.opened.next_try) == (0, due)
+    result = not_started(a_first(), at=START, due=due)
+    assert result.attempt is None
+    assert result.outcome == outcome()
+    assert result.opened is not None
+    assert (result.opened.attempts, result.opened.next_try) == (0, due)
 
 
 def test_a_hanging_request_is_a_leased_retry_while_it_runs() -> None:

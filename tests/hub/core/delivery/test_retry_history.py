@@ -122,18 +122,18 @@ def test_eleven_tries_are_made_at_their_times_whatever_the_hub_holds_back(
             assert moved.attempts == row.attempts  # that was no try
             row = moved
         at, tries = row.next_try, tries + 1
-        settlement = held_up(
+        outcome = held_up(
             progress(row),
             RECORD,
             failure.reply,
             at=at,
             jitter=failure.jitter,
-            head=Position(20),
+            log_end=Position(20),
         )
-        if settlement.moved is None:
-            given_up = settlement.given_up
+        if outcome.moved is None:
+            given_up = outcome.given_up
             break
-        row = settlement.moved
+        row = outcome.moved
         waits.append((row.next_try - at, failure))
     assert tries == len(SCHEDULE) + 1
     assert given_up is not None

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Hop, Understood
+from hub.core.fetched import Fetched, FollowedRedirect, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -479,8 +479,8 @@ def test_a_410_at_a_believed_redirect_sends_the_poller_back() -> None:
 def test_a_permanent_redirect_is_adopted_after_a_day() -> None:
     poll = a_poll_of("a")
     target = "https://new.example/"
-    hop = Hop(status=301, source=poll.target.feed.url, target=target)
-    redirected = replace(an_answer(304, url=target), hops=(hop,))
+    followed = FollowedRedirect(status=301, source=poll.target.feed.url, target=target)
+    redirected = replace(an_answer(304, url=target), redirects=(followed,))
 
     for _ in range(3):
         assert poll.polling.fetch_url == ""

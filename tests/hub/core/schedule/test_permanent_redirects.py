@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Hop
+from hub.core.fetched import Fetched, FollowedRedirect
 from hub.core.schedule.next_request import course_after_failure, course_after_success
 from storage.records import Polling, Redirect
 
@@ -19,17 +19,17 @@ OLD, NEW, NEWER = (
 
 
 def redirected(
-    *hops: tuple[int, str], at: datetime = NOW, status: int = 200
+    *redirects: tuple[int, str], at: datetime = NOW, status: int = 200
 ) -> Fetched:
-    sources = [OLD, *(target for _, target in hops)]
+    sources = [OLD, *(target for _, target in redirects)]
     return Fetched(
         at=at,
         started=at,
         url=sources[-1],
         status=status,
-        hops=tuple(
-            Hop(status=code, source=source, target=target)
-            for source, (code, target) in zip(sources, hops, strict=False)
+        redirects=tuple(
+            FollowedRedirect(status=code, source=source, target=target)
+            for source, (code, target) in zip(sources, redirects, strict=False)
         ),
     )
 
@@ -74,7 +74,7 @@ def test_a_temporary_redirect_is_never_believed(code: int) -> None:
     assert follow(*days) == Polling()
 
 
-def test_only_the_permanent_hops_at_the_start_count() -> None:
+def test_only_the_permanent_redirects_at_the_start_count() -> None:
     polling = follow(redirected((301, NEW), (302, NEWER)))
 
     assert polling.redirect is not None
