@@ -79,7 +79,7 @@ async def test_of_many_pages_in_one_browser_some_stand_still_and_all_open(
     tabs = [await browsed.new_tab() for _ in range(MOST_CONNECTIONS + 1)]
     for each in tabs:
         await each.open("/admin")
-    await until(status(tabs[-1]), "while several other pages of the hub are in view")
+    await until(status(tabs[-1]), "while many other pages of the hub are open")
     for each in tabs[:-1]:
         await each.page.close()
     await tabs[-1].page.locator("[data-watch=moving]").wait_for()

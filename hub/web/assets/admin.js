@@ -234,9 +234,11 @@ function swap(html) {
 // rests while nobody looks, and while text of a part is selected.
 const SILENT = 30000;
 const LONGEST_WAIT = 15000;
+const INTERNAL_ERROR = 1011;
 const NOT_AUTHORIZED = 3500;
 const PAGE_GONE = 3503;
-const FULL = "Nothing moves here while several other pages of the hub are in view.";
+const FULL = "Nothing moves here while many other pages of the hub are open.";
+const FAILED = "The hub fails to make this page again; its log says why.";
 const LOST = "The connection to the hub is lost; trying again.";
 
 // Over HTTP/1.1 a browser has six connections to a hub, for all its windows: some are left for opening pages.
@@ -272,6 +274,7 @@ function watch(panel) {
   const resting = new Set();
   let isRunning = false;
   let isOver = false;
+  let trouble = LOST; // why nothing moves, unless it does again
   let stop = () => {};
 
   function say(text, link = "") {
@@ -300,6 +303,7 @@ function watch(panel) {
     if (name === "closed") {
       const { code, reason } = JSON.parse(data);
       endOf(code, reason);
+      if (code === INTERNAL_ERROR) trouble = FAILED;
     } else if (name === "parts" && isSelected()) {
       rest("selection");
       say("Nothing moves while text is selected.");
@@ -316,6 +320,7 @@ function watch(panel) {
     stop = () => control.abort();
     let timer = setTimeout(stop, SILENT);
     hasBegun = false;
+    trouble = LOST;
     try {
       const answer = await fetch(location.pathname + location.search, {
         headers: { Accept: "text/event-stream" },
@@ -324,6 +329,7 @@ function watch(panel) {
       if (!answer.ok) {
         if ([401, 403].includes(answer.status)) endOf(NOT_AUTHORIZED);
         if (answer.status === 404) endOf(PAGE_GONE, "it was removed");
+        if ([429, 503].includes(answer.status)) trouble = FULL;
         return Math.max(2 * wait, 1000 * Number(answer.headers.get("Retry-After") ?? 0));
       }
       say("");
@@ -332,7 +338,7 @@ function watch(panel) {
         timer = setTimeout(stop, SILENT);
         take(event);
       }
-      return 1000;
+      return trouble === LOST ? 1000 : LONGEST_WAIT;
     } catch {
       return 2 * wait;
     } finally {
@@ -347,7 +353,7 @@ function watch(panel) {
       const next = await withPlace(() => listen(wait));
       wait = Math.min(LONGEST_WAIT, next ?? 2000);
       if (isOver || resting.size) break;
-      say(next === null ? FULL : LOST);
+      say(next === null ? FULL : trouble);
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
     isRunning = false;
