@@ -654,7 +654,7 @@ async def _tracker(
 ) -> Tracker:
     """A tracker that hears of new queries before it reads those there are."""
     tracker = Tracker(storage.tracking, metrics)
-    stack.enter_context(storage.tracking.watch(tracker.tell))
+    stack.enter_context(storage.control.watch(tracker.note))
     await tracker.load()
     return tracker
 

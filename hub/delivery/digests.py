@@ -28,11 +28,13 @@ from storage.contract import Storage
 from storage.errors import StorageError
 from storage.packing import unpack, unpack_head
 from storage.records import (
+    ControlEvent,
     FeedState,
-    Position,
+    PauseChanged,
     StoredFeed,
     Subscription,
     SubscriptionId,
+    SubscriptionsEnded,
 )
 
 
@@ -89,13 +91,18 @@ class _Halts:
         self._due = frozenset(each.id for each in due)
         self._halted &= self._due
 
-    def note_endings(self, ids: Sequence[SubscriptionId], _head: Position) -> None:
-        self._halted.update(ids if self._due is None else self._due.intersection(ids))
-
-    def note_pause(self, subscription_id: SubscriptionId, is_paused: bool) -> None:
+    def note(self, event: ControlEvent) -> None:
         """One that is resumed meanwhile gets its digest in the next round."""
-        if is_paused:
-            self.note_endings([subscription_id], Position(0))
+        match event:
+            case SubscriptionsEnded(ids):
+                self._add(ids)
+            case PauseChanged(subscription_id, is_paused=True):
+                self._add([subscription_id])
+            case _:
+                pass
+
+    def _add(self, ids: Sequence[SubscriptionId]) -> None:
+        self._halted.update(ids if self._due is None else self._due.intersection(ids))
 
     def has(self, subscription: Subscription) -> bool:
         return subscription.id in self._halted
@@ -132,11 +139,8 @@ class Digests:
 
     async def send_due(self) -> int:
         """One round, of `AT_ONCE` at most; how many were settled."""
-        subscriptions, halts = self._storage.subscriptions, _Halts()
-        with (
-            subscriptions.watch_endings(halts.note_endings),
-            subscriptions.watch_pauses(halts.note_pause),
-        ):
+        halts = _Halts()
+        with self._storage.control.watch(halts.note):
             due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
             halts.limit_to(due)
             async with asyncio.TaskGroup() as tasks:

@@ -147,11 +147,7 @@ class Dispatcher:
         and what came of them is written before this returns.
         """
         self._poster.epoch = await self._resume()
-        subscriptions, halted = self._storage.subscriptions, self._halted
-        with (
-            subscriptions.watch_endings(halted.note_endings),
-            subscriptions.watch_pauses(halted.note_pause),
-        ):
+        with self._storage.control.watch(self._halted.note):
             await self._deliver()
 
     async def _resume(self) -> str:

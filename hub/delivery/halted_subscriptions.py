@@ -8,7 +8,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from storage.records import Position, Subscription, SubscriptionId
+from storage.records import (
+    ControlEvent,
+    PauseChanged,
+    Position,
+    Subscription,
+    SubscriptionId,
+    SubscriptionsEnded,
+)
 
 CAPACITY: Final = 100_000
 """Endings, and pauses, that are remembered at most, and half as many at least; work
@@ -85,6 +92,16 @@ class HaltedSubscriptions:
     def __init__(self, *, capacity: int = CAPACITY) -> None:
         self._ended = _RecentMarks(capacity)
         self._paused = _RecentMarks(capacity)
+
+    def note(self, event: ControlEvent) -> None:
+        """As it comes from the control log."""
+        match event:
+            case SubscriptionsEnded(ids, log_end):
+                self.note_endings(ids, log_end)
+            case PauseChanged(subscription_id, is_paused):
+                self.note_pause(subscription_id, is_paused)
+            case _:
+                pass
 
     def note_endings(self, ids: Sequence[SubscriptionId], log_end: Position) -> None:
         """These have ended when the log reached to ``log_end``."""

@@ -24,11 +24,14 @@ from protocols.track import Subject, parse_query, subject_of
 from storage.contract import TrackStore
 from storage.packing import unpack
 from storage.records import (
+    ControlEvent,
     FeedId,
     FetchCommit,
     FetchTarget,
     Matched,
     MatchWrite,
+    QueriesCame,
+    QueriesWent,
     RecordKind,
     TrackQuery,
 )
@@ -86,16 +89,19 @@ class Tracker:
             for each in reversed(words):
                 self._shares.observe(each)
 
-    def tell(
-        self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
-    ) -> None:
-        """As `storage.contract.subscriptions.QueryListener`."""
-        for each in came:
-            self._add(each)
-        with self._lock:
-            for feed_id in went:
-                self._index.remove(feed_id)
-        self._version = max(version, self._version)
+    def note(self, event: ControlEvent) -> None:
+        """As it comes from the control log."""
+        match event:
+            case QueriesCame(version, queries):
+                for each in queries:
+                    self._add(each)
+                self._version = max(version, self._version)
+            case QueriesWent(ids):
+                with self._lock:
+                    for feed_id in ids:
+                        self._index.remove(feed_id)
+            case _:
+                pass
 
     def _add(self, stored: TrackQuery) -> None:
         try:

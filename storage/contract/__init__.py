@@ -37,6 +37,7 @@ from typing import Final
 
 from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
+from storage.contract.control import ControlStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
@@ -89,6 +90,7 @@ __all__ = [
     "AUDIENCE",
     "AuditStore",
     "BulkPlanStore",
+    "ControlStore",
     "DeliveryStore",
     "DigestStore",
     "EntryStore",

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from storage.contract.audit import AuditStore
 from storage.contract.bulk_plans import BulkPlanStore
+from storage.contract.control import ControlStore
 from storage.contract.deliveries import DeliveryStore
 from storage.contract.events import EventStore
 from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, SiteStore
@@ -40,6 +41,8 @@ class Storage(Protocol):
     def feeds(self) -> FeedStore: ...
     @property
     def membership(self) -> MembershipStore: ...
+    @property
+    def control(self) -> ControlStore: ...
     @property
     def log(self) -> LogStore: ...
     @property

@@ -6,10 +6,9 @@ queries, which are topics without a feed of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from storage.records import (
     ALL_SHARDS,
@@ -24,7 +23,6 @@ from storage.records import (
     NewSubscription,
     NewToken,
     NewVerification,
-    Position,
     Shards,
     StoredFeed,
     StoredToken,
@@ -113,17 +111,6 @@ class SubscriptionStore(Protocol):
         """End subscriptions whose lease is over, each to be told."""
         ...
 
-    def watch_endings(
-        self, tell: Callable[[Sequence[SubscriptionId], Position], None]
-    ) -> AbstractContextManager[None]:
-        """While entered, call ``tell`` with subscriptions that have ended, and where
-        the log ended then.
-
-        On the event loop, as soon as it is durable, and before the call that ended them
-        returns. One that had ended before may be named again.
-        """
-        ...
-
     async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         """Have nothing sent to it until `resume`.
 
@@ -138,13 +125,6 @@ class SubscriptionStore(Protocol):
 
         False unless it is active. Of one that is not paused nothing changes.
         """
-        ...
-
-    def watch_pauses(
-        self, tell: Callable[[SubscriptionId, bool], None]
-    ) -> AbstractContextManager[None]:
-        """As `watch_endings`: call ``tell`` with one that was paused, or, with False,
-        was resumed. One that ends is told of there only."""
         ...
 
     async def ending(
@@ -353,11 +333,6 @@ class TokenStore(Protocol):
         ...
 
 
-QueryListener: TypeAlias = Callable[[int, Sequence[TrackQuery], Sequence[FeedId]], None]
-"""Is told the version, the queries that came, and the feeds of those that went. The
-version is 0 where none came."""
-
-
 class TrackStore(Protocol):
     """Each query is a feed in the state ``TRACK``, private and never due.
 
@@ -413,12 +388,5 @@ class TrackStore(Protocol):
 
         Wanted are those with subscriptions, until these ended, and those just asked
         for or ``listened`` to now. A removed one returns, or is purged, as feeds are.
-        """
-        ...
-
-    def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
-        """While entered, tell of queries that come and go.
-
-        On the event loop, as soon as it is durable, and before the call returns.
         """
         ...

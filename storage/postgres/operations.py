@@ -14,7 +14,7 @@ from storage.postgres.tokens import PostgresTokens
 from storage.records import DatabaseStatus, DiskSample, Position
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds
-from storage.sqlite.watchers import LogEnd
+from storage.sqlite.log_end import LogEnd
 
 _STATUS = (
     "SELECT s.version, h.head, h.tail, pg_database_size(current_database())"

@@ -34,6 +34,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.delivery_chunks import (
     Ask,
     CommitClaims,
@@ -65,7 +66,6 @@ from storage.sqlite.rows import (
 )
 from storage.sqlite.selections import topics_of
 from storage.sqlite.wanted_news import wanted_news
-from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 
 
@@ -85,13 +85,13 @@ class SqliteDeliveries:
         writer: Writer,
         readers: Readers,
         box: SecretBox,
-        ended: EndedSubscriptions,
+        control: SqliteControl,
         commit_claims: CommitClaims,
     ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
-        self._ended = ended
+        self._control = control
         self._commit_claims = commit_claims
         self._last_flush = 0, Flushed()
 
@@ -124,7 +124,7 @@ class SqliteDeliveries:
     def _note_flush(self, flush: DeliveryFlush, flushed: Flushed) -> None:
         self._last_flush = flush.number, flushed
         if flush.ended:
-            self._ended.tell([subscription_id for subscription_id, _ in flush.ended])
+            self._control.ended([subscription_id for subscription_id, _ in flush.ended])
 
     async def notified(self) -> dict[AccountId, int]:
         rows = await self._readers.all(

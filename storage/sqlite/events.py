@@ -23,10 +23,10 @@ from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_chunks import CommitClaims
 from storage.sqlite.event_queue import are_wanted, encode_event, queue_events
 from storage.sqlite.log_appends import assign_positions, fan_out
+from storage.sqlite.log_end import LogEnd
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import decode_event, hash_key, read_feed
 from storage.sqlite.tracking import insert_unpolled
-from storage.sqlite.watchers import LogEnd
 from storage.sqlite.writer import Writer
 
 MOST_WAITING: Final = 50

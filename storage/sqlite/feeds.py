@@ -46,6 +46,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.feed_access import (
     OF_RESOURCE,
     WITHOUT_CREDENTIALS,
@@ -67,7 +68,6 @@ from storage.sqlite.rows import (
     read_target,
 )
 from storage.sqlite.subscription_writes import NO_LIMIT, end_of_feed
-from storage.sqlite.watchers import EndedSubscriptions, QueryWatchers
 from storage.sqlite.writer import Assignments, Writer, assigned
 
 # --- which are due ---
@@ -228,11 +228,9 @@ class SqliteFeeds:
         writer: Writer,
         readers: Readers,
         box: SecretBox,
-        queries: QueryWatchers,
-        ended: EndedSubscriptions,
+        control: SqliteControl,
     ) -> None:
-        self._queries = queries
-        self._ended = ended
+        self._control = control
         self._writer = writer
         self._readers = readers
         self._box = box
@@ -260,7 +258,7 @@ class SqliteFeeds:
         ending = partial(_shut_out, feed_id, change, reason, to_milliseconds(now))
         row, ids = await self._writer.submit(
             partial(_edit, parameters, moving, ending, to_milliseconds(now)),
-            then=lambda edited: self._ended.tell(edited[1]),
+            then=lambda edited: self._control.ended(edited[1]),
         )
         if row is None:
             raise NotFound("feed", feed_id)
@@ -428,7 +426,7 @@ class SqliteFeeds:
 
     def _tell_of_ended(self, feed_id: FeedId, was_query: bool) -> None:
         if was_query:
-            self._queries.tell(0, [], [feed_id])
+            self._control.went([feed_id])
 
     async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
         await self._writer.execute(

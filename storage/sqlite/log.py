@@ -39,10 +39,10 @@ from storage.sqlite.fetch_commits import (
     encode_quiet,
     encode_values,
 )
+from storage.sqlite.log_end import LogEnd
 from storage.sqlite.readers import Readers
 from storage.sqlite.rows import ENTRY, RECORD, read_entry, read_record, unpack_refs
 from storage.sqlite.trimming import encode_limits, trim_log
-from storage.sqlite.watchers import LogEnd
 from storage.sqlite.writer import Writer
 
 MANY_ENTRIES = 50

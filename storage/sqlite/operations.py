@@ -33,6 +33,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
 )
 from storage.sqlite.connection_threads import Worker
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.deliveries import SqliteDeliveries
 from storage.sqlite.delivery_chunks import CommitClaims
 from storage.sqlite.disk_usage import (
@@ -50,6 +51,7 @@ from storage.sqlite.integrity import find_damage
 from storage.sqlite.list_watches import SqliteListWatches
 from storage.sqlite.listings import SqliteListings
 from storage.sqlite.log import SqliteLog
+from storage.sqlite.log_end import LogEnd
 from storage.sqlite.membership import SqliteMembership
 from storage.sqlite.publishing import SqlitePageList, SqlitePages, SqlitePublic
 from storage.sqlite.pushes import SqlitePushes
@@ -68,7 +70,6 @@ from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.tracking import SqliteTracking
 from storage.sqlite.verifications import SqliteVerifications
-from storage.sqlite.watchers import EndedSubscriptions, LogEnd, QueryWatchers
 from storage.sqlite.writer import TOUCH, Writer
 
 
@@ -95,22 +96,27 @@ class SqliteStorage:
         self._head = LogEnd(head)
         self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
-        queries = QueryWatchers()
+        self.control = SqliteControl(self._head)
         self.membership = SqliteMembership(self._writer, readers)
         self.feed_statistics = SqliteFeedStatistics(self._writer, readers)
-        self.tracking = SqliteTracking(self._writer, readers, queries)
+        self.tracking = SqliteTracking(self._writer, readers, self.control)
         claims = CommitClaims(self._writer, box)
         self.log = SqliteLog(self._writer, readers, epoch, self._head, claims)
         self.events = SqliteEvents(self._writer, readers, self._head, claims)
         self.entries = SqliteEntries(readers)
         self.search = SqliteSearch(self._writer, readers)
-        ended = EndedSubscriptions(self._head)
-        self.feeds = SqliteFeeds(self._writer, readers, box, queries, ended)
-        self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
+        self.feeds = SqliteFeeds(self._writer, readers, box, self.control)
+        self.subscriptions = SqliteSubscriptions(
+            self._writer, readers, box, self.control
+        )
         self.digests = SqliteDigests(self._writer, readers, box)
         self.listings = SqliteListings(readers, box)
-        self.verifications = SqliteVerifications(self._writer, readers, box, ended)
-        self.deliveries = SqliteDeliveries(self._writer, readers, box, ended, claims)
+        self.verifications = SqliteVerifications(
+            self._writer, readers, box, self.control
+        )
+        self.deliveries = SqliteDeliveries(
+            self._writer, readers, box, self.control, claims
+        )
         self.tokens = SqliteTokens(self._writer, readers)
         self.sessions = SqliteSessions(self._writer, readers)
         self.public = SqlitePublic(readers)

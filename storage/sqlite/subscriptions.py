@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 
@@ -23,6 +22,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 from storage.sqlite.columns import pack_ids, to_milliseconds
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.pauses import pause, resume
 from storage.sqlite.purging import purge_ended_subscriptions
 from storage.sqlite.readers import Readers
@@ -35,12 +35,6 @@ from storage.sqlite.subscription_writes import (
     subscribe_one,
     subscription_parameters,
 )
-from storage.sqlite.watchers import (
-    EndedSubscriptions,
-    EndingListener,
-    PausedSubscriptions,
-    PauseListener,
-)
 from storage.sqlite.writer import Writer
 
 
@@ -50,13 +44,12 @@ class SqliteSubscriptions:
         writer: Writer,
         readers: Readers,
         box: SecretBox,
-        ended: EndedSubscriptions,
+        control: SqliteControl,
     ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
-        self._ended = ended
-        self._pauses = PausedSubscriptions()
+        self._control = control
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
         parameters = subscription_parameters(new, now, self._box)
@@ -121,7 +114,7 @@ class SqliteSubscriptions:
         state = SubscriptionState.ENDING if tell else SubscriptionState.ENDED
         unit = partial(end_one, subscription_id, reason, state, to_milliseconds(now))
         row = await self._writer.submit(
-            unit, then=lambda _: self._ended.tell([subscription_id])
+            unit, then=lambda _: self._control.ended([subscription_id])
         )
         if row is None:
             raise NotFound("subscription", subscription_id)
@@ -137,16 +130,13 @@ class SqliteSubscriptions:
     ) -> int:
         at = to_milliseconds(now)
         unit = partial(end_of_feed, feed_id, reason, at, limit, whose)
-        ended = await self._writer.submit(unit, then=self._ended.tell)
+        ended = await self._writer.submit(unit, then=self._control.ended)
         return len(ended)
 
     async def expire(self, now: datetime, limit: int) -> int:
         unit = partial(end_expired, to_milliseconds(now), limit)
-        ended = await self._writer.submit(unit, then=self._ended.tell)
+        ended = await self._writer.submit(unit, then=self._control.ended)
         return len(ended)
-
-    def watch_endings(self, tell: EndingListener) -> AbstractContextManager[None]:
-        return self._ended.told_to(tell)
 
     async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         return await self._writer.submit(
@@ -157,15 +147,12 @@ class SqliteSubscriptions:
     async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         return await self._writer.submit(
             partial(resume, subscription_id, to_milliseconds(now)),
-            then=lambda _: self._pauses.tell(subscription_id, is_paused=False),
+            then=lambda _: self._control.paused(subscription_id, is_paused=False),
         )
 
     def _tell_paused(self, subscription_id: SubscriptionId, is_active: bool) -> None:
         if is_active:
-            self._pauses.tell(subscription_id, is_paused=True)
-
-    def watch_pauses(self, tell: PauseListener) -> AbstractContextManager[None]:
-        return self._pauses.told_to(tell)
+            self._control.paused(subscription_id, is_paused=True)
 
     async def ending(
         self, limit: int, shards: Shards = ALL_SHARDS

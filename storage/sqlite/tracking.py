@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
 
-from storage.contract.subscriptions import QueryListener
 from storage.records import (
     NOBODY,
     UNKNOWN_PACE,
@@ -19,10 +17,10 @@ from storage.records import (
     TrackQuery,
 )
 from storage.sqlite.columns import from_milliseconds, pack_ids, to_milliseconds
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key, read_feed, unpack_refs
-from storage.sqlite.watchers import QueryWatchers
 from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"
@@ -68,11 +66,11 @@ UPDATE track_queries SET account_id = ?3 WHERE account_id = {NOBODY} AND feed_id
 
 class SqliteTracking:
     def __init__(
-        self, writer: Writer, readers: Readers, watchers: QueryWatchers
+        self, writer: Writer, readers: Readers, control: SqliteControl
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._watchers = watchers
+        self._control = control
 
     async def add(
         self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
@@ -92,7 +90,7 @@ class SqliteTracking:
 
     def _tell_of_new(self, query: str, row: Row, version: int) -> None:
         if version:
-            self._watchers.tell(version, [TrackQuery(FeedId(row[0]), query)], [])
+            self._control.came(version, TrackQuery(FeedId(row[0]), query))
 
     async def find(self, name: str) -> StoredFeed | None:
         url = TRACK_SCHEME + name
@@ -143,15 +141,8 @@ class SqliteTracking:
             to_milliseconds(now),
             limit,
         )
-        went = await self._writer.submit(unit, then=self._tell_of_ended)
+        went = await self._writer.submit(unit, then=self._control.went)
         return len(went)
-
-    def _tell_of_ended(self, went: Sequence[FeedId]) -> None:
-        if went:
-            self._watchers.tell(0, [], went)
-
-    def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
-        return self._watchers.told_to(tell)
 
 
 # --- units of work ---

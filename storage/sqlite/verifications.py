@@ -41,6 +41,7 @@ from storage.sqlite.columns import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from storage.sqlite.control import SqliteControl
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import hash_key
 from storage.sqlite.subscription_writes import (
@@ -49,7 +50,6 @@ from storage.sqlite.subscription_writes import (
     subscribe_all,
     subscription_parameters,
 )
-from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 
 # --- rows ---
@@ -326,12 +326,12 @@ class SqliteVerifications:
         writer: Writer,
         readers: Readers,
         box: SecretBox,
-        ended: EndedSubscriptions,
+        control: SqliteControl,
     ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
-        self._ended = ended
+        self._control = control
         self._additions = Batches(writer, add_all, pause=ADDING_PAUSE)
         self._confirmations = Batches(
             writer, subscribe_confirmed, pause=CONFIRMING_PAUSE
@@ -438,7 +438,7 @@ class SqliteVerifications:
         )
         unit = partial(unsubscribe_confirmed, parameters, subscription_id)
         await self._writer.submit(
-            unit, then=lambda _: self._ended.tell([subscription_id])
+            unit, then=lambda _: self._control.ended([subscription_id])
         )
 
     async def find(self, token: str) -> Verification | None:

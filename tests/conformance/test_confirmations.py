@@ -9,17 +9,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from storage.contract import FeedStore, Storage, SubscriptionStore, VerificationStore
+from storage.contract import (
+    ControlStore,
+    FeedStore,
+    Storage,
+    SubscriptionStore,
+    VerificationStore,
+)
 from storage.errors import NotFound
 from storage.records import (
     ANONYMOUS,
+    BEFORE_ALL,
+    ControlEvent,
     FeedId,
     FeedState,
     Format,
     NewFeed,
     NewSubscription,
     NewVerification,
-    SubscriptionId,
+    SubscriptionsEnded,
     SubscriptionState,
     Verification,
     VerificationMode,
@@ -35,6 +43,7 @@ CONFIRMED = VerificationTry(at=NOW, status=200, excerpt="the challenge")
 
 @dataclass
 class Stores:
+    control: ControlStore
     feeds: FeedStore
     subscriptions: SubscriptionStore
     verifications: VerificationStore
@@ -83,7 +92,9 @@ def wanted(feed_id: FeedId, number: int = 1, **changes: object) -> NewSubscripti
 
 @pytest.fixture
 def stores(storage: Storage) -> Stores:
-    return Stores(storage.feeds, storage.subscriptions, storage.verifications)
+    return Stores(
+        storage.control, storage.feeds, storage.subscriptions, storage.verifications
+    )
 
 
 async def test_a_confirmed_request_is_a_subscription_and_done(stores: Stores) -> None:
@@ -181,12 +192,12 @@ async def test_a_confirmed_unsubscription_ends_it_untold(stores: Stores) -> None
     feed_id = await stores.add_feed()
     subscribed = await stores.subscriptions.add(wanted(feed_id), NOW)
     asked = await stores.request(mode=VerificationMode.UNSUBSCRIBE)
-    told: list[SubscriptionId] = []
-    with stores.subscriptions.watch_endings(lambda ids, head: told.extend(ids)):
+    told: list[ControlEvent] = []
+    with stores.control.watch(told.append):
         await stores.verifications.unsubscribe(
             asked.id, subscribed.id, CONFIRMED, kept_until=LATER
         )
-    assert told == [subscribed.id]
+    assert told == [SubscriptionsEnded((subscribed.id,), BEFORE_ALL)]
     ended = await stores.subscriptions.get(subscribed.id)
     assert ended is not None
     assert (ended.state, ended.ended_reason) == (

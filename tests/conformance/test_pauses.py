@@ -9,8 +9,10 @@ import pytest
 from storage.errors import NotFound, SubscriptionPaused
 from storage.records import (
     WAS_PAUSED,
+    ControlEvent,
     Format,
     NewDeadLetter,
+    PauseChanged,
     Position,
     RecordKind,
     Retention,
@@ -421,11 +423,11 @@ async def test_what_the_log_cannot_keep_for_it_becomes_a_dead_letter(
 async def test_who_watches_is_told_when_it_is_durable(scene: Scene) -> None:
     subscriptions = scene.storage.subscriptions
     subscription = await scene.subscribe(await scene.add_feed())
-    told: list[tuple[SubscriptionId, bool]] = []
-    with subscriptions.watch_pauses(lambda *each: told.append(each)):
+    told: list[ControlEvent] = []
+    with scene.storage.control.watch(told.append):
         await subscriptions.pause(NOBODY, at(1))
         await pause(scene, subscription)
-        assert told == [(subscription.id, True)]
+        assert told == [PauseChanged(subscription.id, is_paused=True)]
         await resume(scene, subscription)
     await pause(scene, subscription)
-    assert told == [(subscription.id, True), (subscription.id, False)]
+    assert told == [PauseChanged(subscription.id, each) for each in (True, False)]

@@ -11,12 +11,16 @@ from msgspec.structs import replace
 from storage.errors import NotFound
 from storage.records import (
     ANONYMOUS,
+    BEFORE_ALL,
     OPERATOR,
+    ControlEvent,
     Format,
     Polling,
+    Position,
     RecordKind,
     RetryMoved,
     SubscriptionId,
+    SubscriptionsEnded,
     SubscriptionState,
     Updates,
 )
@@ -374,32 +378,34 @@ async def test_whoever_watches_is_told_of_endings_however_they_came(
     last = await scene.subscribe(feed, "last")
     unseen = await scene.subscribe(other, "unseen")
     subscriptions = scene.storage.subscriptions
-    told: list[SubscriptionId] = []
+    told: list[ControlEvent] = []
 
-    with subscriptions.watch_endings(lambda ids, head: told.extend(ids)):
+    with scene.storage.control.watch(told.append):
         await subscriptions.end(one.id, "enough", START, tell=True)
         await scene.flush(ended=((gone.id, "gone"),))
         await subscriptions.expire(at(10), 9)
         await subscriptions.end_all(feed.id, "removed", START, 9)
     await subscriptions.end(unseen.id, "enough", START, tell=True)
 
-    assert told == [one.id, gone.id, over.id, last.id]
+    ended = [(one.id,), (gone.id,), (over.id,), (last.id,)]
+    assert told == [SubscriptionsEnded(ids, BEFORE_ALL) for ids in ended]
 
 
 async def test_whoever_watches_is_told_where_the_log_ended_then(scene: Scene) -> None:
     feed = await scene.add_feed()
     one, gone = await scene.subscribe(feed, "one"), await scene.subscribe(feed, "gone")
     subscriptions = scene.storage.subscriptions
-    heads: list[int] = []
+    told: list[ControlEvent] = []
 
-    with subscriptions.watch_endings(lambda ids, head: heads.append(head)):
+    with scene.storage.control.watch(told.append):
         await subscriptions.end(one.id, "enough", START, tell=True)
         await scene.publish(feed)
         await asyncio.gather(
             scene.flush(ended=((gone.id, "gone"),)), scene.publish(feed)
         )
 
-    assert heads == [0, 1]
+    ends = [(one.id, 0), (gone.id, 1)]
+    assert told == [SubscriptionsEnded((each,), Position(end)) for each, end in ends]
 
 
 async def test_all_subscriptions_of_a_feed_are_ended_page_by_page(

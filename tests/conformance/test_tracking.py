@@ -15,6 +15,7 @@ from storage.records import (
     NOBODY,
     OPERATOR,
     AccountId,
+    ControlEvent,
     Credentials,
     FeedChange,
     FeedId,
@@ -24,6 +25,8 @@ from storage.records import (
     MatchWrite,
     Polling,
     Position,
+    QueriesCame,
+    QueriesWent,
     RecordKind,
     Retention,
     SourceFeed,
@@ -201,8 +204,8 @@ async def test_queries_come_in_pages(storage: Storage) -> None:
 async def test_who_watches_is_told_of_queries_that_come_go_and_return(
     storage: Storage,
 ) -> None:
-    told = []
-    with storage.tracking.watch(lambda *news: told.append(news)):
+    told: list[ControlEvent] = []
+    with storage.control.watch(told.append):
         query = await storage.tracking.add("laurel", "laurel", START)
         await storage.tracking.add("laurel", "laurel", START)
         await storage.tracking.retire(START + DAY, [], START + DAY, 10)
@@ -213,9 +216,9 @@ async def test_who_watches_is_told_of_queries_that_come_go_and_return(
     await storage.tracking.add("hardy", "hardy", START)
 
     assert told == [
-        (1, [TrackQuery(query.id, "laurel")], []),
-        (0, [], [query.id]),
-        (2, [TrackQuery(query.id, "laurel")], []),
+        QueriesCame(1, (TrackQuery(query.id, "laurel"),)),
+        QueriesWent((query.id,)),
+        QueriesCame(2, (TrackQuery(query.id, "laurel"),)),
     ]
 
 
@@ -223,13 +226,13 @@ async def test_who_watches_is_told_of_a_query_that_is_removed_by_hand(
     storage: Storage, feed: StoredFeed
 ) -> None:
     query = await storage.tracking.add("laurel", "laurel", START)
-    told: list[object] = []
-    with storage.tracking.watch(lambda *news: told.append(news)):
+    told: list[ControlEvent] = []
+    with storage.control.watch(told.append):
         for _ in range(2):
             await storage.feeds.set_state(query.id, FeedState.REMOVED, START)
         await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
 
-    assert told == [(0, [], [query.id])]
+    assert told == [QueriesWent((query.id,))]
 
 
 async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> None:

@@ -28,6 +28,8 @@ from storage.records import (
     MatchWrite,
     Polling,
     PollReason,
+    QueriesCame,
+    QueriesWent,
     RecordKind,
     RecordWrite,
     TrackQuery,
@@ -220,11 +222,11 @@ async def test_the_feed_counts_as_well(query: str, is_found: bool) -> None:
 async def test_queries_come_and_go_while_it_runs() -> None:
     tracker = await a_tracker("laurel")
 
-    tracker.tell(5, [TrackQuery(FeedId(9), "hardy")], [])
+    tracker.note(QueriesCame(5, (TrackQuery(FeedId(9), "hardy"),)))
     assert await matches_of(tracker, news("Hardy")) == (
         MatchWrite(FeedId(9), ("Hardy",)),
     )
-    tracker.tell(0, [], [FeedId(9), FeedId(10)])
+    tracker.note(QueriesWent((FeedId(9), FeedId(10))))
     told = (await tracker.match(TARGET, news("Hardy"))).matched
 
     assert told == Matched(version=5)
@@ -250,7 +252,7 @@ async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
     storage = await open_new(directory / "hub.db")
     try:
         tracker = Tracker(storage.tracking, Metrics())
-        with storage.tracking.watch(tracker.tell):
+        with storage.control.watch(tracker.note):
             await tracker.load()
             yield storage, tracker
     finally:

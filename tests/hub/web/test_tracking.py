@@ -141,7 +141,7 @@ async def test_a_query_that_is_removed_by_hand_is_tracked_no_more(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     tracker = Tracker(hub.storage.tracking, hub.metrics)
-    with hub.storage.tracking.watch(tracker.tell):
+    with hub.storage.control.watch(tracker.note):
         made = (await client.post("/api/subscriptions", json=asked())).json()
         assert len(tracker) == 1
 

@@ -23,9 +23,7 @@ from storage.errors import OutcomeUnknown
 from .state import State
 from .storage import MemoryStorage
 
-_LOCAL: Final = frozenset(
-    {"watching", "watching_pauses", "claim_after_commit", "last_ids", "node"}
-)
+_LOCAL: Final = frozenset({"watching", "claim_after_commit", "last_ids", "node"})
 """What a node has for itself, and numbers, which are given out once even if what took
 them comes to nothing."""
 _DATA: Final = tuple(each.name for each in fields(State) if each.name not in _LOCAL)

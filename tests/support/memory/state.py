@@ -17,6 +17,7 @@ from storage.records import (
     AccountId,
     Attempt,
     BulkPlan,
+    ControlEvent,
     Credentials,
     DeadLetter,
     EntryId,
@@ -139,15 +140,16 @@ class State:
     event_queue: list[OperationalEvent] = field(default_factory=list)
     told_since: dict[SubscriptionId, datetime] = field(default_factory=dict)
     hub_conditions: dict[str, OperationalEvent] = field(default_factory=dict)
-    watching: list[Callable[..., None]] = field(default_factory=list)
-    watching_pauses: list[Callable[[SubscriptionId, bool], None]] = field(
-        default_factory=list
-    )
+    watching: list[Callable[[ControlEvent], None]] = field(default_factory=list)
     node: int = 0  # whose handle it is
     lanes: dict[int, tuple[int, Flushed]] = field(default_factory=dict)
     """The number of each node's last flush, and what came of it."""
     claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
+
+    def tell(self, event: ControlEvent) -> None:
+        for each in self.watching:
+            each(event)
 
     def next_id(self, kind: str) -> int:
         self.last_ids[kind] = self.last_ids.get(kind, 0) + 1

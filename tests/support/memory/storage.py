@@ -5,12 +5,14 @@ It keeps everything in dicts, forgets it at the end, and is only used by tests.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from storage.records import (
     Backlog,
+    ControlEvent,
     DatabaseStatus,
     DiskSample,
     FeedId,
@@ -39,12 +41,26 @@ from .tokens import MemoryTokens
 from .verifications import MemoryVerifications
 
 
+class MemoryControl:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @contextmanager
+    def watch(self, tell: Callable[[ControlEvent], None]) -> Iterator[None]:
+        self._state.watching.append(tell)
+        try:
+            yield
+        finally:
+            self._state.watching.remove(tell)
+
+
 class MemoryStorage:
     def __init__(self, state: State | None = None) -> None:
         self._state = state or State()
         self._disk: list[DiskSample] = []
         self.feeds = MemoryFeeds(self._state)
         self.membership = MemoryMembership(self._state)
+        self.control = MemoryControl(self._state)
         self.log = MemoryLog(self._state)
         self.entries = MemoryEntries(self._state)
         self.events = MemoryEvents(self._state)

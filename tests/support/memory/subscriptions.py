@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -18,12 +17,14 @@ from storage.records import (
     AccountId,
     FeedId,
     NewSubscription,
+    PauseChanged,
     Position,
     RecordKind,
     RetryingSubscription,
     SubscriberGroup,
     Subscription,
     SubscriptionId,
+    SubscriptionsEnded,
     SubscriptionState,
 )
 from storage.subscription_filter import keeps_document
@@ -222,17 +223,10 @@ class MemorySubscriptions:
                 self._put(replace(subscription, state=state, ended_reason=reason))
                 self._state.ended_at[each] = milliseconds(now)
                 ended += 1
-        for tell in self._state.watching:
-            tell(ids, Position(self._state.head))
+        if ids:
+            end = Position(self._state.head)
+            self._state.tell(SubscriptionsEnded(tuple(ids), end))
         return ended
-
-    @contextmanager
-    def watch_endings(self, tell: Callable[..., None]) -> Iterator[None]:
-        self._state.watching.append(tell)
-        try:
-            yield
-        finally:
-            self._state.watching.remove(tell)
 
     async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
         if self._state.active_or_none(subscription_id) is None:
@@ -242,7 +236,7 @@ class MemorySubscriptions:
         retry = self._state.retries.get(subscription_id)
         if retry is not None:
             retry.stored = replace(retry.stored, is_paused=True)
-        self._tell_paused(subscription_id, is_paused=True)
+        self._state.tell(PauseChanged(subscription_id, is_paused=True))
         return True
 
     async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
@@ -255,22 +249,8 @@ class MemorySubscriptions:
             retry.stored = replace(retry.stored, is_paused=False)
             retry.make_due(milliseconds(now))
         state.note_conditions([subscription_id], now)
-        self._tell_paused(subscription_id, is_paused=False)
+        self._state.tell(PauseChanged(subscription_id, is_paused=False))
         return True
-
-    def _tell_paused(self, subscription_id: SubscriptionId, *, is_paused: bool) -> None:
-        for tell in self._state.watching_pauses:
-            tell(subscription_id, is_paused)
-
-    @contextmanager
-    def watch_pauses(
-        self, tell: Callable[[SubscriptionId, bool], None]
-    ) -> Iterator[None]:
-        self._state.watching_pauses.append(tell)
-        try:
-            yield
-        finally:
-            self._state.watching_pauses.remove(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:
         return [

@@ -1,0 +1,54 @@
+"""`storage.contract.ControlStore` on SQLite: its only node hears of its own writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from storage.records import (
+    ControlEvent,
+    FeedId,
+    PauseChanged,
+    QueriesCame,
+    QueriesWent,
+    SubscriptionId,
+    SubscriptionsEnded,
+    TrackQuery,
+)
+from storage.sqlite.log_end import LogEnd
+
+
+class SqliteControl:
+    """Stores tell it what has become durable; it tells those who watch, in the order of
+    the writes."""
+
+    def __init__(self, end: LogEnd) -> None:
+        self._end = end
+        self._watching: list[Callable[[ControlEvent], None]] = []
+
+    @contextmanager
+    def watch(self, tell: Callable[[ControlEvent], None]) -> Iterator[None]:
+        self._watching.append(tell)
+        try:
+            yield
+        finally:
+            self._watching.remove(tell)
+
+    def ended(self, ids: Sequence[SubscriptionId]) -> None:
+        """The log's end is that of the ending."""
+        if ids:
+            self._tell(SubscriptionsEnded(tuple(ids), self._end.position))
+
+    def paused(self, subscription_id: SubscriptionId, *, is_paused: bool) -> None:
+        self._tell(PauseChanged(subscription_id, is_paused))
+
+    def came(self, version: int, query: TrackQuery) -> None:
+        self._tell(QueriesCame(version, (query,)))
+
+    def went(self, ids: Sequence[FeedId]) -> None:
+        if ids:
+            self._tell(QueriesWent(tuple(ids)))
+
+    def _tell(self, event: ControlEvent) -> None:
+        for each in self._watching:
+            each(event)
