@@ -126,7 +126,7 @@ async def _log_in(browser: Browser, link: str) -> Page:
 async def _let_fail(page: Page, link: str) -> None:
     """An account with a token, and a callback of it that nobody answers at."""
     await page.goto(urljoin(link, "/admin/tokens"))
-    await page.get_by_role("textbox", name="Account").fill("alice")
+    await page.get_by_placeholder("alice").fill("alice")
     await page.get_by_role("textbox", name="Label").fill("the reader app")
     for scope in ("subscribe", "list"):
         await page.locator(f"input[name={scope}]").check()

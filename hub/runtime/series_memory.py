@@ -401,7 +401,7 @@ class SeriesMemory:
     def _slot(self, since: float, until: float, have_delays: bool) -> int:
         """Seconds of a slot of the finest ring that reaches back so far. Of delays it
         is the coarsest for an hour and more that begin before this start."""
-        latest, coarse = self.rings[0].latest, self.rings[-1].step
+        latest, coarse = max(self.rings[0].latest, until), self.rings[-1].step
         tens = self.rings[1]
         is_of_before = tens.begun < 0 or since < tens.begun * tens.step
         if have_delays and is_of_before and until - since >= HOUR:

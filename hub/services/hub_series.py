@@ -100,6 +100,10 @@ class HubSeries:
     def buckets(
         self, since: float, until: float, points: int, *, have_delays: bool = False
     ) -> Buckets:
+        """Of a span of time, as far as anything is kept of it."""
+        now = self._clock.unix()
+        until = min(until, now)
+        since = min(max(since, now - KEPT.total_seconds()), until)
         return self._series.buckets(since, until, points, have_delays=have_delays)
 
     def recent(

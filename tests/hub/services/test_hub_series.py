@@ -114,6 +114,18 @@ async def test_what_the_database_knows_is_looked_at(world: World) -> None:
     assert world.values(SeriesName.CONNECTIONS) == [3, 3]
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_of_however_long_a_time_few_slots_are_read(world: World, begun: bool) -> None:
+    if begun:
+        world.second()
+    now = world.clock.unix()
+    for since, until in ((0.0, 9e9), (now - 2_592_000, now), (9e9, 9.1e9), (0, 1)):
+        for have_delays in (False, True):
+            found = world.series.buckets(since, until, 90, have_delays=have_delays)
+            assert found.count <= 91
+            assert found.count * found.step // found.slot <= 8_700
+
+
 def test_delays_are_told_of_ten_seconds(world: World) -> None:
     for _ in range(25):
         world.metrics.publications.observe(100)
