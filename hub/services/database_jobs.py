@@ -72,7 +72,14 @@ class DatabaseJobs:
         metrics: Metrics,
         directory: BackupDirectory | None = None,
     ) -> None:
-        """``directory``: of backups by the clock; None: none are made."""
+        """``directory``: of backups by the clock; None: none are made.
+
+        Nor are any of an engine that is backed up by its own tools.
+        """
+        self._back_up = storage.backup
+        if directory is not None and self._back_up is None:
+            log.warning("backups_left_to_the_engine", directory=str(directory.path))
+            directory = None
         self.directory = directory
         self._storage = storage
         self._clock = clock
@@ -117,6 +124,8 @@ class DatabaseJobs:
 
         Raises `InvalidValue` and `Conflict`.
         """
+        if self._back_up is None:
+            raise Conflict("this database is backed up by the tools of its server")
         if destination is not None:
             return self._ask(JobKind.BACKUP, new_file(destination))
         if self.directory is None:
@@ -193,7 +202,7 @@ class DatabaseJobs:
             if job.kind is JobKind.CHECK:
                 findings = await self._storage.find_damage()
             else:
-                await self._storage.backup(Path(job.file), self._note_progress)
+                await self._copy(Path(job.file))
                 await self._rotate(job)
         except StorageError as error:
             failure = error
@@ -210,6 +219,10 @@ class DatabaseJobs:
             waiting.ended.set_result(ended)
         else:
             waiting.ended.set_exception(failure)
+
+    async def _copy(self, destination: Path) -> None:
+        if self._back_up is not None:
+            await self._back_up(destination, self._note_progress)
 
     def _note_progress(self, done: int, total: int) -> None:
         """From the thread that copies."""

@@ -44,7 +44,7 @@ from storage.contract.feeds import FeedStatisticsStore, FeedStore, PushStore, Si
 from storage.contract.list_watches import ListWatchStore
 from storage.contract.log import EntryStore, LogStore, SearchStore
 from storage.contract.membership import MembershipStore
-from storage.contract.operations import Storage
+from storage.contract.operations import BackUp, Storage
 from storage.contract.publishing import PageListStore, PageStore, PublicStore
 from storage.contract.selections import (
     FeedSelectionStore,
@@ -89,6 +89,7 @@ a retry, need not."""
 __all__ = [
     "AUDIENCE",
     "AuditStore",
+    "BackUp",
     "BulkPlanStore",
     "ControlStore",
     "DeliveryStore",

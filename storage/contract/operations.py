@@ -34,6 +34,15 @@ from storage.contract.subscriptions import (
 from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, OnProgress
 
 
+class BackUp(Protocol):
+    """Makes a consistent copy that starts a new epoch when it is first opened.
+
+    It appears under its name when it is whole. Cancelled, it is broken off.
+    """
+
+    async def __call__(self, destination: Path, progress: OnProgress = ...) -> None: ...
+
+
 class Storage(Protocol):
     """An opened database. One process owns a SQLite file at a time."""
 
@@ -132,11 +141,9 @@ class Storage(Protocol):
         """
         ...
 
-    async def backup(self, destination: Path, progress: OnProgress = ...) -> None:
-        """A consistent copy that starts a new epoch when it is first opened.
-
-        It appears under its name when it is whole. Cancelled, it is broken off.
-        """
+    @property
+    def backup(self) -> BackUp | None:
+        """None: the engine is backed up by its own tools."""
         ...
 
     async def find_damage(self) -> tuple[str, ...]:

@@ -193,3 +193,21 @@ async def test_a_directory_that_is_gone_is_no_end_of_the_hub(
     scene.clock.advance(1)
     assert "there is no such directory" in scene.jobs.warning()
     assert await scene.jobs.backups() == ()
+
+
+async def test_a_database_whose_server_has_backups_of_its_own_gets_none(
+    tmp_path: Path,
+) -> None:
+    class Served(CopiedDatabase):
+        backup = None  # type: ignore[assignment]
+
+    directory = BackupDirectory(tmp_path, Path("hub.db"), every=HOUR, kept=2)
+    served = cast("Storage", Served())
+    with capture_logs() as lines:
+        jobs = DatabaseJobs(served, ManualClock(), Metrics(), directory)
+    assert [each["event"] for each in lines] == ["backups_left_to_the_engine"]
+    assert jobs.directory is None
+    for destination in (None, str(tmp_path / "copy.db")):
+        with pytest.raises(Conflict, match="the tools of its server"):
+            jobs.start_backup(destination)
+    assert directory.files() == []

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
 from storage.records import (
     Backlog,
@@ -17,7 +16,6 @@ from storage.records import (
     DiskSample,
     FeedId,
     FeedState,
-    OnProgress,
     Position,
 )
 
@@ -55,6 +53,8 @@ class MemoryControl:
 
 
 class MemoryStorage:
+    backup = None  # there is no file to copy
+
     def __init__(self, state: State | None = None) -> None:
         self._state = state or State()
         self._disk: list[DiskSample] = []
@@ -116,11 +116,6 @@ class MemoryStorage:
 
     async def check(self) -> None:
         return
-
-    async def backup(
-        self, destination: Path, progress: OnProgress = lambda _done, _total: None
-    ) -> None:
-        raise NotImplementedError("the model has no file to copy")
 
     async def usage(self) -> dict[str, int]:
         return {}
