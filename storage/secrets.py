@@ -10,7 +10,7 @@ import hashlib
 import os
 from base64 import b64decode, b64encode
 from functools import lru_cache
-from hmac import compare_digest
+from hmac import compare_digest, digest
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -32,6 +32,7 @@ class SecretBox:
         self._cipher = AESGCM(key)
         self._opened = lru_cache(_TEXTS_KEPT)(self._open)
         self.key_check = hashlib.sha256(b"fanfare key check" + key).hexdigest()[:32]
+        self._fingerprint_key = hashlib.sha256(b"fanfare fingerprint" + key).digest()
 
     def encrypt(self, text: str) -> str:
         if not text:
@@ -52,6 +53,13 @@ class SecretBox:
             return self._cipher.decrypt(nonce, encrypted, None).decode()
         except InvalidTag as error:
             raise StorageError("a stored secret does not fit the key file") from error
+
+    def fingerprint(self, text: str) -> bytes:
+        """The same for the same text and key, and telling nothing to who has no key; of
+        the empty text nothing."""
+        if not text:
+            return b""
+        return digest(self._fingerprint_key, text.encode(), "sha256")[:16]
 
     def is_same(self, token: str, other: str) -> bool:
         """Whether two tokens stand for one text. False for one of another key."""

@@ -8,6 +8,7 @@ the database (see the folder ``functions``).
 from __future__ import annotations
 
 import asyncio
+import secrets as randomness
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,13 +22,22 @@ from psycopg.pq import ConnStatus, Format, TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg.types.string import StrBinaryDumper, StrDumperUnknown
 
-from storage.errors import StorageBusy, StorageClosed, WriteFailed
+from storage.errors import (
+    OutcomeUnknown,
+    StorageBusy,
+    StorageClosed,
+    StorageError,
+    TermEnded,
+    WriteFailed,
+)
 from storage.postgres.driver_errors import (
     is_fault_of_server,
     is_undone,
     read_failure,
+    said,
     write_failure,
 )
+from storage.records import NodeTerm
 from storage.sqlite.columns import to_milliseconds
 
 MOST_CONNECTIONS: Final = 10
@@ -45,6 +55,13 @@ CONNECT_SECONDS: Final = 10
 UNANSWERED_MILLISECONDS: Final = 15_000
 """After which a server that acknowledges no packet counts as gone."""
 
+RESOLVING_SECONDS: Final = 30
+RESOLVING_PAUSE: Final = 0.25
+"""How long, and how often, a server is asked what came of a write whose answer was
+lost."""
+_TERM_ENDED: Final = "FF001"
+_IN_LANE: Final = "SELECT run_in_lane(%s, %s, %s, %s, convert_from(%s, 'UTF8')::jsonb)"
+
 Row = tuple[Any, ...]
 """A row as the driver gives it; read at once into a value of `storage.records`."""
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
@@ -52,6 +69,10 @@ Result = TypeVar("Result")
 _Connection: TypeAlias = AsyncConnection[Row]
 _Outcome: TypeAlias = tuple[list[Row], int]
 """The rows that a call returns, and how many it has changed."""
+
+
+class _Unknown(psycopg.OperationalError):
+    """What was sent may have been done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +117,7 @@ async def connect(settings: ConnectionSettings) -> _Connection:
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_dumper(datetime, _TimeDumper)
+    adapters.register_dumper(datetime, _TimeBinaryDumper)
     adapters.register_dumper(str, _TextBinaryDumper)
     adapters.register_dumper(str, _TextDumper)
     return connection
@@ -104,8 +126,15 @@ async def connect(settings: ConnectionSettings) -> _Connection:
 class _TimeDumper(Dumper):
     """Times are whole milliseconds since 1970, as in SQLite's columns."""
 
+    oid = Int8Dumper.oid
+
+    def dump(self, obj: datetime) -> Buffer | None:
+        return str(to_milliseconds(obj)).encode()
+
+
+class _TimeBinaryDumper(Dumper):
     format = Format.BINARY
-    oid = Int8BinaryDumper.oid
+    oid = Int8Dumper.oid
 
     def dump(self, obj: datetime) -> Buffer | None:
         return to_milliseconds(obj).to_bytes(8, "big", signed=True)
@@ -132,7 +161,8 @@ class Connections:
     """A few, opened as they are needed; a call waits until one is free.
 
     ``write_error`` is why the last write failed by a fault of the server; "" when it
-    did not.
+    did not. ``term``: that of this node, under which it writes; None: it has not
+    joined.
     """
 
     def __init__(self, settings: ConnectionSettings, first: _Connection) -> None:
@@ -141,6 +171,8 @@ class Connections:
         self._room = asyncio.Semaphore(MOST_CONNECTIONS)
         self._writes: set[asyncio.Task[_Outcome]] = set()
         self._is_closed = False
+        self._node = randomness.randbits(63)
+        self.term: NodeTerm | None = None
         self._warnings: dict[_Connection, list[str]] = {}
         self.write_error = ""
         self._heed_warnings(first)
@@ -213,15 +245,57 @@ class Connections:
             except psycopg.Error as error:
                 if is_undone(error) and left:
                     continue
-                failure = write_failure(error)
-                if is_fault_of_server(error):
-                    self.write_error = str(failure)
-                raise failure from error
+                raise self._explained(error) from error
             self.write_error = ""
             break
         if then is not None:
             then(outcome[0])
         return outcome
+
+    def _explained(self, error: psycopg.Error) -> StorageError:
+        if isinstance(error, _Unknown):
+            text = f"the write may be stored, or not: {error}"
+            self.write_error = text
+            return OutcomeUnknown(text)
+        if error.sqlstate == _TERM_ENDED and self.term is not None:
+            return TermEnded(self.term.name, self.term.incarnation)
+        failure = write_failure(error)
+        if is_fault_of_server(error):
+            self.write_error = str(failure)
+        return failure
+
+    async def write_in_lane(
+        self,
+        lane: str,
+        given: bytes,
+        *,
+        number: int,
+        then: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """As `write`, of what ``run_in_lane`` of the database does; its answer.
+
+        Where that is lost, the server is asked again by the number, which no other
+        write of the lane has, for a while. 0: it has none.
+        """
+        until = asyncio.get_running_loop().time() + RESOLVING_SECONDS
+        term = 0 if self.term is None else self.term.incarnation
+        parameters = (self._node, lane, number, term, given)
+
+        def tell(rows: list[Row]) -> None:
+            if then is not None:
+                then(rows[0][0])
+
+        while True:
+            try:
+                rows = await self.write(_IN_LANE, parameters, then=tell)
+            except (OutcomeUnknown, WriteFailed) as error:
+                is_lost = isinstance(error.__cause__, psycopg.OperationalError)
+                now = asyncio.get_running_loop().time()
+                if not number or not is_lost or now > until or self._is_closed:
+                    raise
+                await asyncio.sleep(RESOLVING_PAUSE)
+            else:
+                return rows[0][0]
 
     async def _call(
         self, sql: str, parameters: Parameters, *, is_repeatable: bool
@@ -230,8 +304,10 @@ class Connections:
             connection, is_new = await self._take()
             try:
                 return await self._execute(connection, sql, parameters)
-            except psycopg.OperationalError:
-                if is_new or not connection.closed or not is_repeatable:
+            except psycopg.OperationalError as error:
+                if connection.closed and not is_repeatable:
+                    raise _Unknown(said(error)) from error
+                if is_new or not connection.closed:
                     raise
             finally:
                 await self._put_back(connection)
@@ -251,7 +327,7 @@ class Connections:
         rows = await cursor.fetchall() if cursor.description else []
         if warnings:
             # Such as that a commit does not wait for its standby any more.
-            raise WriteFailed(f"the server warns: {'; '.join(warnings)}")
+            raise _Unknown(f"the server warns: {'; '.join(warnings)}")
         return rows, cursor.rowcount
 
     async def _take(self) -> tuple[_Connection, bool]:

@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from datetime import datetime
+from typing import Final
 
+from storage.postgres.audit import PostgresAudit
 from storage.postgres.bulk_plans import PostgresBulkPlans
 from storage.postgres.connections import Connections
+from storage.postgres.control import PostgresControl
+from storage.postgres.deliveries import FollowingClaims, PostgresDeliveries
+from storage.postgres.events import PostgresEvents
+from storage.postgres.feed_statistics import PostgresFeedStatistics
+from storage.postgres.feeds import OLDEST_DUE, PostgresFeeds
 from storage.postgres.list_watches import PostgresListWatches
+from storage.postgres.listings import PostgresListings
+from storage.postgres.log import PostgresLog
+from storage.postgres.membership import PostgresMembership
+from storage.postgres.publishing import (
+    PostgresPageList,
+    PostgresPages,
+    PostgresPublic,
+)
+from storage.postgres.pushes import PostgresPushes
 from storage.postgres.schema import latest_schema
+from storage.postgres.search import PostgresSearch
+from storage.postgres.selections import (
+    PostgresFeedSelections,
+    PostgresSubscriptionSelections,
+)
+from storage.postgres.series import PostgresSeries
 from storage.postgres.sessions import PostgresSessions
+from storage.postgres.sites import PostgresSites
+from storage.postgres.stored_entries import PostgresEntries
+from storage.postgres.subscriptions import PostgresDigests, PostgresSubscriptions
 from storage.postgres.tokens import PostgresTokens
-from storage.records import DatabaseStatus, DiskSample, Position
+from storage.postgres.tracking import PostgresTracking
+from storage.postgres.verifications import PostgresVerifications
+from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, Position
 from storage.secrets import SecretBox
-from storage.sqlite.columns import from_milliseconds
+from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
 from storage.sqlite.log_end import LogEnd
 
-_STATUS = (
+_STATUS: Final = (
     "SELECT s.version, h.head, h.tail, pg_database_size(current_database())"
     " FROM fanfare_schema s, log_head h"
 )
+_BACKLOG: Final = f"""
+SELECT (SELECT coalesce(sum(total), 0)::bigint FROM feed_counts
+        WHERE health NOT IN ('removed', 'track', 'events')),
+    (SELECT coalesce(sum(total), 0)::bigint FROM subscription_counts
+        WHERE health NOT IN ('pending', 'gone', 'ended')),
+    (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),
+    (SELECT count(*) FROM retries), (SELECT count(*) FROM dead_letters),
+    (SELECT coalesce(sum(total), 0)::bigint FROM feed_counts WHERE health = 'track'),
+    {OLDEST_DUE},
+    (SELECT at FROM records WHERE position = least(
+        (SELECT min(position) FROM fanouts), (SELECT min(position) FROM chunks)))
+"""
 
 
 class PostgresStorage:
@@ -39,6 +79,30 @@ class PostgresStorage:
         self._epoch = epoch
         self._head = LogEnd(head)
         self._closing: asyncio.Future[None] | None = None
+        self.control = control = PostgresControl(self._head)
+        claims = FollowingClaims(connections, box)
+        self.feeds = PostgresFeeds(connections, box, control)
+        self.feed_statistics = PostgresFeedStatistics(connections)
+        self.log = PostgresLog(connections, epoch, self._head, claims)
+        self.entries = PostgresEntries(connections)
+        self.sites = PostgresSites(connections)
+        self.subscriptions = PostgresSubscriptions(connections, box, control)
+        self.digests = PostgresDigests(connections, box)
+        self.deliveries = PostgresDeliveries(connections, box, control, claims)
+        self.pushes = PostgresPushes(connections, box)
+        self.events = PostgresEvents(connections, self._head, claims)
+        self.tracking = PostgresTracking(connections, control)
+        self.verifications = PostgresVerifications(connections, box, control)
+        self.audit = PostgresAudit(connections)
+        self.membership = PostgresMembership(connections)
+        self.series = PostgresSeries(connections)
+        self.public = PostgresPublic(connections)
+        self.pages = PostgresPages(connections)
+        self.page_list = PostgresPageList(connections)
+        self.search = PostgresSearch(connections)
+        self.listings = PostgresListings(connections, box)
+        self.feed_selections = PostgresFeedSelections(connections)
+        self.subscription_selections = PostgresSubscriptionSelections(connections, box)
         self.tokens = PostgresTokens(connections)
         self.sessions = PostgresSessions(connections)
         self.plans = PostgresBulkPlans(connections)
@@ -56,6 +120,22 @@ class PostgresStorage:
             head=Position(head),
             size_bytes=size_bytes,
             tail=Position(tail),
+        )
+
+    async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
+        row = await self._connections.first(_BACKLOG, {"without": list(under_way)})
+        *counts, due, undelivered = row or (*(0,) * 7, None, None)
+        feeds, subscriptions, fanouts, chunks, retrying, dead_letters, queries = counts
+        return Backlog(
+            feeds=feeds,
+            subscriptions=subscriptions,
+            fanouts=fanouts,
+            chunks=chunks,
+            retrying=retrying,
+            dead_letters=dead_letters,
+            track_queries=queries,
+            oldest_due=from_milliseconds_or_none(due),
+            oldest_undelivered=from_milliseconds_or_none(undelivered),
         )
 
     def write_error(self) -> str:

@@ -39,6 +39,7 @@ BEGIN;
 SET LOCAL lock_timeout = '{_WAITING_SECONDS}s';
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
+SET LOCAL check_function_bodies = off;
 SELECT pg_advisory_xact_lock(1178681926, hashtext(current_schema()));
 SET LOCAL lock_timeout = {_LOCK_MILLISECONDS};
 """

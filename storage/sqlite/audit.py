@@ -64,7 +64,7 @@ class SqliteAudit:
         self._readers = readers
 
     async def add(self, records: Sequence[AuditRecord]) -> None:
-        await self._writer.submit(partial(_add, [_row(each) for each in records]))
+        await self._writer.submit(partial(_add, [audit_row(each) for each in records]))
 
     async def page(
         self, wanted: AuditFilter, *, before: tuple[datetime, int] | None, limit: int
@@ -86,7 +86,7 @@ class SqliteAudit:
             " ORDER BY a.at DESC, a.id DESC LIMIT :limit",
             parameters,
         )
-        found = tuple(_read(row) for row in rows[:limit])
+        found = tuple(read_audit(row) for row in rows[:limit])
         if len(rows) > limit:
             return AuditPage(records=found, next=(found[-1].at, found[-1].id))
         last = await self._readers.first(
@@ -101,7 +101,7 @@ class SqliteAudit:
         return await self._writer.submit(unit)
 
 
-def _row(record: AuditRecord) -> tuple[object, ...]:
+def audit_row(record: AuditRecord) -> tuple[object, ...]:
     return (
         record.account.id,
         to_milliseconds(record.at),
@@ -119,7 +119,7 @@ def _row(record: AuditRecord) -> tuple[object, ...]:
     )
 
 
-def _read(row: Row) -> AuditRecord:
+def read_audit(row: Row) -> AuditRecord:
     number, account, name, at, token, is_admin, session, address, source, *rest = row
     operation, target, target_id, target_name, status, detail = rest
     return AuditRecord(

@@ -108,7 +108,7 @@ class SqlitePublic:
         rows = await self._readers.all(
             f"{_FEEDS} AND f.id > ? ORDER BY f.id LIMIT ?", (after, limit)
         )
-        return [_read_feed(row) for row in rows]
+        return [read_public_feed(row) for row in rows]
 
     async def count(self) -> int:
         row = await self._readers.first(
@@ -124,7 +124,7 @@ class SqlitePublic:
         if text:
             return await self._topics_by_text(text, limit, parameters)
         rows = await self._readers.all(TOPICS, {**parameters, "limit": limit + 1})
-        feeds = tuple(_read_feed(row) for row in rows[:limit])
+        feeds = tuple(read_public_feed(row) for row in rows[:limit])
         return PublicFeedPage(
             feeds=feeds, next=feeds[-1].id if len(rows) > limit else None
         )
@@ -142,7 +142,7 @@ class SqlitePublic:
                 "most": MOST_LOOKED_AT,
             },
         )
-        found = [_read_feed(row[1:]) for row in rows if row[1] is not None]
+        found = [read_public_feed(row[1:]) for row in rows if row[1] is not None]
         if len(found) > limit:
             end: FeedId | None = found[limit - 1].id
         else:
@@ -151,7 +151,7 @@ class SqlitePublic:
 
     async def feed(self, feed_id: FeedId) -> PublicFeed | None:
         row = await self._readers.first(f"{_FEEDS} AND f.id = ?", (feed_id,))
-        return None if row is None else _read_feed(row)
+        return None if row is None else read_public_feed(row)
 
     async def entries(
         self, feed_id: FeedId, *, before: tuple[datetime, EntryId] | None, limit: int
@@ -169,7 +169,7 @@ class SqlitePublic:
         ]
 
 
-def _read_feed(row: Row) -> PublicFeed:
+def read_public_feed(row: Row) -> PublicFeed:
     feed_id, url, title, description, category, created_at, head = row
     return PublicFeed(
         id=FeedId(feed_id),
@@ -245,7 +245,7 @@ class SqlitePages:
                 feed_id=FeedId(feed_id),
                 is_moved=bool(is_moved),
                 origin=origin,
-                urls=_urls(url, fetch_url),
+                urls=present_urls(url, fetch_url),
                 head=head,
             )
             for feed_id, is_moved, origin, url, fetch_url, head in rows
@@ -255,7 +255,7 @@ class SqlitePages:
         await self._writer.submit(partial(_judge_feed, news, origin))
 
     async def news(self, limit: int) -> list[PageNews]:
-        return [_read_news(row) for row in await self._readers.all(_NEWS, (limit,))]
+        return [read_page_news(row) for row in await self._readers.all(_NEWS, (limit,))]
 
     async def judge(self, judged: Sequence[JudgedEntry], now: datetime) -> None:
         unit = partial(judge_all, judged, to_milliseconds(now))
@@ -336,7 +336,7 @@ def _judge_feed(news: FeedNews, origin: str, connection: sqlite3.Connection) -> 
     )
 
 
-def _read_news(row: Row) -> PageNews:
+def read_page_news(row: Row) -> PageNews:
     entry_id, dated, category, url, fetch_url, is_public, head, inherits, *entry = row
     return PageNews(
         entry_id=EntryId(entry_id),
@@ -344,13 +344,13 @@ def _read_news(row: Row) -> PageNews:
         dated=from_milliseconds_or_none(dated),
         is_public=bool(is_public),
         category=category or "",
-        urls=_urls(url, fetch_url),
+        urls=present_urls(url, fetch_url),
         head=head,
         inherits_language=None if inherits is None else bool(inherits),
     )
 
 
-def _urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
+def present_urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
     """Those that there are: none of a feed that is gone."""
     return tuple(filter(None, (url, fetch_url)))
 
@@ -413,15 +413,15 @@ class SqlitePageList:
 
     async def page(self, *, skip: int, limit: int) -> list[ListedPage]:
         rows = await self._readers.all(PAGE, {"skip": skip, "limit": limit})
-        return [_read_listed(row) for row in rows]
+        return [read_listed_page(row) for row in rows]
 
     async def find(self, url: str) -> ListedPage | None:
         row = await self._readers.first(_ONE, (hash_key(url),))
-        return None if row is None else _read_listed(row)
+        return None if row is None else read_listed_page(row)
 
     async def of_entries(self, ids: Sequence[EntryId]) -> list[ListedPage]:
         rows = await self._readers.all(_OF_ENTRIES, (pack_ids(ids),))
-        return [_read_listed(row) for row in rows]
+        return [read_listed_page(row) for row in rows]
 
     async def last_before(self, moment: datetime) -> int:
         row = await self._readers.first(LAST_BEFORE, (to_milliseconds(moment),))
@@ -432,21 +432,22 @@ class SqlitePageList:
     ) -> list[PageChange]:
         parameters = {"after": after, "through": through, "limit": limit}
         return [
-            _read_change(row) for row in await self._readers.all(CHANGES, parameters)
+            read_page_change(row)
+            for row in await self._readers.all(CHANGES, parameters)
         ]
 
 
-def _read_listed(row: Row) -> ListedPage:
+def read_listed_page(row: Row) -> ListedPage:
     shown_at, _, *page = row
     return ListedPage(page=read_page(tuple(page)), shown_at=from_milliseconds(shown_at))
 
 
-def _read_change(row: Row) -> PageChange:
+def read_page_change(row: Row) -> PageChange:
     """A row without an entry to show is a page that is gone."""
     _, changed_at, _, url, _, _, change, _, _, *entry = row
     return PageChange(
         change=change,
         url=url,
         changed_at=from_milliseconds(changed_at),
-        page=None if entry[0] is None else _read_listed(row),
+        page=None if entry[0] is None else read_listed_page(row),
     )

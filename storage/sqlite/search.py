@@ -174,7 +174,7 @@ class SqliteSearch:
             wanted, viewer, limit, below, listed_only=listed_only
         )
         rows = await self._readers.all(sql, parameters)
-        page = rows[: _count_fitting(rows)]
+        page = rows[: count_fitting(rows)]
         ids = [entry_id for _, entry_id, _ in page if entry_id is not None]
         read = await self._readers.all(READ, (pack_ids(ids),))
         by_id = {row[0]: read_entry(row) for row in read}
@@ -185,7 +185,7 @@ class SqliteSearch:
         )
 
 
-def _count_fitting(rows: Sequence[Row]) -> int:
+def count_fitting(rows: Sequence[Row]) -> int:
     """How many of the documents are read at once, by their bytes; at least one."""
     left = PAGE_BYTES
     for count, (_, _, size) in enumerate(rows):

@@ -420,7 +420,7 @@ class SqliteSubscriptionSelections:
         return tuple(
             SelectedSubscription(
                 subscription=read_subscription(row[5:], self._box),
-                condition=_read_condition(row[:5]),
+                condition=read_condition(row[:5]),
             )
             for row in rows
         )
@@ -487,10 +487,10 @@ class SqliteSubscriptionSelections:
             " WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.id",
             (pack_ids(ids),),
         )
-        return [_read_condition(row) for row in rows]
+        return [read_condition(row) for row in rows]
 
 
-def _read_condition(row: Row) -> SubscriptionCondition:
+def read_condition(row: Row) -> SubscriptionCondition:
     id, word, since, failure, ended_reason = row
     health, reason = SubscriptionHealth(word), failure
     if health in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED):

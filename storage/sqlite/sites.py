@@ -36,7 +36,7 @@ class SqliteSites:
             f" WHERE feed_id = ? AND key_hash IN {HASHES}",
             (feed_id, *pack_hashes([hash_key(key) for key in keys])),
         )
-        return [_read_page(row) for row in rows]
+        return [read_site_page(row) for row in rows]
 
     async def unlisted(
         self, feed_id: FeedId, walk: int, *, after: str, limit: int
@@ -47,7 +47,7 @@ class SqliteSites:
             " ORDER BY key_hash LIMIT ?",
             (feed_id, hash_key(after) if after else b"", walk, limit),
         )
-        return [_read_page(row) for row in rows]
+        return [read_site_page(row) for row in rows]
 
     async def tally(self, feed_id: FeedId, walk: int) -> SiteTally:
         row = await self._readers.first(
@@ -81,7 +81,7 @@ def _page_row(feed_id: int, page: StoredSitePage) -> tuple[object, ...]:
     )
 
 
-def _read_page(row: Row) -> StoredSitePage:
+def read_site_page(row: Row) -> StoredSitePage:
     key, reference, content, stamp, walk, day, changes, deleted = row
     return StoredSitePage(
         key=key,

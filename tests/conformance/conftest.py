@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import pytest
 
@@ -11,24 +11,14 @@ from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new, open_new_postgres
 from tests.support.storage_scene import Scene
 
-ON_POSTGRES: Final = {
-    "test_bulk_plans",
-    "test_list_watches",
-    "test_sessions",
-    "test_tokens",
-}
-"""What the engine can do that is not whole yet."""
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A module that the model does not know says so: ``IS_MODELLED = False``."""
     if "storage" not in metafunc.fixturenames:
         return
-    engines = ["sqlite"]
+    engines = ["sqlite", "postgres"]
     if getattr(metafunc.module, "IS_MODELLED", True):
         engines.append("memory")
-    if Path(metafunc.module.__file__ or "").stem in ON_POSTGRES:
-        engines.append("postgres")
     metafunc.parametrize("storage", engines, indirect=True)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -56,7 +58,7 @@ from storage.records import (
 from tests.support.documents import an_entry
 from tests.support.failures import ANSWER, details
 from tests.support.memory.storage import MemoryStorage
-from tests.support.new_database import open_new
+from tests.support.new_database import open_new, open_new_postgres
 from tests.support.storage_scene import NODE, START, record
 from tests.support.storage_scene import fetch as fetch_of
 
@@ -80,14 +82,19 @@ class Comparison(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._runner = asyncio.Runner()
-        self._directory = tempfile.TemporaryDirectory()
-        path = Path(self._directory.name) / "hub.db"
-        self._engine: Storage = self._runner.run(open_new(path))
+        self._stack = AsyncExitStack()
+        self._engine = self._runner.run(self._open())
         self._model: Storage = MemoryStorage()
         self._now = START
         self._leases = 0
         self._chunks: list[ClaimedChunk] = []
         self._retries: list[RetryingSubscription] = []
+
+    async def _open(self) -> Storage:
+        directory = self._stack.enter_context(tempfile.TemporaryDirectory())
+        storage = await open_new(Path(directory) / "hub.db")
+        self._stack.push_async_callback(storage.close)
+        return storage
 
     @initialize()
     def begin(self) -> None:
@@ -97,9 +104,8 @@ class Comparison(RuleBasedStateMachine):
                 self.subscribe(feed, number, ANONYMOUS, format, Updates.FRESH, None)
 
     def teardown(self) -> None:
-        self._runner.run(self._engine.close())
+        self._runner.run(self._stack.aclose())
         self._runner.close()
-        self._directory.cleanup()
 
     def _do(self, operation: Callable[[Storage], Awaitable[object]]) -> object:
         expected = self._runner.run(_attempt(operation, self._model))
@@ -597,10 +603,20 @@ async def _attempts(each: int, storage: Storage) -> object:
     return await storage.deliveries.attempts(each, 5)
 
 
+class ComparisonOnPostgres(Comparison):
+    async def _open(self) -> Storage:
+        directory = self._stack.enter_context(tempfile.TemporaryDirectory())
+        opening = open_new_postgres(Path(directory) / "key")
+        return cast("Storage", await self._stack.enter_async_context(opening))
+
+
 TestComparison = Comparison.TestCase
+TestComparisonOnPostgres = ComparisonOnPostgres.TestCase
 TestComparison.settings = settings(
     max_examples=25,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+TestComparisonOnPostgres.settings = settings(TestComparison.settings, max_examples=6)
+"""Fewer, for each question is asked of a server."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from storage.contract import LogStore, Storage
 from storage.errors import OutcomeUnknown
+from storage.postgres import open_database as open_postgres
 from storage.records import (
     OPERATOR,
     Attempt,
@@ -32,7 +34,7 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.memory.nodes import Cluster, Node
-from tests.support.new_database import open_new
+from tests.support.new_database import new_postgres, open_new
 from tests.support.storage_scene import START, Scene, all_of, at, fetch, record
 
 LATER = at(120)
@@ -75,17 +77,23 @@ def of_model(**terms: Any) -> Nodes:
     return Nodes(*(cast("Storage", cluster.node(**terms)) for _ in range(2)))
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
 async def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Nodes]:
     """SQLite is a cluster of one."""
-    if request.param == "memory":
-        yield of_model()
-        return
-    storage = await open_new(tmp_path / "hub.db")
-    try:
-        yield Nodes(storage, storage)
-    finally:
-        await storage.close()
+    async with AsyncExitStack() as stack:
+        match request.param:
+            case "memory":
+                yield of_model()
+            case "postgres":
+                location = await stack.enter_async_context(new_postgres())
+                opened = [await open_postgres(location, tmp_path / "key") for _ in "12"]
+                for each in opened:
+                    stack.push_async_callback(each.close)
+                yield Nodes(*(cast("Storage", each) for each in opened))
+            case _:
+                storage = await open_new(tmp_path / "hub.db")
+                stack.push_async_callback(storage.close)
+                yield Nodes(storage, storage)
 
 
 # --- who gets a record ---

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from hub.publishing.page_visibility import PageKeeper
-from protocols.model import Deletion, Feed
+from protocols.model import Deletion
 from storage.contract import Storage
 from storage.records import (
     FeedChange,
@@ -202,44 +199,3 @@ async def test_an_entry_of_the_best_owner_is_shown_by_its_own_section_alone(
     await page.unsay("owner", is_dropped=True)
     assert await page.shown() == {}
     assert await page.withdrawals() == {"one": 1}
-
-
-async def test_a_feed_that_is_purged_while_it_is_judged_leaves_nothing(
-    storage: Storage, tmp_path: Path
-) -> None:
-    feed = await PublicFeeds(storage).add(head=Feed(unlisted=True))
-    [news] = await storage.pages.feed_news(9)
-    clock = ManualClock()
-    await remove(storage, feed)
-    clock.advance(DAY)
-    assert await storage.feeds.purge_removed(clock.now(), 9) == 1
-
-    await storage.pages.judge_feed(news, "judged")
-
-    with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
-        assert database.execute("SELECT * FROM page_origins").fetchall() == []
-
-
-async def test_pages_of_before_languages_were_noted_are_not_rewritten_for_that(
-    storage: Storage, tmp_path: Path
-) -> None:
-    feeds = PublicFeeds(storage)
-    feed = await feeds.add(category="news")
-    await feeds.publish(feed, an_entry("a"))
-    keeper = PageKeeper(storage.pages, ManualClock(), "https://hub.example", "de")
-    await keeper.catch_up()
-    position = await storage.pages.position()
-    with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
-        database.executescript(
-            "UPDATE pages SET language = NULL;"
-            "UPDATE page_entries SET language = NULL;"
-            "UPDATE section_pages SET language = NULL;"
-            "INSERT INTO page_news SELECT id FROM entries;"
-        )
-
-    await keeper.catch_up()
-
-    assert await storage.pages.position() == position
-    for section in ("", "news"):
-        (page,) = await storage.pages.pages(section, after=PageId(0), limit=9)
-        assert page.language == "de"

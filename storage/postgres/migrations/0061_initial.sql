@@ -21,10 +21,35 @@ CREATE TABLE log_head (
 ) WITH (fillfactor = 10);
 INSERT INTO log_head (id) VALUES (1);
 
+-- Who has joined, and until when, by the clock of this server.
+CREATE TABLE nodes (
+    name text COLLATE "C" PRIMARY KEY,
+    url text NOT NULL,
+    incarnation bigint NOT NULL,
+    expires_at timestamptz NOT NULL
+) WITH (fillfactor = 20);
+CREATE SEQUENCE incarnations;
+
+-- The last write of each node in each of its lanes, and what came of it.
+CREATE TABLE lanes (
+    node bigint NOT NULL,
+    name text NOT NULL,
+    last_number bigint NOT NULL,
+    answer jsonb,
+    used_at timestamptz NOT NULL,
+    PRIMARY KEY (node, name)
+) WITH (fillfactor = 20);
+
 CREATE TABLE disk_samples (
     at bigint NOT NULL,
     used_bytes bigint NOT NULL,
     free_bytes bigint NOT NULL
+);
+
+-- How the hub was, five minutes a row: what its plots of 30 days are drawn from.
+CREATE TABLE series_samples (
+    at bigint PRIMARY KEY,
+    body bytea NOT NULL             -- `storage.records.SeriesSample` as MessagePack
 );
 
 -- --- accounts ---
@@ -51,6 +76,8 @@ CREATE TABLE tokens (
     used_at bigint,                         -- to the hour or so
     revoked_at bigint
 ) WITH (fillfactor = 80);
+
+CREATE INDEX tokens_by_account ON tokens (account_id);
 
 CREATE TABLE sessions (
     digest bytea PRIMARY KEY,               -- of the browser's secret, or the link's
@@ -133,6 +160,7 @@ CREATE TABLE feeds (
     removed_at bigint,
     fetch_url text NOT NULL,                -- as in polling: where the next request goes
     credentials text NOT NULL,              -- encrypted; "" when there are none
+    credentials_hash bytea NOT NULL,        -- keyed; tells whether two are the same
     resource_hash bytea NOT NULL,
     page_hash bytea NOT NULL,
     publish_secret text NOT NULL DEFAULT '',
@@ -142,6 +170,8 @@ CREATE TABLE feeds (
     condition_since bigint,
     turned_at bigint,
     own_period double precision NOT NULL DEFAULT 0,
+    version bigint NOT NULL DEFAULT 0,      -- what a fetch is decided on
+    polling bytea NOT NULL DEFAULT '',      -- JSON, what is cold of it
     health text COLLATE "C" GENERATED ALWAYS AS (
         CASE state WHEN 'active' THEN condition WHEN 'dead' THEN 'gone' ELSE state END
     ) STORED,
@@ -165,12 +195,12 @@ CREATE INDEX feeds_by_category_url ON feeds (health, category, url, id);
 CREATE INDEX feeds_by_category_since ON feeds (health, category, health_since, id);
 
 -- What every fetch writes of a feed, and nothing else.
-CREATE TABLE feed_polls (
+CREATE TABLE feed_hot (
     feed_id bigint PRIMARY KEY,
-    polling bytea NOT NULL DEFAULT '',      -- JSON; empty before the first fetch
-    recent bytea NOT NULL DEFAULT ''        -- the latest polls, up to eight
+    polling bytea NOT NULL DEFAULT '',      -- JSON, what is hot of it; empty before
+                                            -- the first fetch
+    recent_polls bytea NOT NULL DEFAULT ''  -- up to eight
 ) WITH (fillfactor = 70);
-ALTER TABLE feed_polls ALTER COLUMN polling SET STORAGE MAIN;
 
 CREATE TABLE earlier_polls (
     feed_id bigint PRIMARY KEY,
@@ -192,6 +222,7 @@ CREATE TABLE feed_audience (
     as_is bigint NOT NULL DEFAULT 0,
     by_topic bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
+CREATE INDEX feed_audience_by_subscribers ON feed_audience (subscribers, feed_id);
 
 -- Numbers of feeds as a sum of changes, so that nobody waits for another's.
 CREATE TABLE feed_counts (
@@ -629,7 +660,7 @@ CREATE TABLE page_entries (
     stated bigint NOT NULL,             -- when the entry says it changed, in seconds
     rank bigint NOT NULL,
     owner bigint NOT NULL,
-    language text NOT NULL,
+    language text,
     inherits_language boolean NOT NULL
 );
 CREATE INDEX page_entries_by_page ON page_entries (page_id, section);
@@ -646,7 +677,7 @@ CREATE TABLE pages (
     dated bigint NOT NULL,
     shown_at bigint NOT NULL,
     published bigint NOT NULL,
-    language text NOT NULL,
+    language text,
     owner bigint NOT NULL
 );
 CREATE UNIQUE INDEX pages_by_change ON pages (change);
@@ -659,7 +690,7 @@ CREATE TABLE section_pages (
     revision bigint NOT NULL,
     modified bigint NOT NULL,           -- in seconds
     change bigint NOT NULL,             -- counted with those of pages
-    language text NOT NULL,
+    language text,
     PRIMARY KEY (section, page_id)
 );
 CREATE UNIQUE INDEX section_pages_by_change ON section_pages (section, change);
@@ -690,3 +721,110 @@ CREATE TABLE searched (
 CREATE UNIQUE INDEX searched_by_docid ON searched (generation, docid);
 CREATE INDEX searched_by_words ON searched USING gin (document);
 CREATE TABLE search_queue (entry_id bigint PRIMARY KEY);
+
+-- --- views ---
+
+CREATE VIEW stored_feeds AS
+SELECT f.id, f.url, f.state, f.private, f.category, f.title, f.format, s.next_fetch,
+    f.created_at, f.removed_at, CASE h.polling WHEN '' THEN h.polling
+        ELSE substr(f.polling, 1, length(f.polling) - 1) || ','::bytea
+            || substr(h.polling, 2) END AS polling, f.credentials, f.condition,
+    f.condition_since, f.turned_at, f.own_period,
+    coalesce(a.as_is > 0 OR (a.by_topic > 0 AND f.format IN ('', 'part')), FALSE)
+        AS keeps_document,
+    coalesce(a.subscribers, 0) AS subscribers, f.version
+FROM feeds f JOIN schedule s ON s.feed_id = f.id JOIN feed_hot h ON h.feed_id = f.id
+LEFT JOIN feed_audience a ON a.feed_id = f.id;
+
+CREATE VIEW stored_subscriptions AS
+SELECT s.id, s.account_id, t.url AS topic, s.feed_id, s.callback, s.secret,
+    s.algorithm, s.format, s.updates, s.batch, s.state, s.from_position, s.lease_end,
+    s.created_at, s.exhausted, s.ended_reason, s.former_secret, s.former_until
+FROM subscriptions s JOIN topics t ON t.id = s.topic_id;
+
+CREATE VIEW stored_retries AS
+SELECT s.id, s.account_id, t.url AS topic, s.feed_id, s.callback, s.secret,
+    s.algorithm, s.format, s.updates, s.batch, s.state, s.from_position, s.lease_end,
+    s.created_at, s.exhausted, s.ended_reason, s.former_secret, s.former_until,
+    g.position, g.attempts, g.next_try, g.failing_since, g.last_status, g.last_error,
+    g.skip_after, g.skip_to, g.missed_first, g.missed_last, g.lease_id, g.tried_to,
+    g.is_paused
+FROM retries g JOIN subscriptions s ON s.id = g.subscription_id
+JOIN topics t ON t.id = s.topic_id;
+
+CREATE VIEW stored_dead_letters AS
+SELECT d.id, d.subscription_id, t.url AS topic, s.callback, d.first, d.last, d.reason,
+    d.at
+FROM dead_letters d JOIN subscriptions s ON s.id = d.subscription_id
+JOIN topics t ON t.id = s.topic_id;
+
+CREATE VIEW stored_verifications AS
+SELECT id, account_id, mode, topic, callback, lease_seconds, secret, algorithm, format,
+    verify_token, state, created_at, attempts, due, tried_at, status, excerpt, reason,
+    account_request
+FROM verifications;
+
+-- What is trimmed may still lie in a partition that goes as a whole.
+CREATE VIEW kept_records AS
+SELECT * FROM records WHERE position > (SELECT tail FROM log_head);
+
+-- --- the audit trail ---
+
+CREATE TABLE audit (
+    id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    at bigint NOT NULL,
+    account_id bigint NOT NULL,
+    token_id bigint,                -- NULL: the admin token, or none
+    is_admin boolean NOT NULL,
+    session text NOT NULL,          -- a name of it
+    address text NOT NULL,
+    source text NOT NULL,
+    operation text NOT NULL,
+    target text,                    -- what kind of thing
+    target_id bigint,
+    target_name text NOT NULL,
+    status bigint NOT NULL,
+    detail text NOT NULL
+);
+CREATE INDEX audit_by_time ON audit (at, id);
+CREATE INDEX audit_by_account ON audit (account_id, at, id);
+CREATE INDEX audit_by_token ON audit (token_id, at, id) WHERE token_id IS NOT NULL;
+CREATE INDEX audit_by_operation ON audit (operation, at, id);
+CREATE INDEX audit_by_target ON audit (target_id, target, at, id)
+    WHERE target_id IS NOT NULL;
+CREATE INDEX audit_by_rank ON audit (is_admin, id);
+
+-- --- parts of texts ---
+
+-- Letters in whatever case are one: by Unicode's rules, where the server has them.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    SELECT collname INTO name FROM pg_collation
+        WHERE collname IN ('pg_unicode_fast', 'pg_c_utf8', 'und-x-icu')
+        ORDER BY collname = 'pg_unicode_fast' DESC, collname = 'pg_c_utf8' DESC LIMIT 1;
+    name := coalesce(name, 'C');
+    EXECUTE format('CREATE FUNCTION fold(given text) RETURNS text LANGUAGE sql IMMUTABLE'
+        ' PARALLEL SAFE AS ''SELECT lower(given COLLATE %I)''', name);
+    -- An index sees no other function of ours.
+    EXECUTE format('CREATE FUNCTION feed_text(url text, title text) RETURNS text'
+        ' LANGUAGE sql IMMUTABLE PARALLEL SAFE'
+        ' AS ''SELECT lower((url || '''' '''' || title) COLLATE %I)''', name);
+END $$;
+
+-- Without the extension, parts are looked for in all texts.
+DO $$
+BEGIN
+    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+EXCEPTION WHEN OTHERS THEN
+    RAISE NOTICE 'pg_trgm cannot be had: %', SQLERRM;
+END $$;
+DO $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'pg_trgm') THEN
+        CREATE INDEX feeds_by_text ON feeds USING gin (feed_text(url, title) gin_trgm_ops);
+        CREATE INDEX listings_by_text ON listings
+            USING gin (topic gin_trgm_ops, callback gin_trgm_ops);
+    END IF;
+END $$;

@@ -1,0 +1,17 @@
+CREATE OR REPLACE FUNCTION save_statistics(given jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+-- Those of feeds that were purged meanwhile are left out.
+BEGIN
+    UPDATE feed_statistics s SET due = (g ->> 'due')::bigint,
+        maintained_at = (g ->> 'at')::bigint,
+        popularity = (g ->> 'popularity')::double precision,
+        porn_rank = (g ->> 'porn_rank')::double precision,
+        is_stale = (g ->> 'is_stale')::boolean, site = g ->> 'site'
+        FROM jsonb_array_elements(given) g WHERE s.feed_id = (g ->> 'feed_id')::bigint;
+    DELETE FROM feed_links l USING jsonb_array_elements(given) g
+        WHERE l.feed_id = (g ->> 'feed_id')::bigint AND NOT g -> 'places' ? l.place;
+    INSERT INTO feed_links SELECT p, s.feed_id FROM jsonb_array_elements(given) g
+        JOIN feed_statistics s ON s.feed_id = (g ->> 'feed_id')::bigint,
+        jsonb_array_elements_text(g -> 'places') p ORDER BY p, s.feed_id
+        ON CONFLICT DO NOTHING;
+END $$;

@@ -1,0 +1,52 @@
+-- Nodes: one has the database at a time, as long as it renews its term.
+
+CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
+-- What is leased becomes due at once.
+UPDATE chunks SET lease_id = 0, due = 0;
+UPDATE retries SET lease_id = 0, due = least(next_try, failing_since),
+    next_try = least(next_try, failing_since) WHERE lease_id <> 0;
+$$;
+
+CREATE OR REPLACE FUNCTION join_nodes(
+    given text, given_url text, seconds double precision,
+    OUT given_incarnation bigint, OUT other text
+) LANGUAGE plpgsql AS $$
+-- No incarnation: another node is a member. A write of an earlier term that is under way
+-- is waited for; none is stored afterwards.
+BEGIN
+    LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE;
+    SELECT name INTO other FROM nodes
+        WHERE name <> given AND expires_at > clock_timestamp() LIMIT 1;
+    IF other IS NOT NULL THEN
+        RETURN;
+    END IF;
+    DELETE FROM nodes;
+    PERFORM hold_audience();
+    PERFORM free_leases();
+    given_incarnation := nextval('incarnations');
+    INSERT INTO nodes VALUES (given, given_url, given_incarnation,
+        clock_timestamp() + make_interval(secs => seconds));
+    DELETE FROM lanes WHERE used_at < now() - interval '1 day';
+END $$;
+
+CREATE OR REPLACE FUNCTION leave_nodes(given bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM nodes WHERE incarnation = given;
+    IF FOUND THEN
+        PERFORM hold_audience();
+        PERFORM free_leases();
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION require_term(given bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Whoever takes over waits until the end of this transaction. 0: who never joined.
+BEGIN
+    IF given = 0 THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM nodes WHERE incarnation = given AND expires_at > clock_timestamp()
+        FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'term % is over', given USING ERRCODE = 'FF001';
+    END IF;
+END $$;

@@ -1,0 +1,300 @@
+"""`storage.contract.LogStore` on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from storage.errors import BodyRequired, StaleQueries
+from storage.postgres.connections import Connections, Row
+from storage.postgres.deliveries import FollowingClaims
+from storage.postgres.fetch_commits import encode_unit
+from storage.postgres.rows import RECORD, read_stored_record, unpack_references
+from storage.postgres.write_lanes import WriteLane
+from storage.records import (
+    BEFORE_ALL,
+    ClaimTerms,
+    CommitOutcome,
+    Cursor,
+    EntryId,
+    FeedId,
+    FeedTrail,
+    FetchCommit,
+    NotStored,
+    Position,
+    Record,
+    Retention,
+    SourceFeed,
+    Stored,
+    StoredBody,
+    StoredEntry,
+)
+from storage.sqlite.fetch_commits import (
+    QuietCommit,
+    encode_quiet,
+    encode_values,
+)
+from storage.sqlite.log import LARGE_BYTES, MANY_ENTRIES
+from storage.sqlite.log_end import LogEnd
+from storage.sqlite.rows import ENTRY, read_entry
+from storage.sqlite.trimming import encode_limits
+
+MOST_AT_ONCE: Final = 256
+"""Commits in one call."""
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of commits in one call, unless a single one is larger."""
+QUIET_PAUSE: Final = 0.01
+"""Seconds between two calls for fetches without news: nobody waits for these."""
+_POLL: Final = 0.2
+"""Seconds between two looks at whether another hub has appended something."""
+_QUIET: Final = (
+    "SELECT commit_quiet(%s::bigint[], %s::bytea[], %s::bytea[], %s::text[],"
+    " %s::bigint[], %s::bigint[], %s::bytea[], %s::bigint[])"
+)
+_POSITION_BEFORE: Final = """
+WITH RECURSIVE search (low, high, moment) AS (
+    SELECT (SELECT min(position) FROM kept_records),
+        (SELECT max(position) FROM kept_records) + 1, %s::bigint
+    UNION ALL
+    SELECT CASE WHEN is_before THEN (low + high) / 2 + 1 ELSE low END,
+        CASE WHEN is_before THEN high ELSE (low + high) / 2 END, moment
+    FROM search, LATERAL (SELECT at < moment AS is_before FROM kept_records
+        WHERE position >= (low + high) / 2 ORDER BY position LIMIT 1) m
+    WHERE low < high
+)
+SELECT max(low) FROM search
+"""
+"""Halving what lies between: there is no index of all records by time, which each
+commit would have to write."""
+_TRAILS: Final = """
+SELECT coalesce((SELECT r.position FROM kept_records r WHERE r.feed_id = a.feed_id
+        AND r.position <= a.position AND r.kind <> 'baseline'
+        ORDER BY r.position DESC LIMIT 1), 0),
+    coalesce((SELECT t.position FROM trimmed t WHERE t.feed_id = a.feed_id), 0)
+FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY a (feed_id, position, place)
+ORDER BY a.place
+"""
+_MATCHES: Final = """
+SELECT r.refs FROM kept_records r JOIN feeds f ON f.id = r.source_id
+WHERE r.feed_id = %s AND may_read(viewer_of(r.feed_id), f) AND NOT f.unlisted
+ORDER BY r.position DESC LIMIT %s
+"""
+_TRIM: Final = "SELECT trim_log(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+
+_NewsItem = tuple[bytes, ClaimTerms | None]
+"""A commit, and what may be claimed with it."""
+_NewsOutcome = Row
+"""What became of a commit, its first and last position, and its feed's version."""
+
+
+class PostgresLog:
+    def __init__(
+        self,
+        connections: Connections,
+        epoch: str,
+        head: LogEnd,
+        claims: FollowingClaims,
+    ) -> None:
+        self._claims = claims
+        self._number = 0
+        self._connections = connections
+        self._epoch = epoch
+        self._head = head
+        self._news = WriteLane(
+            self._commit_news,
+            size_of=lambda item: len(item[0]),
+            most=MOST_AT_ONCE,
+            most_size=MOST_BYTES,
+        )
+        self._quiet = WriteLane(
+            self._commit_quiet, key_of=_feed_of, most=MOST_AT_ONCE, pause=QUIET_PAUSE
+        )
+
+    async def commit(self, fetch: FetchCommit) -> CommitOutcome:
+        if fetch.is_quiet:
+            return await self._quiet.submit(encode_quiet(fetch))
+        unit = await _encode(fetch)
+        terms = self._claims.ask() if fetch.records else None
+        outcome, first, last, version = await self._news.submit((unit, terms))
+        match outcome:
+            case "gone":
+                return NotStored.GONE
+            case "stale":
+                return NotStored.STALE
+            case "body":
+                raise BodyRequired(f"feed {fetch.feed_id} has as-is subscriptions")
+            case "queries":
+                raise StaleQueries("there are queries of a later version")
+        return Stored(tuple(map(Position, range(first, last + 1))), version)
+
+    async def _commit_news(self, items: Sequence[_NewsItem]) -> Sequence[_NewsOutcome]:
+        units = b"[" + b",".join(unit for unit, _ in items) + b"]"
+        try:
+            self._number += 1
+            answer: list[_NewsOutcome] = await self._connections.write_in_lane(
+                "news", units, number=self._number, then=self._advance
+            )
+        finally:
+            for _, terms in items:
+                if terms is not None:
+                    self._claims.follow(terms)
+        return answer
+
+    def _advance(self, rows: Sequence[Row]) -> None:
+        for outcome, first, last, _ in rows:
+            if outcome == "stored" and first <= last:
+                self._head.advance((Position(last),))
+
+    async def _commit_quiet(
+        self, commits: Sequence[QuietCommit]
+    ) -> Sequence[CommitOutcome]:
+        hot, cold, urls, times, paces, polls, ids, versions = zip(*commits, strict=True)
+        columns = map(list, (ids, hot, cold, urls, times, paces, polls, versions))
+        ((found,),) = await self._connections.write(_QUIET, tuple(columns))
+        return [_quiet_outcome(each) for each in found]
+
+    async def end(self) -> Cursor:
+        row = await self._connections.first("SELECT epoch, head FROM log_head")
+        epoch, head = row or (self._epoch, 0)
+        self._head.advance((Position(head),))
+        return Cursor(epoch, Position(head))
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        """Another hub's commits are seen by looking, this one's at once."""
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            left = until - asyncio.get_running_loop().time()
+            head = await self._head.wait(after, max(0.0, min(left, _POLL)))
+            if head > after or left <= 0:
+                return head
+            await self.end()
+
+    async def records(
+        self, *, after: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        of_feed = "" if feed_id is None else " AND feed_id = %(feed)s"
+        rows = await self._connections.all(
+            f"SELECT {RECORD} FROM kept_records WHERE position > %(after)s{of_feed}"
+            " ORDER BY position LIMIT %(limit)s",
+            {"after": after, "limit": limit, "feed": feed_id},
+        )
+        return [read_stored_record(row) for row in rows]
+
+    async def last_before(self, feed_id: FeedId, moment: datetime) -> Position:
+        row = await self._connections.first(
+            "SELECT position FROM kept_records WHERE feed_id = %s AND at < %s"
+            " ORDER BY position DESC LIMIT 1",
+            (feed_id, moment),
+        )
+        return Position(row[0]) if row else BEFORE_ALL
+
+    async def position_before(self, moment: datetime) -> Position:
+        row = await self._connections.first(_POSITION_BEFORE, (moment,))
+        return Position(row[0] - 1) if row and row[0] else BEFORE_ALL
+
+    async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
+        rows = await self._connections.all(
+            _TRAILS, ([feed for feed, _ in asked], [upto for _, upto in asked])
+        )
+        return [
+            FeedTrail(last=max(kept, trimmed), trimmed=trimmed)
+            for kept, trimmed in rows
+        ]
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        rows = await self._connections.all(
+            f"SELECT {ENTRY}"
+            " FROM unnest(%s::bigint[]) WITH ORDINALITY asked (id, place)"
+            " JOIN entries e ON e.id = asked.id ORDER BY asked.place",
+            (list(ids),),
+        )
+        return [read_entry(row) for row in rows]
+
+    async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        """By the entry's own date, or when it was first stored if it has none."""
+        rows = await self._connections.all(
+            f"SELECT {ENTRY} FROM entries e WHERE e.feed_id = %s AND NOT e.deleted"
+            " ORDER BY e.sorted_at DESC, e.id LIMIT %s",
+            (feed_id, limit),
+        )
+        found = [read_entry(row) for row in rows]
+        return found or await self._latest_matches(feed_id, limit)
+
+    async def _latest_matches(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        """The last entries that a track query matched; none of a feed."""
+        rows = await self._connections.all(_MATCHES, (feed_id, limit))
+        ids = dict.fromkeys(
+            ref.entry_id for (packed,) in rows for ref in unpack_references(packed)
+        )
+        matched = await self.entries(list(ids)) if ids else []
+        shown = (each for each in matched if not (each.deleted or each.unlisted))
+        return list(islice(shown, limit))
+
+    async def feed_head(self, feed_id: FeedId) -> bytes | None:
+        row = await self._connections.first(
+            "SELECT head FROM feed_heads WHERE feed_id = %s", (feed_id,)
+        )
+        return None if row is None else row[0]
+
+    async def source(
+        self, feed_id: FeedId, query: FeedId | None = None
+    ) -> SourceFeed | None:
+        row = await self._connections.first(
+            "SELECT f.url, h.head FROM feeds f LEFT JOIN feed_heads h"
+            " ON h.feed_id = f.id WHERE f.id = %s AND may_read(viewer_of(%s), f)",
+            (feed_id, query),
+        )
+        return None if row is None else SourceFeed(row[0], row[1])
+
+    async def body(self, feed_id: FeedId) -> StoredBody | None:
+        row = await self._connections.first(
+            "SELECT content_type, body, position FROM bodies WHERE feed_id = %s",
+            (feed_id,),
+        )
+        if row is None:
+            return None
+        content_type, body, position = row
+        return StoredBody(content_type=content_type, body=body, position=position)
+
+    async def raw(self, feed_id: FeedId) -> StoredBody | None:
+        row = await self._connections.first(
+            "SELECT content_type, body FROM raw_documents WHERE feed_id = %s",
+            (feed_id,),
+        )
+        return None if row is None else StoredBody(content_type=row[0], body=row[1])
+
+    async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
+        limits = encode_limits(retention, now)
+        ((trimmed,),) = await self._connections.write(
+            _TRIM,
+            (
+                *(limits.now, float(limits.soft_before), limits.soft_count),
+                *(float(limits.hard_before), limits.hard_count, limits.soft_end),
+                *(limits.hard_end, float(limits.spared_from), limit),
+            ),
+        )
+        return int(trimmed)
+
+
+def _feed_of(commit: QuietCommit) -> int:
+    return commit[-2]
+
+
+def _quiet_outcome(version: int | None) -> CommitOutcome:
+    """As ``commit_quiet`` tells it."""
+    if version is None:
+        return NotStored.GONE
+    return NotStored.STALE if version < 0 else Stored((), version)
+
+
+async def _encode(fetch: FetchCommit) -> bytes:
+    if len(fetch.entries) + len(fetch.deletions) > MANY_ENTRIES:
+        values = await asyncio.to_thread(encode_values, fetch)
+    else:
+        values = encode_values(fetch)
+    if values.size > LARGE_BYTES:
+        return await asyncio.to_thread(encode_unit, fetch, values)
+    return encode_unit(fetch, values)

@@ -1,0 +1,226 @@
+"""`storage.contract.VerificationStore` on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from protocols.urls import host_name, normal_url
+from storage.errors import NotFound
+from storage.postgres.connections import Connections
+from storage.postgres.control import PostgresControl
+from storage.postgres.fetch_commits import to_jsonb
+from storage.postgres.subscriptions import SUBSCRIBED, subscription_arguments
+from storage.postgres.write_lanes import WriteLane
+from storage.records import (
+    ALL_SHARDS,
+    NewSubscription,
+    NewVerification,
+    Shards,
+    SubscriptionId,
+    Verification,
+    VerificationState,
+    VerificationTry,
+)
+from storage.secrets import SecretBox
+from storage.sqlite.columns import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.rows import hash_key
+from storage.sqlite.verifications import (
+    UNSUBSCRIBED,
+    read_verification,
+    write_account_request,
+)
+
+MOST_AT_ONCE: Final = 250
+ADDING_PAUSE: Final = 0.02
+"""Seconds in which further requests gather: somebody waits for the first."""
+_ADD: Final = "SELECT add_verifications(convert_from(%s, 'UTF8')::jsonb)"
+_DUE: Final = """
+WITH turns AS (
+    SELECT id, due, row_number() OVER (PARTITION BY host ORDER BY due, id) AS turn
+    FROM verifications v
+    WHERE due <= %(now)s AND id <> ALL(%(without)s::bigint[])
+        AND host <> ALL(%(without_hosts)s::text[]) AND NOT EXISTS (
+        SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
+            AND earlier.id < v.id AND earlier.due IS NOT NULL
+    )
+)
+SELECT v.* FROM turns JOIN stored_verifications v ON v.id = turns.id
+WHERE turn <= %(per_host)s ORDER BY turns.due, turns.id LIMIT %(limit)s
+"""
+_RETRY: Final = """
+UPDATE verifications SET attempts = attempts + 1, due = %(due)s, tried_at = %(at)s,
+    status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s
+WHERE id = %(id)s AND due IS NOT NULL
+"""
+_FINISH: Final = """
+UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = %(at)s,
+    status = %(status)s, excerpt = %(excerpt)s, reason = %(reason)s,
+    state = %(state)s, secret = '', asker = '', kept_until = %(kept_until)s
+WHERE id = %(id)s AND due IS NOT NULL
+"""
+_CONFIRMED: Final = "%(id)s, %(status)s, %(excerpt)s, %(reason)s, %(kept_until)s"
+_SUBSCRIBE: Final = f"SELECT subscribe_confirmed({SUBSCRIBED}, {_CONFIRMED})"
+_UNSUBSCRIBE: Final = (
+    f"SELECT unsubscribe_confirmed(%(subscription)s, %(why)s, %(at)s, {_CONFIRMED})"
+)
+
+
+class PostgresVerifications:
+    def __init__(
+        self, connections: Connections, box: SecretBox, control: PostgresControl
+    ) -> None:
+        self._connections = connections
+        self._box = box
+        self._control = control
+        self._additions = WriteLane(
+            self._add_all, most=MOST_AT_ONCE, pause=ADDING_PAUSE
+        )
+
+    async def add(
+        self,
+        new: NewVerification,
+        now: datetime,
+        *,
+        most: int,
+        most_of_host: int,
+        most_of_asker: int | None = None,
+    ) -> bool:
+        topic, callback = normal_url(new.topic), normal_url(new.callback)
+        return await self._additions.submit(
+            {
+                "account": new.account,
+                "mode": new.mode.value,
+                "topic": new.topic,
+                "callback": new.callback,
+                "host": host_name(callback),
+                "key_hash": hash_key(f"{new.account} {topic} {callback}"),
+                "token_hash": hash_key(new.token),
+                "lease_seconds": new.lease_seconds,
+                "secret": self._box.encrypt(new.secret),
+                "algorithm": new.algorithm,
+                "format": new.format.value,
+                "verify_token": new.verify_token,
+                "account_request": write_account_request(
+                    new.account_request, self._box
+                ),
+                "now": to_milliseconds(now),
+                "most": most,
+                "most_of_host": most_of_host,
+                "asker": new.asker,
+                "most_of_asker": most_of_asker,
+            }
+        )
+
+    async def _add_all(self, wanted: Sequence[dict[str, Any]]) -> Sequence[bool]:
+        ((taken,),) = await self._connections.write(_ADD, (to_jsonb(wanted),))
+        return list(taken)
+
+    async def due(
+        self,
+        now: datetime,
+        *,
+        per_host: int,
+        limit: int,
+        without: Collection[int] = (),
+        without_hosts: Collection[str] = (),
+        shards: Shards = ALL_SHARDS,
+    ) -> list[Verification]:
+        parameters = {
+            "now": now,
+            "without": list(without),
+            "without_hosts": list(without_hosts),
+            "per_host": per_host,
+            "limit": limit,
+        }
+        rows = await self._connections.all(_DUE, parameters)
+        return [read_verification(row, self._box) for row in rows]
+
+    async def next_due(self, shards: Shards = ALL_SHARDS) -> datetime | None:
+        row = await self._connections.first(
+            "SELECT min(due) FROM verifications WHERE due IS NOT NULL"
+        )
+        return from_milliseconds_or_none(row[0] if row else None)
+
+    async def retry(
+        self, verification_id: int, last: VerificationTry, due: datetime
+    ) -> None:
+        await self._connections.write(
+            _RETRY, {**_tried(verification_id, last), "due": due}
+        )
+
+    async def finish(
+        self,
+        verification_id: int,
+        state: VerificationState,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        parameters = {"state": state.value, "kept_until": kept_until}
+        await self._connections.write(
+            _FINISH, {**_tried(verification_id, last), **parameters}
+        )
+
+    async def subscribe(
+        self,
+        verification_id: int,
+        new: NewSubscription,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        parameters = {
+            **subscription_arguments(new, last.at, self._box),
+            **_tried(verification_id, last),
+            "kept_until": kept_until,
+        }
+        ((is_active,),) = await self._connections.write(_SUBSCRIBE, parameters)
+        if not is_active:
+            raise NotFound("feed", new.feed_id)
+
+    async def unsubscribe(
+        self,
+        verification_id: int,
+        subscription_id: SubscriptionId,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        parameters = {
+            **_tried(verification_id, last),
+            "subscription": subscription_id,
+            "why": UNSUBSCRIBED,
+            "kept_until": kept_until,
+        }
+        await self._connections.write(
+            _UNSUBSCRIBE,
+            parameters,
+            then=lambda _: self._control.ended([subscription_id]),
+        )
+
+    async def find(self, token: str) -> Verification | None:
+        row = await self._connections.first(
+            "SELECT v.* FROM verifications t JOIN stored_verifications v ON v.id = t.id"
+            " WHERE t.token_hash = %s",
+            (hash_key(token),),
+        )
+        return None if row is None else read_verification(row, self._box)
+
+    async def trim(self, now: datetime, limit: int) -> int:
+        return await self._connections.change(
+            "DELETE FROM verifications WHERE id IN (SELECT id FROM verifications"
+            " WHERE kept_until < %s ORDER BY kept_until LIMIT %s)",
+            (now, limit),
+        )
+
+
+def _tried(verification_id: int, last: VerificationTry) -> dict[str, object]:
+    return {
+        "id": verification_id,
+        "at": last.at,
+        "status": last.status,
+        "excerpt": last.excerpt,
+        "reason": last.reason,
+    }
