@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import structlog
 
 from hub import PRODUCT
 from hub.http import Answer, Purpose, Request, ResponseLimits
 from hub.http.network_errors import NetworkError
+from hub.ingest.fetcher import RedirectRefused, redirect_target
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.background import wait_for
@@ -83,7 +84,6 @@ METHODS: Final = ("GET", "HEAD", "POST")
 MOST_HEADERS: Final = 40
 LONGEST_DRAFT: Final = 64 * 1024
 LONGEST_TITLE: Final = 200
-MOST_REDIRECTS: Final = 5
 LONGEST_TURN: Final = 10.0
 """Seconds for which a host may keep a developer waiting."""
 SENDING: Final = Rate(per_second=0.5, burst=30.0)
@@ -367,16 +367,14 @@ class PlaygroundService:
         Raises `InvalidValue` and `TooManyWaiting`.
         """
         exchange, answer = await self._exchange(run, draft)
-        for _ in range(MOST_REDIRECTS):
-            target = urljoin(draft.url, _target(draft.step, answer))
-            is_downgrade = draft.url.startswith("https:") and target[:5] == "http:"
-            if target == draft.url or is_downgrade:
-                break
-            draft = replace(draft, url=target)
-            with suppress(InvalidValue):  # it leads to no URL
+        visited = [draft.url]
+        # A refused redirect, or one to what is no URL, is where it ends.
+        with suppress(RedirectRefused, InvalidValue):
+            while location := _location(draft.step, answer):
+                target = redirect_target(draft.url, location, visited)
+                visited.append(target)
+                draft = replace(draft, url=target)
                 exchange, answer = await self._exchange(run, draft)
-                continue
-            break
         return exchange
 
     async def _exchange(
@@ -705,7 +703,7 @@ def _review_request(
     return review_hub_request(request.url, parameters_of(body))
 
 
-def _target(step: PlaygroundStep, answer: Answer | None) -> str:
+def _location(step: PlaygroundStep, answer: Answer | None) -> str:
     """Where a redirect leads that is to be followed; "" if there is none."""
     if answer is None:
         return ""

@@ -46,6 +46,7 @@ ASKING = {
     # feeds and topics
     "hub.ingest.fetcher": {"a redirect of a feed"},
     "hub.ingest.fetch_pipeline": {"a feed that is added", "a topic that is pinged"},
+    "hub.services.feed_documents": {"a document that is explained"},
     "hub.sites.feed_finder": {"a page that is looked at", "a feed that a page names"},
     "hub.ingest.polite_fetchers": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
     "hub.websub.topic_admission": {"a topic of the open hub"},
@@ -79,6 +80,7 @@ OPENING = {
     "hub.http.resolver": "looks names up",
     "hub.web.server.http_server": "listens",
     "hub.main": "listens",
+    "hub.runtime.service_manager": "tells the program that started the hub",
     "hub.cli.hub_client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",
     "hub.demo.hub_requests": "to the hub that the demonstration has started",

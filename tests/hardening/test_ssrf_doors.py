@@ -166,6 +166,17 @@ async def a_redirect_of_a_feed(internet: Internet, url: str) -> None:
 
 
 @door
+async def a_document_that_is_explained(internet: Internet, url: str) -> None:
+    if fits_a_header(url):
+        where = internet.put(feed())
+        added = await add(internet, where)
+        internet.origin.serve(
+            where.removeprefix(internet.origin.url("")), redirect(url)
+        )
+        await internet.api("POST", f"/api/feeds/{added['id']}/parse")
+
+
+@door
 async def a_page_that_is_looked_at(internet: Internet, url: str) -> None:
     await internet.api("POST", "/api/discover", url=url)
 
