@@ -44,16 +44,24 @@ class Picture:
 
 _FIRST_ROW: Final = "tbody tr th a"
 PICTURES: Final = (
-    Picture(name="overview", path="/admin", height=1_000),
+    Picture(name="overview", path="/admin", height=1_300),
     Picture(name="overview-dark", path="/admin", scheme="dark", height=1_000),
     Picture(name="overview-phone", path="/admin", width=PHONE),
-    Picture(name="feed", path="/admin/feeds", links=(_FIRST_ROW,), height=1_200),
+    Picture(name="feed", path="/admin/feeds", links=(_FIRST_ROW,), height=1_500),
     Picture(
         name="subscription",
         path="/admin/subscriptions?state=ok",
         links=(_FIRST_ROW,),
     ),
-    Picture(name="deliveries", path="/admin/deliveries"),
+    Picture(name="deliveries", path="/admin/deliveries", height=1_100),
+    Picture(name="entries", path="/admin/entries", height=900),
+    Picture(name="live", path="/admin/live"),
+    Picture(
+        name="playground",
+        path="/admin/playground",
+        links=("button:text('Run all steps')",),
+        height=1_000,
+    ),
     Picture(name="readers", path="/"),
 )
 

@@ -34,7 +34,7 @@ function tell(root) {
 // Marks of an axis, which are drawn in UTC.
 function tellTick(tick) {
   const at = new Date(tick.dataset.at);
-  const options = "days" in tick.dataset ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" };
+  const options = "days" in tick.dataset ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   tick.textContent = new Intl.DateTimeFormat(undefined, options).format(at);
 }
 
