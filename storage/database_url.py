@@ -84,6 +84,9 @@ def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:
 
 def _path(url: str) -> Path:
     scheme, _, location = url.partition(":")
+    if scheme in ("postgresql", "postgres"):
+        reason = "this version of Fanfare does not run on PostgreSQL yet"
+        raise DatabaseUnusable(f"database {scheme!r}", reason)
     if scheme != "sqlite" or not location:
         # Not repeated whole: it may hold a password.
         reason = 'expected "sqlite:" and the path of a file'

@@ -39,7 +39,6 @@ APART = {
     "storage/postgres/membership.py": "an engine's file of a contract",
     "storage/postgres/series.py": "an engine's file of a contract",
     "storage/postgres/sites.py": "an engine's file of a contract",
-    "storage/clock_steps.py": "the same for every engine",
     "storage/sqlite/series.py": "an engine's file of a contract",
     "storage/sqlite/membership.py": "an engine's file of a contract",
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from datetime import datetime
+from collections import Counter
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Final
 
+from storage.errors import StorageBusy, StorageError
 from storage.postgres.audit import PostgresAudit
 from storage.postgres.bulk_plans import PostgresBulkPlans
 from storage.postgres.connections import Connections
@@ -36,6 +39,7 @@ from storage.postgres.sessions import PostgresSessions
 from storage.postgres.sites import PostgresSites
 from storage.postgres.stored_entries import PostgresEntries
 from storage.postgres.subscriptions import PostgresDigests, PostgresSubscriptions
+from storage.postgres.time_columns import note_time
 from storage.postgres.tokens import PostgresTokens
 from storage.postgres.tracking import PostgresTracking
 from storage.postgres.verifications import PostgresVerifications
@@ -60,6 +64,16 @@ SELECT (SELECT coalesce(sum(total), 0)::bigint FROM feed_counts
     (SELECT at FROM records WHERE position = least(
         (SELECT min(position) FROM fanouts), (SELECT min(position) FROM chunks)))
 """
+_USAGE: Final = """
+SELECT purpose, sum(pg_total_relation_size(c.oid))::bigint FROM (VALUES
+    ('entries', ARRAY['entries', 'records']), ('search', ARRAY['searched']),
+    ('seen', ARRAY['seen_sets', 'slices', 'inventories']),
+    ('deliveries', ARRAY['deliveries', 'chunks', 'attempts', 'dead_letters'])
+) p (purpose, tables), pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND coalesce(i.inhparent::regclass::text, c.relname) = ANY(tables)
+GROUP BY purpose
+"""
 
 
 class PostgresStorage:
@@ -79,6 +93,7 @@ class PostgresStorage:
         self._epoch = epoch
         self._head = LogEnd(head)
         self._closing: asyncio.Future[None] | None = None
+        self._has_noted_time = False
         self.control = control = PostgresControl(self._head)
         claims = FollowingClaims(connections, box)
         self.feeds = PostgresFeeds(connections, box, control)
@@ -158,6 +173,40 @@ class PostgresStorage:
             DiskSample(at=from_milliseconds(at), used_bytes=used, free_bytes=free)
             for at, used, free in rows
         ]
+
+    async def usage(self) -> Mapping[str, int]:
+        found = Counter[str]()
+        for purpose, size in await self._connections.all(_USAGE):
+            found[purpose] += int(size)
+        status = await self.status()
+        found["other"] = max(0, status.size_bytes - found.total())
+        found["free"] = 0
+        return found
+
+    async def give_back(self, limit: int) -> int:
+        """The server keeps free pages for what comes next. What is kept as a sum of
+        changes is summed up, and what of the log is trimmed wholly goes at once."""
+        await self._connections.write("SELECT compact_counts()")
+        with suppress(StorageBusy):  # somebody reads the log for long: the next time
+            await self._connections.write("SELECT drop_partitions()")
+        return 0
+
+    async def note_time(self, now: datetime) -> timedelta:
+        is_first, self._has_noted_time = not self._has_noted_time, True
+        try:
+            return await note_time(now, self._connections, is_first=is_first)
+        except StorageError:
+            self._has_noted_time = not is_first
+            raise
+
+    @property
+    def backup(self) -> None:
+        """Of a server: pg_basebackup, and archived WAL."""
+        return None
+
+    async def find_damage(self) -> tuple[str, ...]:
+        """The server has its own checks (data checksums, pg_amcheck)."""
+        return ()
 
     async def close(self) -> None:
         if self._closing is None:

@@ -32,7 +32,7 @@ async def storage(
             yield cast("Storage", MemoryStorage())
         case "postgres":
             async with open_new_postgres(tmp_path / "key") as opened:
-                yield cast("Storage", opened)
+                yield opened
         case _:
             storage = await open_new(tmp_path / "hub.db")
             yield storage

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -607,7 +606,7 @@ class ComparisonOnPostgres(Comparison):
     async def _open(self) -> Storage:
         directory = self._stack.enter_context(tempfile.TemporaryDirectory())
         opening = open_new_postgres(Path(directory) / "key")
-        return cast("Storage", await self._stack.enter_async_context(opening))
+        return await self._stack.enter_async_context(opening)
 
 
 TestComparison = Comparison.TestCase

@@ -89,7 +89,7 @@ async def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
                 opened = [await open_postgres(location, tmp_path / "key") for _ in "12"]
                 for each in opened:
                     stack.push_async_callback(each.close)
-                yield Nodes(*(cast("Storage", each) for each in opened))
+                yield Nodes(*opened)
             case _:
                 storage = await open_new(tmp_path / "hub.db")
                 stack.push_async_callback(storage.close)

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
+from storage.contract import Storage
 from storage.postgres import open_database as open_postgres
-from storage.postgres.operations import PostgresStorage
 from storage.sqlite import SqliteStorage, open_database
 from tests.support.postgres_server import PostgresServer, shared_server
 
@@ -65,7 +65,7 @@ async def new_postgres() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def open_new_postgres(key: Path) -> AsyncIterator[PostgresStorage]:
+async def open_new_postgres(key: Path) -> AsyncIterator[Storage]:
     """A new database. A key that is there is taken."""
     async with new_postgres() as location:
         storage = await open_postgres(location, key)

@@ -82,3 +82,28 @@ BEGIN
         WHERE node = of_node AND name = lane AND number <> 0;
     RETURN told;
 END $$;
+
+CREATE OR REPLACE FUNCTION put_feed_times(
+    ids bigint[], hot bytea[], cold bytea[], times bigint[]
+) RETURNS void LANGUAGE sql AS $$
+-- When feeds are fetched next, and what their polling states say of times; NULL: that is
+-- as it was.
+UPDATE feeds f SET polling = g.cold, version = f.version + 1
+    FROM unnest(ids, cold) g (id, cold) WHERE f.id = g.id AND g.cold IS NOT NULL;
+UPDATE feed_hot h SET polling = g.hot
+    FROM unnest(ids, hot) g (id, hot) WHERE h.feed_id = g.id AND g.hot IS NOT NULL;
+UPDATE schedule s SET next_fetch = g.at
+    FROM unnest(ids, times) g (id, at) WHERE s.feed_id = g.id;
+$$;
+
+CREATE OR REPLACE FUNCTION hold_times(
+    statements text[], now bigint, back bigint, seen bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    statement text;
+BEGIN
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement USING now, back;
+    END LOOP;
+    UPDATE hub SET seen_at = seen;
+END $$;

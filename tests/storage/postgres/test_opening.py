@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from storage.database_url import open_storage
 from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 from storage.postgres import open_database
 from storage.postgres.opening import read_location
@@ -253,6 +254,13 @@ async def test_a_parameter_that_cannot_be_used_is_named(query: str, said: str) -
         read_location(f"postgresql://me:hidden@db.example/hub?{query}")
 
     assert f"postgresql://me@db.example/hub: {said}" in str(raised.value)
+    assert "hidden" not in str(raised.value)
+
+
+async def test_no_setting_opens_it_yet() -> None:
+    with pytest.raises(DatabaseUnusable, match="not run on PostgreSQL yet") as raised:
+        await open_storage("postgresql://me:hidden@db.example/hub")
+
     assert "hidden" not in str(raised.value)
 
 

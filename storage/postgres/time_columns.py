@@ -1,0 +1,120 @@
+"""How far ahead of the clock stored times may lie: as SQLite's, table by table.
+
+Times ahead are brought within their limit when a hub opens the database, and when its
+clock has gone back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from storage.clock_steps import NOTICED, FeedTimes, held_back, put_right
+from storage.postgres.connections import Connections
+from storage.records import Polling, PushRecord
+from storage.sqlite.columns import from_milliseconds, to_milliseconds
+from storage.sqlite.pollings import encode_cold, encode_hot
+from storage.sqlite.time_columns import TIME_COLUMNS
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_TABLES: Final[Mapping[str, str]] = {
+    "dead": "dead_letters",
+    "meta": "hub",
+    "standings": "feed_statistics",
+    "stragglers": "retries",
+}
+"""Those with another name here."""
+_PUT_FEEDS: Final = (
+    "SELECT put_feed_times(%s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[])"
+)
+_PUT_PUSHES: Final = (
+    "UPDATE pushes p SET record = g.record"
+    " FROM unnest(%s::bigint[], %s::bytea[]) g (id, record) WHERE p.feed_id = g.id"
+)
+_pollings = msgspec.json.Decoder(Polling)
+_push_records = msgspec.json.Decoder(PushRecord)
+
+
+async def note_time(
+    now: datetime, connections: Connections, *, is_first: bool
+) -> timedelta:
+    """How far the clock went back since the latest time that was noted.
+
+    If it did, all that waits is brought back with it. ``is_first``: at an opening, when
+    limits hold in any case.
+    """
+    row = await connections.first("SELECT seen_at FROM hub")
+    seen = from_milliseconds(row[0] if row else 0)
+    back = seen - now if seen - now >= NOTICED else timedelta(0)
+    if back or to_milliseconds(seen) == 0:
+        await _put_feeds_right(now, back, connections)
+        await _put_pushes_right(now, connections)
+    statements = [*_statements(now, back)] if back or is_first else []
+    await connections.write(
+        "SELECT hold_times(%s::text[], %s, %s, %s)",
+        (statements, now, back // _MILLISECOND, now if back else max(seen, now)),
+    )
+    return back
+
+
+def _statements(now: datetime, back: timedelta) -> Iterator[str]:
+    """SQL: ``$1`` is the time, ``$2`` how many milliseconds it went back."""
+    for name, columns in TIME_COLUMNS.items():
+        table = _TABLES.get(name, name)
+        for column, limit in columns.items():
+            if limit is None or (limit.is_sought and not back):
+                continue
+            if limit.is_wait and back:
+                yield (
+                    f"UPDATE {table} SET {column} = greatest($1, {column} - $2)"
+                    f" WHERE {column} > $1"
+                )
+            latest = (to_milliseconds(now) * _MILLISECOND + limit.ahead) // limit.unit
+            among = limit.among.replace(":latest", str(latest))
+            yield (
+                f"UPDATE {table} SET {column} = {latest}"
+                f" WHERE {column} > {latest} AND {among}"
+            )
+
+
+async def _put_feeds_right(
+    now: datetime, back: timedelta, connections: Connections
+) -> None:
+    changed = []
+    for feed_id, polling, created_at, next_fetch in await connections.all(
+        "SELECT id, polling, created_at, next_fetch FROM stored_feeds ORDER BY id"
+    ):
+        found = FeedTimes(
+            polling=_pollings.decode(polling) if polling else Polling(),
+            created_at=from_milliseconds(created_at),
+            next_fetch=from_milliseconds(next_fetch),
+        )
+        right = put_right(found, now, back)
+        if right != found:
+            is_other = right.polling != found.polling
+            changed.append(
+                (
+                    feed_id,
+                    encode_hot(right.polling) if is_other else None,
+                    encode_cold(right.polling) if is_other else None,
+                    right.next_fetch,
+                )
+            )
+    if changed:
+        columns = [list(each) for each in zip(*changed, strict=True)]
+        await connections.write(_PUT_FEEDS, columns)
+
+
+async def _put_pushes_right(now: datetime, connections: Connections) -> None:
+    changed = []
+    for feed_id, record in await connections.all("SELECT feed_id, record FROM pushes"):
+        found = _push_records.decode(record)
+        right = held_back(found, now, timedelta(0))
+        if right != found:
+            changed.append((feed_id, msgspec.json.encode(right)))
+    if changed:
+        ids, records = ([each[n] for each in changed] for n in (0, 1))
+        await connections.write(_PUT_PUSHES, (ids, records))
