@@ -617,5 +617,7 @@ TestComparison.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-TestComparisonOnPostgres.settings = settings(TestComparison.settings, max_examples=6)
+TestComparisonOnPostgres.settings = settings(
+    TestComparison.settings, max_examples=3, stateful_step_count=20
+)
 """Fewer, for each question is asked of a server."""
