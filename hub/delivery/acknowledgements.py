@@ -9,6 +9,7 @@ in flight at that moment.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,10 +51,8 @@ class Acknowledgements:
         metrics: Metrics | None = None,
         counter: NotificationCounter | None = None,
         *,
-        first_number: int = 1,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        """``first_number``: of its flushes; no earlier ones were near it."""
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
@@ -64,7 +63,7 @@ class Acknowledgements:
         self._writable = asyncio.Event()
         self._writable.set()
         self._stopping = False
-        self._number = first_number
+        self._number = secrets.randbits(48)  # of flushes: no earlier ones were near it
 
     @property
     def healthy(self) -> bool:

@@ -85,7 +85,6 @@ class Dispatcher:
             clock,
             metrics,
             self._counter,
-            first_number=random.getrandbits(48),
         )
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         self._poster = Poster(

@@ -59,7 +59,7 @@ def test_a_disk_that_forgets_is_found_out() -> None:
         ("misdirects", "not its own|of another feed", 5),
         ("disorders", "after|never received", 5),
         ("repeats", "was told .* as .* and as", 5),
-        ("forgets pushes", "took what was pushed, and did not tell it", 40),
+        ("forgets pushes", "took what was pushed, and did not tell it", 60),
         ("confirms all", "confirmed what nobody had asked for", 8),
         ("believes all", "nobody published", 6),
         ("keeps its epoch", "was not told that what it knew is gone", 5),
