@@ -301,6 +301,19 @@ async def test_a_fetch_that_finds_nothing_new_leaves_the_version_as_it_is(
     assert (after.version == before.version) is is_hot
 
 
+async def test_a_first_fetch_that_only_fails_is_remembered(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    (before,) = await scene.storage.feeds.targets([feed.id])
+    polling = replace(before.feed.polling, last_fetch=at(7), error="no answer")
+
+    await scene.storage.log.commit(
+        fetch(feed, polling=polling, former=before.feed.polling, version=before.version)
+    )
+
+    (after,) = await scene.storage.feeds.targets([feed.id])
+    assert after.feed.polling == polling
+
+
 async def test_a_fetch_that_finds_something_raises_the_version(scene: Scene) -> None:
     feed = await scene.add_feed()
     version = await version_of(scene, feed)

@@ -726,7 +726,7 @@ CREATE TABLE search_queue (entry_id bigint PRIMARY KEY);
 
 CREATE VIEW stored_feeds AS
 SELECT f.id, f.url, f.state, f.private, f.category, f.title, f.format, s.next_fetch,
-    f.created_at, f.removed_at, CASE h.polling WHEN '' THEN h.polling
+    f.created_at, f.removed_at, CASE WHEN '' IN (h.polling, f.polling) THEN h.polling
         ELSE substr(f.polling, 1, length(f.polling) - 1) || ','::bytea
             || substr(h.polling, 2) END AS polling, f.credentials, f.condition,
     f.condition_since, f.turned_at, f.own_period,
