@@ -399,6 +399,9 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
 
 
 DEFAULT_SPAN: Final = timedelta(minutes=10)
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+AHEAD: Final = timedelta(days=1)
+"""How far ahead of the clock a span may end: something may be dated so."""
 SPAN: Final = (
     Parameter(name="since", help=f"from then on, by default ten minutes ago: {AGE}"),
     Parameter(name="until", help=f"before then, by default now: {AGE}"),
@@ -406,11 +409,15 @@ SPAN: Final = (
 
 
 def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
-    """Since when and until when. Raises `InvalidValue`."""
+    """Since when and until when, neither before `EARLIEST` nor later than `AHEAD`, so
+    that the spans beside it are times as well. Raises `InvalidValue`."""
     query = request.query_params
     until = moment_named("until", query.get("until", ""), now) or now
+    until = min(max(until, EARLIEST), now + AHEAD)
     since = moment_named("since", query.get("since", ""), now)
-    return since or min(now, until) - DEFAULT_SPAN, until
+    if since is None:
+        return min(now, until) - DEFAULT_SPAN, until
+    return min(max(since, EARLIEST), now + AHEAD), until
 
 
 def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:

@@ -106,6 +106,17 @@ async def test_the_range_is_in_the_address(browser: OperatorBrowser) -> None:
     assert default_range(7_200) is SeriesRange.HOURS
 
 
+@pytest.mark.parametrize("query", ["since=0001-01-01", "until=9999-12-31"])
+async def test_a_time_as_far_as_dates_go_has_links_to_those_beside_it(
+    browser: OperatorBrowser, query: str
+) -> None:
+    page = read(await browser.open(f"/admin/entries?{query}"))
+    links = page.xpath("//p[@class='ranges']/a/@href")
+    assert links
+    for link in links:
+        assert (await browser.open(link)).status_code == 200
+
+
 async def test_a_longer_time_is_drawn_and_listed_page_by_page(
     hub: Hub, browser: OperatorBrowser
 ) -> None:

@@ -82,6 +82,17 @@ async def test_entries_are_told_with_their_delays_page_by_page(
     assert (await client.get("/api/entries?until=2min")).json()["entries"] == []
 
 
+@pytest.mark.parametrize("path", ["/api/entries", "/api/series"])
+@pytest.mark.parametrize(
+    "query",
+    ["since=0001-01-01&until=9999-12-31", "until=9999-12-31", "until=0001-01-01"],
+)
+async def test_a_span_may_be_as_wide_as_dates_go(
+    client: httpx2.AsyncClient, path: str, query: str
+) -> None:
+    assert (await client.get(f"{path}?{query}")).status_code == 200
+
+
 @pytest.mark.parametrize("query", ["cursor=7", "since=x", "limit=0"])
 async def test_a_page_of_entries_that_is_none_is_refused(
     client: httpx2.AsyncClient, query: str
