@@ -302,12 +302,15 @@ class PlaygroundService:
 
         Raises `InvalidValue`, `Conflict` and `TooManyWaiting`.
         """
+        if len(title) > LONGEST_TITLE:
+            raise InvalidValue("title", f"at most {LONGEST_TITLE} characters")
+        if len(text) > LONGEST_DRAFT:
+            raise InvalidValue("text", f"at most {LONGEST_DRAFT} characters")
+        draft = self.draft(run, step)
         if step is PlaygroundStep.PUBLISH and run.has_own_topic:
-            if len(title) > LONGEST_TITLE or len(text) > LONGEST_DRAFT:
-                raise InvalidValue("title", f"at most {LONGEST_TITLE} characters")
             run.publish(title.strip(), text, self._clock.now())
         before = run.last_number
-        made = await self.send(run, self.draft(run, step))
+        made = await self.send(run, draft)
         if step in _BRINGS and 200 <= made.status < 300:
             await self.wait_for(run, _BRINGS[step], before)
         return made

@@ -220,6 +220,27 @@ async def test_a_denial_is_read(playground: Playground) -> None:
     assert "closed" in said((await playground.all())[-1])
 
 
+async def test_nothing_is_published_before_a_hub_is_known(
+    playground: Playground, hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    hub.network.at = {ELSEWHERE: answered()}
+    await playground.send(step="discover", method="GET", url=ELSEWHERE)
+    step = {"step": "publish", "title": "too early"}
+    refused = await client.post(f"{playground.path}/steps", json=step)
+    assert refused.status_code == 409
+    topic = await playground.come("GET", playground.run["topic"])
+    assert topic.text.count("<entry>") == 1
+
+
+@pytest.mark.parametrize(("field", "length"), [("title", 201), ("text", 65_537)])
+async def test_what_is_too_long_to_publish_is_named(
+    playground: Playground, client: httpx2.AsyncClient, field: str, length: int
+) -> None:
+    step = {"step": "publish", field: "x" * length}
+    refused = await client.post(f"{playground.path}/steps", json=step)
+    assert (refused.status_code, refused.json()["field"]) == (422, field)
+
+
 async def test_the_hub_of_a_topic_elsewhere_is_found_along_redirects(
     playground: Playground, hub: Hub, client: httpx2.AsyncClient
 ) -> None:
