@@ -41,12 +41,16 @@ from storage.errors import StorageError
 EVERY_SECONDS: Final = 1.0
 MOST_SHARE: Final = 0.05
 """Of the time: where pages take longer to make, all of them are made less often."""
+LONGEST_REST: Final = 30.0
+"""Between two renderings, also after one that has waited long for the database."""
 LONGEST_SECONDS: Final = 5.0
 """For one page to be made."""
 BEAT_SECONDS: Final = 10.0
 CHECK_SECONDS: Final = 5.0
 """Between two looks whether sessions are over."""
 MOST_WATCHING: Final = 64
+MOST_OF_ACCOUNTS: Final = 48
+"""Of all accounts together: the rest are for operators."""
 MOST_OF_ACCOUNT: Final = 8
 PAGE_GONE: Final = 3503
 SESSION_ENDED: Final = Closing(3500, "not authorized: the session is over")
@@ -145,18 +149,26 @@ class PageStreams:
         while True:
             await self._come.wait()
             spent = await self.look()
-            rest = spent / MOST_SHARE - spent
-            await self._rest(max(EVERY_SECONDS - spent, rest))
+            rest = min(spent / MOST_SHARE - spent, LONGEST_REST)
+            await self.rest(max(EVERY_SECONDS - spent, rest))
 
-    async def _rest(self, seconds: float) -> None:
-        """But for pages that somebody begins to watch meanwhile."""
+    async def rest(self, seconds: float) -> None:
+        """But for pages that somebody begins to watch meanwhile, for sessions that end,
+        and for the beat."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            await wait_for(self._begun, left)
-            self._begun.clear()
-            for view in list(self._views.values()):
-                if not view.parts:
-                    await self._look_at(view)
+            await wait_for(self._begun, min(left, EVERY_SECONDS))
+            now = time.monotonic()
+            await self._end_sessions(now)
+            self._beat(now)
+            if self._begun.is_set():
+                self._begun.clear()
+                await self._look_at_new()
+
+    async def _look_at_new(self) -> None:
+        for view in list(self._views.values()):
+            if not view.parts:
+                await self._look_at(view)
 
     @property
     def views(self) -> int:
@@ -189,10 +201,14 @@ class PageStreams:
         return PageStream(self, request)
 
     def _check_room(self, request: WatchRequest) -> None:
-        if self._is_closed or self._held.total() >= MOST_WATCHING:
+        held = self._held.total()
+        of_accounts = held - self._held[None]
+        is_full = request.account is not None and of_accounts >= MOST_OF_ACCOUNTS
+        if self._is_closed or held >= MOST_WATCHING or is_full:
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"expected at most {MOST_WATCHING} pages that are watched at a time",
+                f"expected at most {MOST_WATCHING} pages that are watched at a time,"
+                f" {MOST_OF_ACCOUNTS} of them by accounts",
                 headers={"Retry-After": f"{BEAT_SECONDS:g}"},
             )
         if request.account is None:

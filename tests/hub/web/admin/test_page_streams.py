@@ -11,7 +11,11 @@ import lxml.html
 import pytest
 
 from hub.services.token_authentication import CreateToken
-from hub.web.admin.page_streams import MOST_OF_ACCOUNT, MOST_WATCHING
+from hub.web.admin.page_streams import (
+    MOST_OF_ACCOUNT,
+    MOST_OF_ACCOUNTS,
+    MOST_WATCHING,
+)
 from storage.records import IDLE_SESSION, TokenId, TokenScope
 from tests.support.admin import TOKEN
 from tests.support.event_stream import EventClient
@@ -186,6 +190,29 @@ async def test_streams_are_bounded(live: LiveHub) -> None:
     for _ in range(MOST_WATCHING - MOST_OF_ACCOUNT):
         assert (await watch(live, "/admin", cookie)).status == 200
     assert (await watch(live, "/admin", cookie)).status == 503
+
+
+async def test_accounts_leave_streams_to_operators(live: LiveHub) -> None:
+    for number in range(MOST_OF_ACCOUNTS // MOST_OF_ACCOUNT):
+        _, secret = await make_token(live, f"account-{number}")
+        cookie = await log_in(live, secret, "/account")
+        for _ in range(MOST_OF_ACCOUNT):
+            assert (await watch(live, "/account", cookie)).status == 200
+    _, secret = await make_token(live, "one-more")
+    late = await log_in(live, secret, "/account")
+    assert (await watch(live, "/account", late)).status == 503
+    assert (await watch(live, "/admin", await log_in(live))).status == 200
+
+
+async def test_a_stream_ends_with_its_session_although_pages_rest(
+    live: LiveHub,
+) -> None:
+    token, secret = await make_token(live, "alice")
+    stream = await watch(live, "/account", await log_in(live, secret, "/account"))
+    await live.hub.built.pages.look()
+    await revoke(live, token)
+    await live.hub.built.pages.rest(0.01)
+    assert (await stream.next("closed"))["code"] == 3500
 
 
 async def test_nothing_is_made_for_who_has_gone(live: LiveHub) -> None:
