@@ -16,11 +16,19 @@ from hub.web.admin.page_streams import (
     MOST_OF_ACCOUNTS,
     MOST_WATCHING,
 )
-from storage.records import IDLE_SESSION, TokenId, TokenScope
+from storage.records import (
+    IDLE_SESSION,
+    Poll,
+    PollOutcome,
+    PollReason,
+    TokenId,
+    TokenScope,
+)
 from tests.support.admin import TOKEN
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.operator_browser import FROM_A_PAGE
+from tests.support.storage_scene import START, fetch
 from tests.support.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream", "Sec_Fetch_Site": "same-origin"}
@@ -76,6 +84,23 @@ async def test_all_parts_come_first_and_then_what_changes(live: LiveHub) -> None
     changed = await parts_of(live, stream)
     assert changed.pop("feeds-all") == "all2"
     assert set(changed) <= {"feeds-ok", "waits"}
+
+
+async def test_polls_of_one_moment_are_rows_of_their_own(live: LiveHub) -> None:
+    feed_id = live.feeds[TOPIC]
+    feed = await live.hub.storage.feeds.get(feed_id)
+    assert feed is not None
+    poll = Poll(
+        at=START,
+        reason=PollReason.PINGED,
+        outcome=PollOutcome.UNCHANGED,
+        code=304,
+        milliseconds=2,
+    )
+    for _ in range(3):
+        await live.hub.storage.log.commit(fetch(feed, poll=poll))
+    stream = await watch(live, f"/admin/feeds/{feed_id}", await log_in(live))
+    assert (await parts_of(live, stream))["last-polls"].count("304") == 3
 
 
 async def test_one_rendering_serves_all_who_see_the_same(live: LiveHub) -> None:
