@@ -314,6 +314,30 @@ async def test_a_first_fetch_that_only_fails_is_remembered(scene: Scene) -> None
     assert after.feed.polling == polling
 
 
+@pytest.mark.parametrize("finds", [{}, {"records": (record(kind=RecordKind.ERROR),)}])
+async def test_of_a_first_fetch_that_fails_is_kept_what_it_says(
+    scene: Scene, finds: dict[str, Any]
+) -> None:
+    """Though all else is as it was before."""
+    feed = await scene.add_feed()
+    for failures in (1, 2):
+        (target,) = await scene.storage.feeds.targets([feed.id])
+        former = target.feed.polling
+        assert former.failures == failures - 1
+        polling = replace(former, last_fetch=at(failures), code=500, failures=failures)
+        commit = fetch(
+            feed, polling=polling, former=former, version=target.version, **finds
+        )
+        assert isinstance(await scene.storage.log.commit(commit), Stored)
+
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    assert target.feed.polling == polling
+    await scene.storage.feeds.edit(feed.id, FeedChange(url=URL), "", START)
+    moved = await scene.storage.feeds.get(feed.id)
+    assert moved is not None
+    assert moved.polling == polling
+
+
 async def test_a_fetch_that_finds_something_raises_the_version(scene: Scene) -> None:
     feed = await scene.add_feed()
     version = await version_of(scene, feed)
