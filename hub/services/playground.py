@@ -54,6 +54,8 @@ from hub.websub.playground_runs import (
     form_text,
     message_of,
     parameters_of,
+    without_credentials,
+    without_secret,
 )
 from protocols.http import ACCEPT
 from protocols.protocol_errors import InvalidValue
@@ -167,7 +169,7 @@ class ReceivedRequest:
     @property
     def message(self) -> HttpMessage:
         line = f"{self.method} {self.target} HTTP/1.1"
-        return message_of(line, self.headers, self.body)
+        return without_credentials(message_of(line, self.headers, self.body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -553,7 +555,8 @@ class PlaygroundService:
         of the playground."""
         if self._is_of_playground(received):
             return
-        form = parameters_of(received.body.decode("utf-8", "replace"))
+        body = parameters_of(received.body.decode("utf-8", "replace"))
+        form = {**parameters_of(received.query), **body}
         topic = form.get("hub.topic") or form.get("hub.url", "")
         run = self._runs.of_topic(topic)
         if run is None or not self._may_arrive(run):
@@ -569,7 +572,7 @@ class PlaygroundService:
                 sender=MessageSender.OTHERS,
                 at=self._clock.now(),
                 method=received.method,
-                url=url,
+                url=without_secret(url),
                 request=received.message,
                 response=answer.message,
                 status=answer.status,

@@ -41,6 +41,7 @@ from hub.websub.playground_runs import (
     message_of,
     parameters_of,
     query_of,
+    without_credentials,
 )
 from protocols.websub.exchange_review import (
     Remark,
@@ -182,7 +183,7 @@ class PlaygroundNetwork:
                     at=at,
                     method=request.method,
                     url=request.url,
-                    request=sent_message(request),
+                    request=without_credentials(sent_message(request)),
                     response=None,
                     status=0,
                     milliseconds=round(seconds * 1000),

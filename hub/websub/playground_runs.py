@@ -50,6 +50,9 @@ ARRIVALS: Final = Rate(per_second=2.0, burst=30.0)
 MOST_WAITING: Final = 4
 """Requests to one callback that it answers slowly."""
 SECRET_MARK: Final = "(secret)"  # noqa: S105 - it stands for one
+_CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers by which others show who they are."""
+NOT_SHOWN: Final = "(not shown)"
 _SECRET_PARAMETER: Final = re.compile(r"(?<![^&?])(hub\.secret=)[^&\s]*")
 
 
@@ -139,6 +142,16 @@ def message_of(
 def _clean(text: str) -> str:
     """Without what no document in UTF-8 can have."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def without_credentials(message: HttpMessage) -> HttpMessage:
+    """A request of somebody else, who trusts the hub with them and not the run: a
+    browser that opens a topic of the playground sends its session along."""
+    headers = tuple(
+        (name, NOT_SHOWN if name.lower() in _CREDENTIALS else value)
+        for name, value in message.headers
+    )
+    return replace(message, headers=headers)
 
 
 def without_secret(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -212,6 +213,28 @@ async def test_a_callback_answers_notifications_as_it_is_told(
     [noted] = await playground.all()
     assert "the signature is right" in said(noted)
     assert noted["response"]["line"].startswith(f"HTTP/1.1 {status} ")
+
+
+async def test_who_sends_something_shows_no_credentials(
+    playground: Playground,
+) -> None:
+    own = {
+        "Authorization": "Bearer theirs",
+        "Cookie": "fanfare=theirs",
+        "Proxy-Authorization": "Basic theirs",
+    }
+    topic, callback = playground.run["topic"], playground.run["callback"]
+    question = {"hub.mode": "publish", "hub.url": topic, "hub.secret": "theirs"}
+    await playground.come("GET", topic, headers=own)
+    await playground.come("GET", callback, headers=own)
+    await playground.come("POST", callback, headers=own)
+    await playground.come("POST", "/hub", params=question, headers=own)
+    exchanges = await playground.all()
+    assert len(exchanges) == 4
+    for each in exchanges:
+        shown = dict(each["request"]["headers"])
+        assert shown["authorization"] == shown["cookie"] == "(not shown)"
+    assert "theirs" not in json.dumps(exchanges)
 
 
 async def test_a_denial_is_read(playground: Playground) -> None:
