@@ -301,19 +301,6 @@ async def test_a_fetch_that_finds_nothing_new_leaves_the_version_as_it_is(
     assert (after.version == before.version) is is_hot
 
 
-async def test_a_first_fetch_that_only_fails_is_remembered(scene: Scene) -> None:
-    feed = await scene.add_feed()
-    (before,) = await scene.storage.feeds.targets([feed.id])
-    polling = replace(before.feed.polling, last_fetch=at(7), error="no answer")
-
-    await scene.storage.log.commit(
-        fetch(feed, polling=polling, former=before.feed.polling, version=before.version)
-    )
-
-    (after,) = await scene.storage.feeds.targets([feed.id])
-    assert after.feed.polling == polling
-
-
 @pytest.mark.parametrize("finds", [{}, {"records": (record(kind=RecordKind.ERROR),)}])
 async def test_of_a_first_fetch_that_fails_is_kept_what_it_says(
     scene: Scene, finds: dict[str, Any]

@@ -1,7 +1,6 @@
 -- What every fetch changes of a feed's polling state, apart from the rest: a fetch that
 -- finds nothing new writes a short row. Both parts are JSON objects, which together are
--- the whole (storage.records.HOT_FIELDS). Both are empty before the first fetch; the rest
--- stays so while fetches fail and find nothing of it.
+-- the whole (storage.records.HOT_FIELDS); they are empty before the first fetch.
 CREATE TABLE feed_hot (
     feed_id INTEGER PRIMARY KEY,
     polling BLOB NOT NULL DEFAULT x'',
@@ -49,12 +48,9 @@ ALTER TABLE feeds DROP COLUMN recent_polls;
 CREATE VIEW stored_feeds AS
 SELECT f.id, f.url, f.state, f.private, f.section, f.title, f.format, s.next_fetch,
     f.created_at, f.removed_at,
-    CASE
-        WHEN h.polling = x'' OR f.polling = x'' THEN h.polling
-        ELSE CAST(
-            substr(f.polling, 1, length(f.polling) - 1) || ',' || substr(h.polling, 2)
-            AS BLOB)
-    END AS polling,
+    iif(h.polling = x'', x'', CAST(
+        substr(f.polling, 1, length(f.polling) - 1) || ',' || substr(h.polling, 2)
+        AS BLOB)) AS polling,
     f.credentials, f.condition, f.condition_since, f.turned_at, f.own_period,
     f.keeps_document, f.subscribers, f.version
 FROM feeds f CROSS JOIN schedule s ON s.feed_id = f.id
