@@ -16,10 +16,10 @@ from math import ceil, floor, log, log10
 from typing import Final
 
 _TICK_STEPS: Final = (
-    *(1, 5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
+    *(60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
     *(43_200, 86_400, 172_800, 432_000, 864_000, 2_592_000),
 )
-"""Seconds between the marks of an axis of time."""
+"""Seconds between the marks of an axis of time, which are told to the minute."""
 DAY: Final = 86_400
 DASHES: Final = ("", "7 3", "2 3")
 """Of the first line of a plot, the second and the third."""
