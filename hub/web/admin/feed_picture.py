@@ -22,7 +22,7 @@ HEIGHT: Final = 150
 POLLS_AT: Final = 34
 POSTS_AT: Final = 104
 _LEFT: Final = 60
-_RIGHT: Final = 880
+_RIGHT: Final = 870
 _MOST_TICKS: Final = 7
 
 SHAPES: Final = {

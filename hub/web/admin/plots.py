@@ -82,7 +82,7 @@ class Frame:
 
 SMALL: Final = Frame(width=344, height=134, left=54, right=340, top=8, bottom=112)
 """As many of which stand beside each other as have room."""
-LARGE: Final = Frame(width=520, height=236, left=54, right=512, top=8, bottom=212)
+LARGE: Final = Frame(width=520, height=236, left=54, right=490, top=8, bottom=212)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

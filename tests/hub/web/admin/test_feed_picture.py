@@ -41,16 +41,16 @@ def a_post(published: float | None, committed: float) -> SeenPost:
 
 def test_polls_stand_where_they_were_made_and_say_why() -> None:
     drawn = draw_timeline(shown())
-    assert [mark.x for mark in drawn.polls] == [60, 470]
+    assert [mark.x for mark in drawn.polls] == [60, 465]
     assert {mark.words for mark in drawn.polls} == {"new, held back"}
 
 
 @pytest.mark.parametrize(
     ("post", "places", "is_earlier", "words"),
     [
-        (a_post(1.5, 1), (265, 470), False, "seen 30 min after its publication"),
-        (a_post(8, 1), (60, 470), True, "seen 7 h after its publication"),
-        (a_post(None, 1), (470, 470), False, "seen, without a date"),
+        (a_post(1.5, 1), (262.5, 465), False, "seen 30 min after its publication"),
+        (a_post(8, 1), (60, 465), True, "seen 7 h after its publication"),
+        (a_post(None, 1), (465, 465), False, "seen, without a date"),
     ],
 )
 def test_a_post_leads_from_its_publication_to_where_it_was_seen(
