@@ -100,6 +100,20 @@ async def test_accounts_are_found_by_the_beginning_of_their_name_and_paged(
 
 
 @pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("search=zz", "No account's name begins so."),
+        ("after=zz", "There are no more accounts."),
+        ("search=a&after=zz", "There are no more accounts whose name begins so."),
+    ],
+)
+async def test_an_empty_page_of_accounts_says_why(
+    browser: OperatorBrowser, query: str, said: str
+) -> None:
+    assert said in text_of(await browser.open(f"{PAGE}?{query}"))
+
+
+@pytest.mark.parametrize(
     ("query", "found"),
     [
         ("scope=subscribe", ["alice", "carol"]),
