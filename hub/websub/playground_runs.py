@@ -53,7 +53,7 @@ SECRET_MARK: Final = "(secret)"  # noqa: S105 - it stands for one
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 """Headers by which others show who they are."""
 NOT_SHOWN: Final = "(not shown)"
-_SECRET_PARAMETER: Final = re.compile(r"(?<![^&?])(hub\.secret=)[^&\s]*")
+_PARAMETER: Final = re.compile(r"(?<![^&?])([^&?=\s]{1,200})=[^&\s]*")
 
 
 class PlaygroundStep(StrEnum):
@@ -128,7 +128,7 @@ def message_of(
         for name, value in headers[:KEPT_HEADERS]
     )
     shown = body[:KEPT_BODY]
-    if b"hub.secret=" in shown:
+    if b"=" in shown:
         shown = without_secret(shown.decode("latin-1")).encode("latin-1")
     return HttpMessage(
         line=_clean(without_secret(line)[:LONGEST_HEADER]),
@@ -155,7 +155,14 @@ def without_credentials(message: HttpMessage) -> HttpMessage:
 
 
 def without_secret(text: str) -> str:
-    return _SECRET_PARAMETER.sub(rf"\1{SECRET_MARK}", text)
+    """Without the value of ``hub.secret``, in whatever way its name is escaped."""
+
+    def mask(parameter: re.Match[str]) -> str:
+        name = parameter[1]
+        is_secret = unquote_plus(name) == "hub.secret"
+        return f"{name}={SECRET_MARK}" if is_secret else parameter[0]
+
+    return _PARAMETER.sub(mask, text)
 
 
 class PlaygroundExchange(Struct, frozen=True, kw_only=True):
