@@ -114,7 +114,7 @@ from hub.services.plan_targets import (
     FeedTargets,
     SubscriptionTargets,
 )
-from hub.services.reader_pages import AboutPage, Doors
+from hub.services.reader_pages import AboutPage, Endpoints
 from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings, describe_settings
 from hub.sites.feed_finder import FeedFinder
@@ -548,7 +548,7 @@ async def build_hub(
             public,
             search,
             clock,
-            Doors(
+            Endpoints(
                 url=public_url,
                 is_hub_open=policy is not OpenHub.OFF,
                 is_stream_open=settings.open_stream == "on",

@@ -21,14 +21,14 @@ from time import monotonic
 from typing import Final
 
 WAITING: Final = ("tests/e2e", "tests/conformance/websub", "tests/etiquette")
-TROUBLE: Final = (
+HARDENING: Final = (
     "tests/simulation",
     "tests/soak",
     "tests/hardening",
     "tests/hub/simulation",
 )
 FORMATS: Final = ("tests/protocols", "tests/storage")
-DOORS: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
+SURFACE: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
 BROWSER: Final = ("tests/browser",)
 
 SLOWEST: Final = 15
@@ -64,13 +64,13 @@ def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
 LANES: Final = (
     Lane(
         "hub",
-        ("tests", *ignoring((*WAITING, *FORMATS, *TROUBLE, *DOORS, *BROWSER))),
+        ("tests", *ignoring((*WAITING, *FORMATS, *HARDENING, *SURFACE, *BROWSER))),
         True,
     ),
-    Lane("doors", (*DOORS, *ignoring(WAITING)), True),
+    Lane("surface", (*SURFACE, *ignoring(WAITING)), True),
     Lane("formats", FORMATS, True),
     Lane("waiting", WAITING),
-    Lane("trouble", TROUBLE),
+    Lane("hardening", HARDENING),
     Lane("browser", BROWSER),
 )
 

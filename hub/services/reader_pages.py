@@ -106,7 +106,7 @@ class TopicView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class Endpoints:
     """By what readers without a token may subscribe."""
 
     url: str
@@ -137,10 +137,10 @@ class ReaderService:
         public: PublicService,
         search: SearchService,
         clock: Clock,
-        doors: Doors,
+        endpoints: Endpoints,
         about: AboutPage,
     ) -> None:
-        self.doors = doors
+        self.endpoints = endpoints
         self.about = about
         self._storage = storage
         self._public = public

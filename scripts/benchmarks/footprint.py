@@ -106,7 +106,7 @@ async def _add_feeds(database: Path, count: int, port: int) -> list[FeedId]:
 
 
 async def _add_subscriptions(database: Path, count: int) -> None:
-    """One through the front door, the others as copies of its row."""
+    """One through the API, the others as copies of its row."""
     now = SystemClock().now()
     topic = "https://publisher.example/"
     async with _opened(database) as storage:

@@ -177,7 +177,7 @@ class ReaderRoutes(Routes):
         self, request: Request, template: str, *, etag: str = "", **values: Any
     ) -> Response:
         page = render_page(
-            template, doors=self._readers.doors, example=EXAMPLE_TOPIC, **values
+            template, endpoints=self._readers.endpoints, example=EXAMPLE_TOPIC, **values
         )
         return answer_unless_known(request, bytes(page.body), etag)
 
