@@ -19,13 +19,14 @@ TARGETS: Final = (
 @click.command(
     epilog=examples(
         "fanfare audit --since 2d --outcome refused",
-        "fanfare audit --target feed --id 12",
+        "fanfare audit --target feed --id 12 --without fetch_feed",
         "fanfare audit --account alice --operation unsubscribe",
     )
 )
 @click.option("--account", help="Only what this account did.")
 @click.option("--token", type=click.IntRange(1), help="Only with the token of this id.")
 @click.option("--operation", help="Only this operation, by its operationId.")
+@click.option("--without", metavar="OPERATION", help="All but this operation.")
 @click.option(
     "--target", type=click.Choice(TARGETS), help="Only to this kind of thing."
 )

@@ -73,12 +73,14 @@ class AuditRetention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are meant; None: any. ``is_done``: whether it was answered below
-    400. ``until`` is the first moment that is not meant any more."""
+    """Which records are meant; None: any. ``without`` is an operation whose records are
+    not. ``is_done``: whether it was answered below 400. ``until`` is the first moment
+    that is not meant any more."""
 
     account: AccountId | None = None
     token: TokenId | None = None
     operation: str | None = None
+    without: str | None = None
     target: AuditTarget | None = None
     target_id: int | None = None
     is_done: bool | None = None

@@ -91,6 +91,8 @@ async def test_records_are_paged_from_the_latest_on(scene: Scene) -> None:
         ({"account": ANONYMOUS}, [1]),
         ({"token": 3}, [1]),
         ({"operation": "pause_feed"}, [4, 3, 2]),
+        ({"without": "pause_feed"}, [1]),
+        ({"without": "edit_feed", "target": AuditTarget.FEED}, [3]),
         ({"target": AuditTarget.FEED}, [1, 3]),
         ({"target": AuditTarget.FEED, "target_id": 12}, [1, 3]),
         ({"target": AuditTarget.PLAN, "target_id": 12}, [4]),

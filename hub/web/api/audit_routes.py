@@ -45,6 +45,7 @@ AUDIT_LIST: Final = (
     Parameter(name="account", help="only what this account did, by its name"),
     Parameter(name="token", help="only what was done with this token", kind="integer"),
     Parameter(name="operation", help="only this operation, by its operationId"),
+    Parameter(name="without", help="all but this operation, by its operationId"),
     Parameter(
         name="target",
         help="only what was done to this kind of thing",
@@ -77,6 +78,7 @@ async def query_audit(
         account=whose.id if whose else None,
         token=TokenId(query_number(request, "token", 0, LARGEST_ID)) or None,
         operation=query.get("operation"),
+        without=query.get("without"),
         target=target,
         target_id=id or None,
         is_done=None if outcome is None else outcome is AuditOutcome.DONE,

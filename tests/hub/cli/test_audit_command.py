@@ -44,10 +44,11 @@ def test_each_record_is_a_row(api: FakeApi, fanfare: Fanfare) -> None:
 
 def test_what_is_asked_for_goes_to_the_api(api: FakeApi, fanfare: Fanfare) -> None:
     api.answers["GET /api/audit"] = (200, {"records": [], "next": None})
-    result = fanfare("audit", "--target", "feed", "--id", "12", "--since", "2h")
+    wanted = "--target", "feed", "--id", "12", "--since", "2h", "--without", "parse"
+    result = fanfare("audit", *wanted)
     assert "nothing like that was done" in result.stdout
     [(asked, _)] = api.requests
-    assert asked == "GET /api/audit?limit=500&target=feed&id=12&since=2h"
+    assert asked == "GET /api/audit?limit=500&target=feed&id=12&since=2h&without=parse"
 
 
 def test_no_more_than_wanted_are_listed(api: FakeApi, fanfare: Fanfare) -> None:

@@ -57,7 +57,8 @@ def _is_wanted(record: AuditRecord, wanted: AuditFilter) -> bool:
         (wanted.is_done, 0 < record.status < 400),
     )
     return (
-        all(asked is None or asked == found for asked, found in given)
+        record.operation != wanted.without
+        and all(asked is None or asked == found for asked, found in given)
         and (wanted.since is None or record.at >= wanted.since)
         and (wanted.until is None or record.at < wanted.until)
     )

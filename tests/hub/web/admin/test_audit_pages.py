@@ -75,7 +75,7 @@ async def test_what_is_done_on_a_page_is_there_at_once_with_a_link(
     ]
     page = read(await browser.open(f"/admin/feeds/{feed.id}"))
     assert page.xpath("//a[text()='Who changed it']/@href") == [
-        f"/admin/audit?target=feed&id={feed.id}"
+        f"/admin/audit?target=feed&id={feed.id}&without=fetch_feed"
     ]
 
 
@@ -85,6 +85,7 @@ async def test_what_is_done_on_a_page_is_there_at_once_with_a_link(
         ("account=anonymous", ["log_in"]),
         ("token=3", ["b", "a"]),
         ("operation=a", ["a"]),
+        ("without=a", ["log_in", "b"]),
         ("outcome=refused", ["log_in", "b"]),
         ("target=feed&id=12&outcome=done", ["a"]),
         ("since=2026-11-21T00:00:02Z", ["log_in", "b"]),
@@ -130,6 +131,20 @@ async def test_what_cannot_be_asked_is_named(
     answer = await client.get(f"/api/audit?{query}", headers=ADMIN)
     assert answer.status_code == 422
     assert answer.json()["field"] == field
+
+
+async def test_fetches_of_a_feed_are_left_out_of_what_its_page_leads_to(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed, _ = await hub.storage.feeds.add(NewFeed(url="https://a.example/"), START)
+    of_feed = {"at": hub.clock.now(), "target_id": feed.id}
+    await note(hub, of_feed, {**of_feed, "operation": "fetch_feed"})
+    page = read(await browser.open(f"/admin/feeds/{feed.id}"))
+    [link] = page.xpath("//a[text()='Who changed it']/@href")
+    shown = await browser.open(link)
+    assert [row[0] for row in rows(shown)] == ["Stop polling a feed"]
+    [chosen] = read(shown).xpath("//select[@name='without']/option[@selected]/@value")
+    assert chosen == "fetch_feed"
 
 
 async def test_pages_follow_one_another(hub: Hub, browser: OperatorBrowser) -> None:
