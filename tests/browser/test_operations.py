@@ -129,7 +129,15 @@ async def test_credentials_are_set_and_removed_and_the_document_is_explained(
 async def test_the_week_is_shown_in_the_viewer_s_zone(
     browsed: BrowsedHub, chromium: Browser
 ) -> None:
-    feed_id, _ = await browsed.stage.add_feed()
+    stage = browsed.stage
+    entries = "".join(
+        f"<entry><id>tag:publisher.example,2026:{day}</id><title>{day}</title>"
+        f"<published>2026-03-{day}T12:00:00Z</published></entry>"
+        for day in range(10, 20)
+    )
+    text = f'<feed xmlns="http://www.w3.org/2005/Atom">{entries}</feed>'
+    daily = stage.publisher.put("/daily", text, "application/atom+xml")
+    feed_id = await stage.api.add_feed(daily.url)
     state = await browsed.context.storage_state()
     context = await chromium.new_context(storage_state=state, timezone_id="Asia/Tokyo")
     tab = await new_tab(context, browsed.stage.hub.url)

@@ -165,6 +165,12 @@ def watched_days(posting: Posting, now: datetime) -> float:
     return max(0.0, (now - posting.since).total_seconds() / 86_400)
 
 
+def posts_known(posting: Posting, now: datetime) -> float:
+    """The posts that tell of a feed's own hours, beside the `PRIOR_POSTS` of all."""
+    seen = min(watched_days(posting, now) / DAYS_SEEN, 1)
+    return read_habits(posting.habits).total * seen
+
+
 def _decayed(posting: Posting, now: datetime) -> float:
     if posting.at is None or not posting.weight:
         return posting.weight

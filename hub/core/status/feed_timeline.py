@@ -9,10 +9,13 @@ from typing import Final
 import msgspec
 
 from hub.core.schedule.forecast import Forecast
-from storage.records import EntryId, Poll
+from hub.core.schedule.posting_profile import posts_known
+from storage.records import EntryId, Poll, Posting
 
 HOURS: Final = 24
 DAYS: Final = 7
+FEWEST_POSTS: Final = 3.0
+"""From which on a feed's own hours are told from those of all feeds."""
 _HOUR: Final = 3_600
 _MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC).timestamp()
 
@@ -68,3 +71,8 @@ def expected_week(forecast: Forecast) -> tuple[Sequence[float], ...]:
         )
         for day in range(DAYS)
     )
+
+
+def has_known_hours(posting: Posting, now: datetime) -> bool:
+    """Whether a feed has posted enough for its week to be its own."""
+    return posts_known(posting, now) >= FEWEST_POSTS

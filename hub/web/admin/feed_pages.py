@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.status.feed_health import health_of
-from hub.core.status.feed_timeline import expected_week
+from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
 from hub.services.feed_requests import AddFeed, EditFeed
@@ -126,6 +126,8 @@ class FeedPages(OperatorPages):
         history = await self._reports.history(feed_id)
         timeline = await self._reports.timeline(history)
         expected = expected_week(report.plan.forecast)
+        now = self._clock.now()
+        has_hours = has_known_hours(report.feed.polling.posting, now)
         [activity] = await self._reports.activities([report.feed])
         subscribers = await self._storage.subscription_selections.page(
             SubscriptionFilter(feed_id=feed_id),
@@ -138,7 +140,7 @@ class FeedPages(OperatorPages):
             "feed.html",
             section="Feeds",
             viewer=viewer_of(request),
-            now=self._clock.now(),
+            now=now,
             report=report,
             activity=activity,
             health=health_of(report.feed),
@@ -151,7 +153,7 @@ class FeedPages(OperatorPages):
             timeline=timeline,
             lanes=draw_timeline(timeline),
             expected=expected,
-            week=draw_week(expected),
+            week=draw_week(expected) if has_hours else (),
             day_names=DAY_NAMES,
             subscribers=subscribers,
             actions=_ACTIONS.get(report.feed.state, _STOPPED),

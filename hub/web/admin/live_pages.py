@@ -148,7 +148,7 @@ _WORDS: Final = {
     Transport.STREAM: "document stream",
     Transport.POLL: "long poll",
 }
-_DONE: Final = {"disconnected": "The connection was told to go."}
+_DONE: Final = {"disconnected": "The connection is being closed."}
 
 
 class TailStreams(OperatorPages):

@@ -8,7 +8,12 @@ import pytest
 
 from hub.core.schedule.forecast import foresee
 from hub.core.schedule.posting_profile import prior_of, with_posts
-from hub.core.status.feed_timeline import SeenPost, expected_week, timeline
+from hub.core.status.feed_timeline import (
+    SeenPost,
+    expected_week,
+    has_known_hours,
+    timeline,
+)
 from storage.records import EntryId, Poll, PollOutcome, PollReason, Posting
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)  # a Monday
@@ -77,3 +82,21 @@ def test_a_week_expects_what_the_feed_posts_at_the_hours_of_its_habits() -> None
     assert sum(map(sum, week)) == pytest.approx(7 * forecast.per_day, rel=0.01)
     busiest = [hours.index(max(hours)) for hours in map(list, week)]
     assert busiest == [12] * 7
+
+
+@pytest.mark.parametrize(
+    ("posts", "watched", "is_known"),
+    [
+        (0, 30, False),
+        (2, 30, False),
+        pytest.param(12, 30, True, id="enough"),
+        pytest.param(12, 0, False, id="all of today"),
+    ],
+)
+def test_its_hours_are_known_of_a_feed_that_has_posted_enough_for_days(
+    posts: int, watched: int, is_known: bool
+) -> None:
+    began = NOW - timedelta(days=watched)
+    times = [(began + (NOW - began) / 13 * each).timestamp() for each in range(posts)]
+    posting = with_posts(Posting(since=began), times, NOW)
+    assert has_known_hours(posting, NOW) is is_known

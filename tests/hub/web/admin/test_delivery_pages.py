@@ -9,6 +9,7 @@ import pytest
 
 from storage.records import Position, StoredFeed
 from tests.support.admin import ADMIN
+from tests.support.failures import details, failed
 from tests.support.operator_browser import OperatorBrowser, read, rows, text_of
 from tests.support.services import Hub
 from tests.support.storage_scene import START, Scene, at
@@ -110,3 +111,15 @@ async def test_an_outcome_that_there_is_not_is_refused(
     answer = await browser.open(f"{PAGE}?outcome=odd")
     assert answer.status_code == 422
     assert "outcome: expected one of given-up" in text_of(answer)
+
+
+async def test_why_an_answer_is_not_kept_is_said_and_what_to_do(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    scene = Scene(hub.storage)
+    subscription = await scene.subscribe(await scene.add_feed())
+    attempt = failed(subscription, kept=details(is_withheld=True))
+    await scene.flush(attempts=(attempt,))
+    page = text_of(await browser.open("/admin/deliveries/1"))
+    assert "its answer may hold what a service inside it says" in page
+    assert "look in the log of that service" in page

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
+from hub.core.schedule.posting_profile import with_posts
 from hub.web.page_rendering import POLICY
 from storage.records import (
     FeedHealth,
@@ -408,13 +409,27 @@ async def test_a_feed_shows_its_posts_beside_its_polls(
     page = read(answer)
     assert "and 1 new entry in the last" in text_of(answer)
     assert "seen within 7 min of their publication" in text_of(answer)
-    lanes, week = page.xpath("//svg")
+    [lanes] = page.xpath("//svg")
     assert len(lanes.xpath(".//g")) == 1 + len(await hub.storage.feeds.polls(feed_id))
     assert lanes.xpath(".//title/text()")[0] == (
         f"{title}: seen 7 min after its publication"
     )
-    assert len(week.xpath(".//rect")) == 7 * 24
     assert [" ".join(title.split()), "7 min"] in [
         [row[0], row[-1]] for row in rows(answer)
     ]
     assert len(page.xpath("//script")) == 1
+
+
+@pytest.mark.parametrize(("posts", "cells"), [(0, 0), (1, 0), (12, 7 * 24)])
+async def test_a_week_is_drawn_once_the_feed_has_posted_enough(
+    hub: Hub, browser: OperatorBrowser, posts: int, cells: int
+) -> None:
+    feed, now = await Scene(hub.storage).add_feed(), hub.clock.now()
+    days = [now - timedelta(days=each) for each in range(posts, 0, -1)]
+    posting = Posting(since=now - timedelta(days=20))
+    posting = with_posts(posting, [each.timestamp() for each in days], now)
+    await hub.storage.log.commit(fetch(feed, polling=Polling(posting=posting)))
+    answer = await browser.open(f"/admin/feeds/{feed.id}")
+    assert len(read(answer).xpath("//svg[@class='week']/rect")) == cells
+    is_said = "has not posted enough to be expected at any hour" in text_of(answer)
+    assert is_said is (cells == 0)
