@@ -182,6 +182,11 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
 )
 @_span_options("From then on: an age such as 2h, or a time.  [default: 10min]")
 @click.option(
+    "--order",
+    type=click.Choice(("earliest", "latest")),
+    help="Which come first.  [default: earliest]",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1),
     default=100,
@@ -191,11 +196,16 @@ _WORDS: Final[Mapping[str, Callable[[float], str]]] = {
 @json_option()
 @speaks_to_hub
 def entries(
-    hub: Hub, since: str | None, until: str | None, limit: int, as_json: bool
+    hub: Hub,
+    since: str | None,
+    until: str | None,
+    order: str | None,
+    limit: int,
+    as_json: bool,
 ) -> None:
     """List the entries that were committed in a span of time, with their delays.
 
-    New and updated ones of all feeds, the earliest first.
+    New and updated ones of all feeds.
     """
     found: list[Document] = []
     cursor = None
@@ -204,6 +214,7 @@ def entries(
             "/api/entries",
             since=since,
             until=until,
+            order=order,
             limit=min(limit - len(found), 1_000),
             cursor=cursor,
         )

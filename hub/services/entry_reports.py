@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -78,6 +79,11 @@ class EntryReport:
         return self.entry.published or self.entry.updated
 
 
+class EntryOrder(StrEnum):
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
 class EntryCursor(msgspec.Struct, frozen=True):
     """Where a page of committed entries goes on: with which entry of a record."""
 
@@ -123,11 +129,13 @@ class EntryReportService:
         *,
         limit: int,
         cursor: EntryCursor | None = None,
+        order: EntryOrder = EntryOrder.EARLIEST,
     ) -> CommittedPage:
         """New and updated entries that were committed from ``since`` on and before
-        ``until``, the earliest first; as many records are looked at as `MOST_RECORDS`,
-        so a page that is not the last may be short."""
-        told, next = await self._told(since, until, limit, cursor)
+        ``until``; as many records are looked at as `MOST_RECORDS`, so a page that is
+        not the last may be short. The cursor is of a page in the same order."""
+        tell = self._told if order is EntryOrder.EARLIEST else self._told_backwards
+        told, next = await tell(since, until, limit, cursor)
         records = {record.position: record for record, _ in told}
         sent = await self._storage.deliveries.first_successes(
             [(record.feed_id, record.position) for record in records.values()]
@@ -170,11 +178,8 @@ class EntryReportService:
             for record in records:
                 if record.at >= until + OUT_OF_ORDER:
                     return told, None
-                is_told = record.kind in _TOLD and record.source is None
-                is_wanted = is_told and since <= record.at < until
-                refs = record.entries if is_wanted else ()
-                is_begun = cursor is not None and cursor.position == record.position
-                first = cursor.number if cursor and is_begun else 0
+                refs = _wanted(record, since, until)
+                first = _done_of(record, cursor)
                 last = first + limit - len(told)
                 told += [(record, ref) for ref in refs[first:last]]
                 if len(refs) > last:
@@ -183,6 +188,39 @@ class EntryReportService:
             if len(records) < RECORD_PAGE:
                 return told, None
         return told, EntryCursor(Position(after + 1), 0)
+
+    async def _told_backwards(
+        self,
+        since: datetime,
+        until: datetime,
+        limit: int,
+        cursor: EntryCursor | None,
+    ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
+        log = self._storage.log
+        begin = await log.position_before(since - OUT_OF_ORDER)
+        earliest = next(iter(await log.records(after=begin, limit=1)), None)
+        if earliest is None:
+            return [], None
+        begin = Position(earliest.position - 1)
+        upto = await log.position_before(until + OUT_OF_ORDER)
+        if cursor:
+            upto = min(upto, cursor.position)
+        told: list[tuple[Record, EntryRef]] = []
+        for _ in range(MOST_RECORDS // RECORD_PAGE):
+            after = Position(max(begin, upto - RECORD_PAGE))
+            for record in reversed(await log.records(after=after, limit=RECORD_PAGE)):
+                if record.position > upto:
+                    continue
+                refs = _wanted(record, since, until)[::-1]
+                first = _done_of(record, cursor)
+                last = first + limit - len(told)
+                told += [(record, ref) for ref in refs[first:last]]
+                if len(refs) > last:
+                    return told, EntryCursor(record.position, last)
+            upto = after
+            if upto <= begin:
+                return told, None
+        return told, EntryCursor(upto, 0)
 
     def _committed(
         self,
@@ -281,3 +319,15 @@ class EntryReportService:
             )
             if attempt.position in positions
         ]
+
+
+def _wanted(record: Record, since: datetime, until: datetime) -> Sequence[EntryRef]:
+    """New and updated entries that a record of the span tells of."""
+    is_told = record.kind in _TOLD and record.source is None
+    return record.entries if is_told and since <= record.at < until else ()
+
+
+def _done_of(record: Record, cursor: EntryCursor | None) -> int:
+    """How many of its entries the page before has told."""
+    is_begun = cursor is not None and cursor.position == record.position
+    return cursor.number if cursor and is_begun else 0

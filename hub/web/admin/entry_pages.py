@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services import HubSeries
-from hub.services.entry_reports import EntryReportService
+from hub.services.entry_reports import EntryOrder, EntryReportService
 from hub.web.admin.hub_picture import draw_flight_of
 from hub.web.admin.page_access import (
     OperatorPages,
@@ -63,11 +63,13 @@ class EntryPages(OperatorPages):
         problems=(403, 422, 429, 503),
     )
     async def page(self, request: Request) -> Response:
-        """The parameters are those of ``GET /api/entries``."""
+        """Those of ``GET /api/entries?order=latest``, with its parameters."""
         asked, now = without_blanks(request), self._clock.now()
         since, until = query_span(asked, now)
         cursor = query_entry_cursor(asked)
-        page = await self._entries.committed(since, until, limit=ROWS, cursor=cursor)
+        page = await self._entries.committed(
+            since, until, limit=ROWS, cursor=cursor, order=EntryOrder.LATEST
+        )
         is_drawn = until - since >= SHORTEST_DRAWN
         return render_page(
             "entries.html",

@@ -21,7 +21,7 @@ from hub.runtime.series_memory import (
     Unit,
 )
 from hub.services import HubSeries
-from hub.services.entry_reports import CommittedEntry, EntryReportService
+from hub.services.entry_reports import CommittedEntry, EntryOrder, EntryReportService
 from hub.services.hub_series import SeriesRange
 from hub.web.api.selection_input import (
     SPAN,
@@ -224,12 +224,16 @@ class SeriesRoutes(Routes):
         scope=TokenScope.ADMIN,
         summary="List the entries that were committed in a span of time, with their"
         " delays",
-        description="New and updated ones, the earliest first. A page that is not the"
-        " last may be short.",
+        description="New and updated ones. A page that is not the last may be short.",
         answers={200: CommittedEntriesJson},
         query=(
             *SPAN,
-            Parameter(name="cursor", help="next of the page before"),
+            Parameter(
+                name="order",
+                help="which come first: the earliest, unless the latest are",
+                choices=tuple(EntryOrder),
+            ),
+            Parameter(name="cursor", help="next of the page before, in the same order"),
             PAGE[1],
         ),
         problems=(422,),
@@ -241,6 +245,7 @@ class SeriesRoutes(Routes):
             until,
             limit=query_limit(request),
             cursor=query_entry_cursor(request),
+            order=query_choice(request, "order", EntryOrder) or EntryOrder.EARLIEST,
         )
         return json_response(
             CommittedEntriesJson(

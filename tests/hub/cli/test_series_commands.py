@@ -119,7 +119,7 @@ def test_entries_are_read_page_by_page_up_to_the_limit(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
     api.answers["GET /api/entries"] = (200, {"entries": [ENTRY], "next": "9-1"})
-    result = fanfare("entries", "--limit", "2", "--json")
+    result = fanfare("entries", "--limit", "2", "--order", "latest", "--json")
     assert len(json.loads(result.stdout)["entries"]) == 2
-    assert asked(api)[-1] == "/api/entries?limit=1&cursor=9-1"
+    assert asked(api)[-1] == "/api/entries?order=latest&limit=1&cursor=9-1"
     assert "there are more" in fanfare("entries", "--limit", "1").stderr

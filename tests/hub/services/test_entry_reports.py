@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from hub.runtime.metrics import Metrics
-from hub.services.entry_reports import CommittedEntry, EntryReportService
+from hub.services.entry_reports import (
+    RECORD_PAGE,
+    CommittedEntry,
+    EntryOrder,
+    EntryReportService,
+)
 from storage.records import RecordKind
 from tests.support.documents import an_entry
 from tests.support.new_database import open_new
@@ -24,12 +29,18 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 
 async def titles(
-    scene: Scene, since: float, until: float, limit: int = 99
+    scene: Scene,
+    since: float,
+    until: float,
+    limit: int = 99,
+    order: EntryOrder = EntryOrder.EARLIEST,
 ) -> list[str]:
     """On all pages of so many, each of which is full but for the last."""
     service, cursor, found = EntryReportService(scene.storage), None, []
     while True:
-        page = await service.committed(at(since), at(until), limit=limit, cursor=cursor)
+        page = await service.committed(
+            at(since), at(until), limit=limit, cursor=cursor, order=order
+        )
         found += [each.title for each in page.entries]
         cursor = page.next
         if cursor is None:
@@ -66,6 +77,7 @@ async def test_pages_go_on_within_a_record(scene: Scene, limit: int) -> None:
     await scene.publish(feed, "d", when=at(2))
     await scene.publish(feed, *"ef", when=at(3))
     assert await titles(scene, 0, 9, limit) == [*"abcdef"]
+    assert await titles(scene, 0, 9, limit, EntryOrder.LATEST) == [*"fedcba"]
 
 
 async def test_one_that_was_committed_out_of_order_is_found(scene: Scene) -> None:
@@ -73,7 +85,20 @@ async def test_one_that_was_committed_out_of_order_is_found(scene: Scene) -> Non
     for key, seconds in (("a", 63), ("b", 58), ("c", 61), ("d", 59), ("e", 70)):
         await scene.publish(feed, key, when=at(seconds))
     assert await titles(scene, 60, 65) == ["a", "c"]
+    assert await titles(scene, 60, 65, 1, EntryOrder.LATEST) == ["c", "a"]
     assert await titles(scene, 0, 60) == ["b", "d"]
+
+
+async def test_the_latest_come_first_of_a_log_longer_than_what_is_read_at_once(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    for number in range(RECORD_PAGE + 2):
+        kind = RecordKind.BASELINE if 1 < number < RECORD_PAGE else RecordKind.ENTRIES
+        await scene.publish(feed, f"{number}", kind=kind, when=at(number))
+    expected = [f"{RECORD_PAGE + 1}", f"{RECORD_PAGE}", "1", "0"]
+    assert await titles(scene, 0, 9_999, order=EntryOrder.LATEST) == expected
+    assert await titles(scene, 0, 0, order=EntryOrder.LATEST) == []
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ async def test_a_click_leads_to_the_entries_of_that_time(
     assert len(set(links)) == 1
     answer = await browser.open(links[0])
     listed = read(answer)
-    assert listed.xpath("//tbody/tr/th/a/text()") == HOSTILE
+    assert listed.xpath("//tbody/tr/th/a/text()") == HOSTILE[::-1]
     assert listed.xpath("//section[starts-with(@id, 'plot-')]") == []
 
 
@@ -127,6 +127,8 @@ async def test_a_longer_time_is_drawn_and_listed_page_by_page(
     page = read(await browser.open("/admin/entries?since=1h"))
     assert len(page.xpath("//section[starts-with(@id, 'plot-')]")) == 2
     assert len(page.xpath("//section[@aria-labelledby='entries']//tbody/tr")) == 50
+    first = page.xpath("//section[@aria-labelledby='entries']//tbody//th/a/text()")[0]
+    assert first == "59"
     (next,) = page.xpath("//p[@class='pages']/a/@href")
     page = read(await browser.open(next))
     assert len(page.xpath("//section[@aria-labelledby='entries']//tbody/tr")) == 10

@@ -79,6 +79,8 @@ async def test_entries_are_told_with_their_delays_page_by_page(
     second = (await client.get(address)).json()
     assert [each["title"] for each in second["entries"]] == ["b"]
     assert second["next"] is None
+    latest = (await client.get("/api/entries?since=2min&order=latest")).json()
+    assert [each["title"] for each in latest["entries"]] == ["b", "a"]
     assert (await client.get("/api/entries?until=2min")).json()["entries"] == []
 
 
