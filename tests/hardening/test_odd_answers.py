@@ -165,7 +165,7 @@ FAILED = {
     ),
     "patience in seconds": Odd(answer=later(429, "60"), status=429, wait=(60, 60)),
     "patience to a date": Odd(
-        answer=later(503, in_seconds(600)), status=503, wait=(300, 600)
+        answer=later(503, in_seconds(6_000)), status=503, wait=(3_000, 6_000)
     ),
     "no patience": Odd(answer=later(429, "0"), status=429),
     "patience of thirty years": Odd(

@@ -180,11 +180,12 @@ async def give_list(hub: HubProcess, context: BrowserContext) -> None:
 
 
 def listener_of(stage: Stage) -> connect:
-    """Somebody who listens live to feeds with hostile addresses."""
+    """Somebody who listens live to feeds with hostile addresses, for as long as the
+    tests take: nobody reads what comes."""
     url = f"ws{stage.hub.url.removeprefix('http')}/stream"
     paths = [f"/{number}/{quote(text)}" for number, text in enumerate(HOSTILE)]
     topics = [("topic", stage.publisher.url(path)) for path in paths]
-    return connect(f"{url}?{urlencode(topics)}")
+    return connect(f"{url}?{urlencode(topics)}", max_queue=None, ping_interval=None)
 
 
 def _fetching(api: HubApi, cookies: Mapping[str, str]) -> Fetch:
