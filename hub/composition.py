@@ -529,7 +529,7 @@ async def build_hub(
         collections=collections,
         openfeeder=OpenFeederService(storage, clock, public_url, openfeeder_options),
         outputs=OutputReportService(
-            storage, collections, openfeeder_options, output_readers, clock
+            storage, public, collections, openfeeder_options, output_readers, clock
         ),
         output_readers=output_readers,
         analytics=analytics,

@@ -398,7 +398,8 @@ def outputs(hub: Hub, as_json: bool) -> None:
         return
     print_facts(
         [
-            ("topics", f"{found['topics']:,}, in OPML too"),
+            ("topics", f"{found['topics']:,}"),
+            ("OPML", _opml(found)),
             ("OpenFeeder", _openfeeder(found)),
             *_collection_facts(found["collections"]),
             ("counted since", moment(found["counted_since"])),
@@ -412,6 +413,11 @@ def outputs(hub: Hub, as_json: bool) -> None:
                 for each in found["readers"]
             ],
         )
+
+
+def _opml(outputs: Document) -> str:
+    size = outputs["opml_size"]
+    return "made on request" if size is None else byte_size(size)
 
 
 def _openfeeder(outputs: Document) -> str:

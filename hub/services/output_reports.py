@@ -6,16 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from hub.publishing.collection_builder import BuildOutcome
 from hub.publishing.collection_store import StoredCollection
 from hub.publishing.output_readers import OutputReaders, ReaderCount
 from hub.runtime.clock import Clock
 from hub.services.openfeeder_documents import OpenFeederOptions
+from hub.services.public_pages import PublicService
 from hub.services.served_collections import CollectionService
 from protocols.scp.collection import CollectionType
 from storage.contract import Storage
 from storage.records import PagesState
+
+MOST_MEASURED: Final = 250
+"""Feeds whose list is made to tell its size; of more, it is that of the last one made
+for a reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +49,14 @@ class CollectionReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputReport:
-    """``topics``: public feeds that are listed. ``collections`` None: there are none.
+    """``topics``: public feeds that are listed; ``opml_size``: bytes of their list,
+    None if it is long and was not asked for yet. ``collections`` None: there are none.
 
     ``readers`` were counted since ``counted_since``, for a day at most.
     """
 
     topics: int
+    opml_size: int | None
     pages: PagesState
     collections: CollectionReport | None
     has_openfeeder: bool
@@ -61,12 +69,14 @@ class OutputReportService:
     def __init__(
         self,
         storage: Storage,
+        public: PublicService,
         collections: CollectionService,
         openfeeder: OpenFeederOptions,
         readers: OutputReaders,
         clock: Clock,
     ) -> None:
         self._storage = storage
+        self._public = public
         self._collections = collections
         self._openfeeder = openfeeder
         self._readers = readers
@@ -74,8 +84,10 @@ class OutputReportService:
 
     async def get(self) -> OutputReport:
         """Raises `StorageError`."""
+        topics = await self._storage.public.count()
         return OutputReport(
-            topics=await self._storage.public.count(),
+            topics=topics,
+            opml_size=await self._opml_size(topics),
             pages=await self._storage.page_list.state(),
             collections=await self._collection_report(),
             has_openfeeder=self._openfeeder.is_on,
@@ -83,6 +95,11 @@ class OutputReportService:
             readers=self._readers.counts(),
             counted_since=self._readers.since,
         )
+
+    async def _opml_size(self, topics: int) -> int | None:
+        if topics <= MOST_MEASURED:
+            return len((await self._public.list_feeds()).body)
+        return self._public.list_size
 
     async def _collection_report(self) -> CollectionReport | None:
         service = self._collections

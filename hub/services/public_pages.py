@@ -60,6 +60,8 @@ class PublicService:
     def __init__(self, storage: Storage, public_url: str) -> None:
         self._storage = storage
         self.public_url = public_url
+        self.list_size: int | None = None
+        """Bytes of the list as it was last made; None: it was not yet."""
 
     async def list_feeds(self) -> PublicDocument:
         """All public feeds as OPML, by id."""
@@ -69,7 +71,9 @@ class PublicService:
             after = page[-1].id
             listed += await run_in_thread(partial(_outlines, page))
         host = self.public_url.partition("://")[2]
-        return await run_in_thread(partial(_list_of, f"Feeds at {host}", listed))
+        document = await run_in_thread(partial(_list_of, f"Feeds at {host}", listed))
+        self.list_size = len(document.body)
+        return document
 
     async def page(
         self, feed_id: FeedId, format: TopicFormat, *, before: str, limit: int

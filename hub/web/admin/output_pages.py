@@ -39,11 +39,13 @@ NAMES: Final[Mapping[Output, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRow:
-    """``readers``: those that are known, and "" for all others; the busiest first."""
+    """``size`` in bytes, None of what is made on request. ``readers``: those that are
+    known, and "" for all others; the busiest first."""
 
     name: str
     address: str
     content: str
+    size: int | None
     hour: int
     day: int
     readers: tuple[ReaderCount, ...]
@@ -105,28 +107,32 @@ class OutputPages(OperatorPages):
 
 
 def _rows(report: OutputReport) -> Iterator[OutputRow]:
-    for output, content in _contents(report):
+    for output, content, size in _contents(report):
         readers = tuple(each for each in report.readers if each.output is output)
         yield OutputRow(
             name=NAMES[output],
             address=ADDRESSES[output],
             content=content,
+            size=size,
             hour=sum(each.hour for each in readers),
             day=sum(each.day for each in readers),
             readers=readers,
         )
 
 
-def _contents(report: OutputReport) -> Iterator[tuple[Output, str]]:
+def _contents(report: OutputReport) -> Iterator[tuple[Output, str, int | None]]:
     feeds = _counted(report.topics, "feed")
-    yield Output.OPML, feeds
-    yield Output.TOPICS, feeds
+    yield Output.OPML, feeds, report.opml_size
+    yield Output.TOPICS, feeds, None
     if (found := report.collections) is not None:
-        yield Output.SITEMAP, _counted(len(found.listed), "collection")
-        yield Output.COLLECTIONS, _counted(len(found.listed) + found.kept, "file")
+        listed = len(found.listed)
+        yield Output.SITEMAP, _counted(listed, "collection"), found.sitemap_size
+        files = _counted(listed, "file")
+        kept = f", {found.kept:,} kept besides" if found.kept else ""
+        yield Output.COLLECTIONS, files + kept, found.size
     if report.has_openfeeder:
         key = ", for those who have the key" if report.is_openfeeder_keyed else ""
-        yield Output.OPENFEEDER, _counted(report.pages.count, "page") + key
+        yield Output.OPENFEEDER, _counted(report.pages.count, "page") + key, None
 
 
 def _counted(count: int, what: str) -> str:

@@ -83,13 +83,16 @@ class OutputReaderJson(JsonObject):
 
 
 class OutputsJson(JsonObject):
-    """What is published: ``topics``: public feeds, also listed in OPML; ``pages`` of
-    OpenFeeder, and when one has last changed; ``collections`` null: there are none.
+    """What is published: ``topics``: public feeds, also listed in OPML, which has
+    ``opml_size`` bytes: null if it is long and nobody has asked for it since the hub
+    started, else as it was last made; ``pages`` of OpenFeeder, and when one has last
+    changed; ``collections`` null: there are none.
 
     Readers are counted in memory, since ``counted_since``.
     """
 
     topics: int
+    opml_size: int | None
     pages: int
     pages_changed_at: Time | None
     openfeeder: bool
@@ -103,6 +106,7 @@ class OutputsJson(JsonObject):
         pages, collections = report.pages, report.collections
         return cls(
             topics=report.topics,
+            opml_size=report.opml_size,
             pages=pages.count,
             pages_changed_at=pages.changed_at if pages.change else None,
             openfeeder=report.has_openfeeder,

@@ -9,6 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from hub.core.byte_sizes import byte_size
+from hub.services.output_reports import MOST_MEASURED
 from protocols.model import Feed
 from storage.records import FetchCommit, NewFeed, Polling
 from tests.support.admin import ADMIN
@@ -46,19 +48,34 @@ async def test_each_output_is_told_with_who_read_it(
     hub: Hub, browser: OperatorBrowser, client: httpx2.AsyncClient
 ) -> None:
     await publish(hub)
-    await client.get("/myPublicFeeds.opml", headers={"User-Agent": "ClaudeBot/1.0"})
+    opml_headers = {"User-Agent": "ClaudeBot/1.0"}
+    document = await client.get("/myPublicFeeds.opml", headers=opml_headers)
     await client.get("/topics/1.atom")
     await client.get("/topics/99.atom")  # which is not there
     opml, topics, *_ = rows(await browser.open(PAGE))
     assert opml == [
         "List of public feeds (OPML)",
         "1 feed",
+        byte_size(len(document.content)),
         "1",
         "1",
         "ClaudeBot 1",
     ]
-    assert topics[2:] == ["1", "1", "others 1"]
-    assert (await outputs(client))["topics"] == 1
+    assert topics[2:] == ["made on request", "1", "1", "others 1"]
+    found = await outputs(client)
+    assert (found["topics"], found["opml_size"]) == (1, len(document.content))
+
+
+async def test_a_long_list_is_as_long_as_it_was_when_it_was_last_asked_for(
+    hub: Hub, browser: OperatorBrowser, client: httpx2.AsyncClient
+) -> None:
+    for number in range(MOST_MEASURED + 1):
+        new = NewFeed(url=f"https://a.example/{number}")
+        await hub.storage.feeds.add(new, hub.clock.now())
+    assert (await outputs(client))["opml_size"] is None
+    assert rows(await browser.open(PAGE))[0][2] == "made on request"
+    document = await client.get("/myPublicFeeds.opml")
+    assert (await outputs(client))["opml_size"] == len(document.content)
 
 
 async def test_a_build_is_asked_for_watched_and_told(
