@@ -1,6 +1,6 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
-Much of a test is waiting, for a disk, a hub or a moment, so six lanes keep two cores
+Much of a test is waiting, for a disk, a hub or a moment, so seven lanes keep two cores
 busy. Only the floors need tests to be traced, which makes them half as fast; what is
 not traced goes to a lane of its own. What a lane prints is in ``build/NAME.txt``.
 """
@@ -28,7 +28,8 @@ HARDENING: Final = (
     "tests/hub/simulation",
 )
 FORMATS: Final = ("tests/protocols", "tests/storage")
-SURFACE: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
+SURFACE: Final = ("tests/hub/web", "tests/hub/cli")
+ENGINES: Final = ("tests/conformance",)
 BROWSER: Final = ("tests/browser",)
 
 SLOWEST: Final = 15
@@ -64,10 +65,14 @@ def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
 LANES: Final = (
     Lane(
         "hub",
-        ("tests", *ignoring((*WAITING, *FORMATS, *HARDENING, *SURFACE, *BROWSER))),
+        (
+            "tests",
+            *ignoring((*WAITING, *FORMATS, *HARDENING, *SURFACE, *ENGINES, *BROWSER)),
+        ),
         True,
     ),
-    Lane("surface", (*SURFACE, *ignoring(WAITING)), True),
+    Lane("surface", SURFACE, True),
+    Lane("engines", (*ENGINES, *ignoring(WAITING)), True),
     Lane("formats", FORMATS, True),
     Lane("waiting", WAITING),
     Lane("hardening", HARDENING),
