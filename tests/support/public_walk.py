@@ -31,6 +31,8 @@ WALKED_ELSEWHERE = {
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
     "/upstream/{token}",  # what other hubs are told, and nobody else
+    "/playground/topics/{token}",  # whoever has the token made the run, or was given
+    "/playground/callbacks/{token}",  # the address of it; both have its own texts alone
     "/identity",  # of a hub with a file for commands; tested with it
 }
 ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics", "/problems/{name}")
