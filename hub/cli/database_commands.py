@@ -288,7 +288,7 @@ def _facts(found: DatabaseStatus) -> Document:
         "location": found.location,
         "schema": found.version,
         "epoch": found.epoch,
-        "head": found.head,
+        "head": found.log_end,
         "size_bytes": found.size_bytes,
         "wal_bytes": found.wal_bytes,
     }

@@ -43,5 +43,5 @@ def _end_beyond(limit: int, database: DatabaseStatus, log_bytes: int) -> Positio
     used = database.size_bytes - database.free_bytes
     if used <= limit or used - log_bytes >= limit:
         return database.tail
-    records = database.head - database.tail
+    records = database.log_end - database.tail
     return Position(database.tail + (used - limit) * records // log_bytes)

@@ -155,7 +155,9 @@ class MetricsService:
             *self._metrics.families(),
             *self._families_of(waiting),
             await self._upstream(),
-            _gauge("fanfare_log_head", "Position of the last record.", database.head),
+            _gauge(
+                "fanfare_log_head", "Position of the last record.", database.log_end
+            ),
             *_disk_families(await self._disk.report(), self._clock.now()),
             *process_families(),
             MetricFamily(

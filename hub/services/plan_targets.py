@@ -251,7 +251,7 @@ class DeliveryTargets:
             PlanTarget(_dead_item(each), partial(act, plan, each))
             for each in dead
             # What a retry of this plan gives up is another one: the plan would not end.
-            if each.first <= plan.head and each.at <= plan.created_at
+            if each.first <= plan.log_end and each.at <= plan.created_at
         ]
         is_last = len(dead) < limit
         next = (

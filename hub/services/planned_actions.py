@@ -93,7 +93,7 @@ class PlanService:
             action=action,
             wanted=wanted,
             category=category or "",
-            head=(await self._log.end()).position,
+            log_end=(await self._log.end()).position,
             created_at=now,
             expires_at=now + LIFETIME,
         )

@@ -53,7 +53,7 @@ class PostgresBulkPlans:
             "kind": plan.kind.value,
             "wanted": msgspec.json.encode(plan.wanted).decode(),
             "category": plan.category,
-            "head": plan.head,
+            "head": plan.log_end,
             "total": plan.total,
             "sample": msgspec.json.encode(plan.sample).decode(),
             "now": plan.created_at,

@@ -33,10 +33,10 @@ _NOTE: Final = (
 
 class PostgresEvents:
     def __init__(
-        self, connections: Connections, head: LogEnd, claims: FollowingClaims
+        self, connections: Connections, log_end: LogEnd, claims: FollowingClaims
     ) -> None:
         self._connections = connections
-        self._head = head
+        self._log_end = log_end
         self._claims = claims
 
     async def topic(self, name: str, now: datetime) -> StoredFeed:
@@ -70,7 +70,7 @@ class PostgresEvents:
         }
 
     def _advance(self, rows: Sequence[Row]) -> None:
-        self._head.advance((Position(rows[0][1]),))
+        self._log_end.advance((Position(rows[0][1]),))
 
     async def note_conditions(
         self, holding: Sequence[OperationalEvent], now: datetime

@@ -95,14 +95,14 @@ class PostgresLog:
         self,
         connections: Connections,
         epoch: str,
-        head: LogEnd,
+        log_end: LogEnd,
         claims: FollowingClaims,
     ) -> None:
         self._claims = claims
         self._number = 0
         self._connections = connections
         self._epoch = epoch
-        self._head = head
+        self._log_end = log_end
         self._news = WriteLane(
             self._commit_news,
             size_of=lambda item: len(item[0]),
@@ -146,7 +146,7 @@ class PostgresLog:
     def _advance(self, rows: Sequence[Row]) -> None:
         for outcome, first, last, _ in rows:
             if outcome == "stored" and first <= last:
-                self._head.advance((Position(last),))
+                self._log_end.advance((Position(last),))
 
     async def _commit_quiet(
         self, commits: Sequence[QuietCommit]
@@ -158,18 +158,18 @@ class PostgresLog:
 
     async def end(self) -> Cursor:
         row = await self._connections.first("SELECT epoch, head FROM log_head")
-        epoch, head = row or (self._epoch, 0)
-        self._head.advance((Position(head),))
-        return Cursor(epoch, Position(head))
+        epoch, last = row or (self._epoch, 0)
+        self._log_end.advance((Position(last),))
+        return Cursor(epoch, Position(last))
 
     async def wait(self, after: Position, seconds: float) -> Position:
         """Another hub's commits are seen by looking, this one's at once."""
         until = asyncio.get_running_loop().time() + seconds
         while True:
             left = until - asyncio.get_running_loop().time()
-            head = await self._head.wait(after, max(0.0, min(left, _POLL)))
-            if head > after or left <= 0:
-                return head
+            end = await self._log_end.wait(after, max(0.0, min(left, _POLL)))
+            if end > after or left <= 0:
+                return end
             await self.end()
 
     async def records(

@@ -33,7 +33,7 @@ async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> Postgres
     try:
         await _prepare(connection, settings.name, migrate=migrate)
         box = await _open_box(connection, settings.name, key_file)
-        epoch, head = await _begin(connection)
+        epoch, log_end = await _begin(connection)
     except psycopg.Error as error:
         await connection.close()
         raise DatabaseUnusable(settings.name, _explained(error)) from error
@@ -45,7 +45,7 @@ async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> Postgres
         connections=Connections(settings, connection),
         box=box,
         epoch=epoch,
-        head=head,
+        log_end=log_end,
     )
 
 
@@ -233,6 +233,6 @@ async def _begin(connection: AsyncConnection[Row]) -> tuple[str, Position]:
     identity = row[0] if row else ""
     parameters = {"identity": identity, "epoch": randomness.token_hex(5)}
     found = await (await connection.execute(_BEGIN, parameters)).fetchone()
-    epoch, head = found or ("", 0)
+    epoch, last = found or ("", 0)
     await connection.execute("SELECT ensure_partitions()")
-    return epoch, Position(head)
+    return epoch, Position(last)

@@ -86,26 +86,26 @@ class PostgresStorage:
         connections: Connections,
         box: SecretBox,
         epoch: str,
-        head: Position,
+        log_end: Position,
     ) -> None:
         self._location = location
         self._connections = connections
         self._epoch = epoch
-        self._head = LogEnd(head)
+        self._log_end = LogEnd(log_end)
         self._closing: asyncio.Future[None] | None = None
         self._has_noted_time = False
-        self.control = control = PostgresControl(self._head)
+        self.control = control = PostgresControl(self._log_end)
         claims = FollowingClaims(connections, box)
         self.feeds = PostgresFeeds(connections, box, control)
         self.feed_statistics = PostgresFeedStatistics(connections)
-        self.log = PostgresLog(connections, epoch, self._head, claims)
+        self.log = PostgresLog(connections, epoch, self._log_end, claims)
         self.entries = PostgresEntries(connections)
         self.sites = PostgresSites(connections)
         self.subscriptions = PostgresSubscriptions(connections, box, control)
         self.digests = PostgresDigests(connections, box)
         self.deliveries = PostgresDeliveries(connections, box, control, claims)
         self.pushes = PostgresPushes(connections, box)
-        self.events = PostgresEvents(connections, self._head, claims)
+        self.events = PostgresEvents(connections, self._log_end, claims)
         self.tracking = PostgresTracking(connections, control)
         self.verifications = PostgresVerifications(connections, box, control)
         self.audit = PostgresAudit(connections)
@@ -125,14 +125,14 @@ class PostgresStorage:
 
     async def status(self) -> DatabaseStatus:
         row = await self._connections.first(_STATUS)
-        version, head, tail, size_bytes = row or (0, 0, 0, 0)
+        version, last, tail, size_bytes = row or (0, 0, 0, 0)
         return DatabaseStatus(
             engine="postgresql",
             location=self._location,
             version=version,
             latest=latest_schema(),
             epoch=self._epoch,
-            head=Position(head),
+            log_end=Position(last),
             size_bytes=size_bytes,
             tail=Position(tail),
         )
@@ -214,5 +214,5 @@ class PostgresStorage:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._head.close()
+        self._log_end.close()
         await self._connections.close()

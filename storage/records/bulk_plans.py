@@ -76,7 +76,7 @@ class BulkPlan(msgspec.Struct, frozen=True, kw_only=True):
     """An action upon all that a filter finds, as many as there are when it is made.
 
     ``total`` were found then, with ``sample`` the first of them; the log ended at
-    ``head``. ``category``: of those that are given one.
+    ``log_end``. ``category``: of those that are given one.
     """
 
     id: PlanId = PlanId(0)  # 0: not stored yet
@@ -84,7 +84,7 @@ class BulkPlan(msgspec.Struct, frozen=True, kw_only=True):
     action: PlanAction
     wanted: PlanFilter
     category: str = ""
-    head: Position = BEFORE_ALL
+    log_end: Position = BEFORE_ALL
     total: int = 0
     sample: tuple[PlannedItem, ...] = ()
     state: PlanState = PlanState.PLANNED

@@ -53,7 +53,7 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     version: int  # of the schema in the file
     latest: int  # of the schema this program knows
     epoch: str
-    head: Position
+    log_end: Position
     size_bytes: int
     free_bytes: int = 0  # of these, in pages that nothing takes
     tail: Position = BEFORE_ALL  # up to which the log was trimmed

@@ -117,7 +117,7 @@ def _parameters(plan: BulkPlan) -> dict[str, object]:
         "kind": plan.kind,
         "wanted": msgspec.json.encode(plan.wanted).decode(),
         "category": plan.category,
-        "head": plan.head,
+        "head": plan.log_end,
         "total": plan.total,
         "sample": msgspec.json.encode(plan.sample).decode(),
         "now": to_milliseconds(plan.created_at),
@@ -126,7 +126,9 @@ def _parameters(plan: BulkPlan) -> dict[str, object]:
 
 
 def read_plan(row: Row) -> BulkPlan:
-    plan_id, account_id, name, action, kind, wanted, category, head, total, *rest = row
+    plan_id, account_id, name, action, kind, wanted, category, log_end, total, *rest = (
+        row
+    )
     sample, state, created, expires, confirmed, finished, *progress = rest
     return BulkPlan(
         id=plan_id,
@@ -134,7 +136,7 @@ def read_plan(row: Row) -> BulkPlan:
         action=PlanAction(action),
         wanted=_filters[kind].decode(wanted),
         category=category,
-        head=head,
+        log_end=log_end,
         total=total,
         sample=_items.decode(sample),
         state=PlanState(state),

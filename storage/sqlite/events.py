@@ -45,11 +45,11 @@ class _Published(NamedTuple):
 
 class SqliteEvents:
     def __init__(
-        self, writer: Writer, readers: Readers, head: LogEnd, claims: CommitClaims
+        self, writer: Writer, readers: Readers, log_end: LogEnd, claims: CommitClaims
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._head = head
+        self._log_end = log_end
         self._claims = claims
 
     async def topic(self, name: str, now: datetime) -> StoredFeed:
@@ -61,7 +61,7 @@ class SqliteEvents:
             return 0
         publishing = self._writer.submit(
             partial(_publish, limit, to_milliseconds(now)),
-            then=lambda published: self._head.advance(published.positions),
+            then=lambda published: self._log_end.advance(published.positions),
         )
         self._claims.follow()
         return (await publishing).events

@@ -320,10 +320,10 @@ def _assign_positions(
     """The last of so many new positions; 0: none are. Raises `StaleQueries`."""
     if not count:
         return 0
-    head, queries = assign_positions(count, connection)
+    last, queries = assign_positions(count, connection)
     if matched is not None and matched.version < queries:
         raise StaleQueries(f"there are queries of version {queries}")
-    return head
+    return last
 
 
 def matches_of(

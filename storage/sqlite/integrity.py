@@ -66,13 +66,15 @@ def _damage_of_file(connection: sqlite3.Connection) -> list[str]:
 
 def _damage_of_log(connection: sqlite3.Connection) -> list[str]:
     """The log's end and beginning, against its records."""
-    ((head, tail, first, last),) = connection.execute(
+    ((log_end, tail, first, last),) = connection.execute(
         "SELECT head, tail, (SELECT min(position) FROM records),"
         " (SELECT max(position) FROM records) FROM meta"
     ).fetchall()
     found = []
-    if last is not None and (last > head or first <= tail):
-        found.append(f"the log goes from {first} to {last}, not from {tail} to {head}")
+    if last is not None and (last > log_end or first <= tail):
+        found.append(
+            f"the log goes from {first} to {last}, not from {tail} to {log_end}"
+        )
     latest = latest_version()
     if schema_version(connection) > latest:
         found.append(f"its schema is newer than {latest}, the newest known here")

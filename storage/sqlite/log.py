@@ -75,14 +75,14 @@ class SqliteLog:
         writer: Writer,
         readers: Readers,
         epoch: str,
-        head: LogEnd,
+        log_end: LogEnd,
         claims: CommitClaims,
     ) -> None:
         self._writer = writer
         self._quiet = Batches(writer, apply_quiet, pause=PAUSE)
         self._readers = readers
         self._epoch = epoch
-        self._head = head
+        self._log_end = log_end
         self._claims = claims
 
     async def commit(self, fetch: FetchCommit) -> CommitOutcome:
@@ -98,13 +98,13 @@ class SqliteLog:
 
     def _note_end(self, outcome: CommitOutcome) -> None:
         if isinstance(outcome, Stored):
-            self._head.advance(outcome.positions)
+            self._log_end.advance(outcome.positions)
 
     async def end(self) -> Cursor:
-        return Cursor(self._epoch, self._head.position)
+        return Cursor(self._epoch, self._log_end.position)
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        return await self._head.wait(after, seconds)
+        return await self._log_end.wait(after, seconds)
 
     async def records(
         self, *, after: Position, limit: int, feed_id: FeedId | None = None

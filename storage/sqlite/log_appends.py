@@ -26,10 +26,10 @@ def assign_positions(count: int, connection: sqlite3.Connection) -> tuple[int, i
 
     They are dense, since a rollback returns them.
     """
-    ((head, queries),) = connection.execute(
+    ((last, queries),) = connection.execute(
         "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
     ).fetchall()
-    return int(head), int(queries)
+    return int(last), int(queries)
 
 
 def fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:

@@ -46,7 +46,7 @@ async def open_database(
         lock=opened.lock,
         box=opened.box,
         epoch=opened.epoch,
-        head=opened.head,
+        log_end=opened.log_end,
         worker=threads.worker(),
     )
 
@@ -58,7 +58,7 @@ class _Opened:
     connection: sqlite3.Connection
     box: SecretBox
     epoch: str
-    head: Position
+    log_end: Position
 
     def close(self) -> None:
         self.connection.close()
@@ -74,7 +74,7 @@ def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
         try:
             box = _open_box(path, connection)
             teach_secrets(connection, box)
-            epoch, head = _begin(connection)
+            epoch, log_end = _begin(connection)
         except BaseException:
             connection.close()
             raise
@@ -84,7 +84,12 @@ def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
             raise DatabaseUnusable(str(path), str(error)) from error
         raise
     return _Opened(
-        path=path, lock=lock, connection=connection, box=box, epoch=epoch, head=head
+        path=path,
+        lock=lock,
+        connection=connection,
+        box=box,
+        epoch=epoch,
+        log_end=log_end,
     )
 
 
@@ -147,10 +152,10 @@ def _begin(connection: sqlite3.Connection) -> tuple[str, Position]:
 
     A new file begins a new epoch, and so does a copy that is put in place.
     """
-    ((epoch, head, is_copy),) = connection.execute(
+    ((epoch, last, is_copy),) = connection.execute(
         "SELECT epoch, head, is_copy FROM meta"
     ).fetchall()
     if is_copy or not epoch:
         epoch = randomness.token_hex(5)
         connection.execute("UPDATE meta SET epoch = ?, is_copy = 0", (epoch,))
-    return epoch, Position(head)
+    return epoch, Position(last)

@@ -85,7 +85,7 @@ class SqliteStorage:
         lock: FileLock,
         box: SecretBox,
         epoch: str,
-        head: Position,
+        log_end: Position,
         worker: Worker,
     ) -> None:
         self._path = path
@@ -93,16 +93,16 @@ class SqliteStorage:
         self._lock = lock
         self._readers = readers
         self._epoch = epoch
-        self._head = LogEnd(head)
+        self._log_end = LogEnd(log_end)
         self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
-        self.control = SqliteControl(self._head)
+        self.control = SqliteControl(self._log_end)
         self.membership = SqliteMembership(self._writer, readers)
         self.feed_statistics = SqliteFeedStatistics(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, self.control)
         claims = CommitClaims(self._writer, box)
-        self.log = SqliteLog(self._writer, readers, epoch, self._head, claims)
-        self.events = SqliteEvents(self._writer, readers, self._head, claims)
+        self.log = SqliteLog(self._writer, readers, epoch, self._log_end, claims)
+        self.events = SqliteEvents(self._writer, readers, self._log_end, claims)
         self.entries = SqliteEntries(readers)
         self.search = SqliteSearch(self._writer, readers)
         self.feeds = SqliteFeeds(self._writer, readers, box, self.control)
@@ -144,7 +144,7 @@ class SqliteStorage:
             version=version,
             latest=latest_version(),
             epoch=self._epoch,
-            head=self._head.position,
+            log_end=self._log_end.position,
             size_bytes=size_bytes,
             free_bytes=free_bytes,
             tail=Position(tail),
@@ -265,7 +265,7 @@ class SqliteStorage:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._head.close()
+        self._log_end.close()
         await self._readers.close()
         await self._writer.close()
         self._lock.release()

@@ -58,21 +58,21 @@ def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
 def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> int:
     """How many positions were trimmed, ``limit`` at most: records, unless these went
     with their feed before."""
-    ((head, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
+    ((log_end, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
     last = min(
         _before_many_entries(tail, limit, connection),
-        _before_undelivered(head, connection),
+        _before_undelivered(log_end, connection),
     )
     spared = _before_spared(limits.spared_from, tail, last, connection)
     soft = max(
         _last_beyond(
-            limits.soft_before, head - limits.soft_count, tail, last, connection
+            limits.soft_before, log_end - limits.soft_count, tail, last, connection
         ),
         min(limits.soft_end, spared),
     )
     hard = max(
         _last_beyond(
-            limits.hard_before, head - limits.hard_count, tail, last, connection
+            limits.hard_before, log_end - limits.hard_count, tail, last, connection
         ),
         min(limits.hard_end, spared),
     )
@@ -99,11 +99,11 @@ def _before_many_entries(tail: int, limit: int, connection: sqlite3.Connection) 
     return tail + limit
 
 
-def _before_undelivered(head: int, connection: sqlite3.Connection) -> int:
+def _before_undelivered(log_end: int, connection: sqlite3.Connection) -> int:
     ((last,),) = connection.execute(
-        "SELECT min(coalesce((SELECT min(position) - 1 FROM fanouts), :head),"
-        " coalesce((SELECT min(position) - 1 FROM chunks), :head))",
-        {"head": head},
+        "SELECT min(coalesce((SELECT min(position) - 1 FROM fanouts), :log_end),"
+        " coalesce((SELECT min(position) - 1 FROM chunks), :log_end))",
+        {"log_end": log_end},
     ).fetchall()
     return int(last)
 

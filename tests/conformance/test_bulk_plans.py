@@ -98,7 +98,7 @@ async def test_a_plan_is_read_back_as_it_was_made(
     made = new(
         wanted=wanted,
         category="other",
-        head=Position(12),
+        log_end=Position(12),
         total=1_000,
         sample=(ITEM, ITEM),
     )

@@ -22,7 +22,7 @@ async def test_its_status_tells_where_the_log_ends(storage: Storage) -> None:
     status = await storage.status()
 
     assert status.version == status.latest
-    assert (status.head, status.tail) == (1, 0)
+    assert (status.log_end, status.tail) == (1, 0)
     assert (await storage.log.end()).epoch == status.epoch
     assert status.size_bytes > 0
     assert storage.write_error() == ""

@@ -85,7 +85,7 @@ class Calls:
             latest=1,
             epoch="",
             tail=Position(10),
-            head=Position(20),
+            log_end=Position(20),
             size_bytes=1_250,
             wal_bytes=self.wal_bytes,
         )

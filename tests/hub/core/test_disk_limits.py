@@ -33,7 +33,7 @@ def test_the_end_of_what_goes_is_counted_from_the_log_s_beginning(
         latest=1,
         epoch="",
         tail=Position(50),
-        head=Position(150),
+        log_end=Position(150),
         size_bytes=used + 7,
         free_bytes=7,
     )

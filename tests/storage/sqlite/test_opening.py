@@ -75,7 +75,7 @@ async def test_a_new_file_is_made_with_its_directory_for_its_owner_only(
 
     assert (status.engine, status.location) == ("sqlite", str(path))
     assert status.version == status.latest == latest_version()
-    assert (status.head, status.size_bytes > 0) == (0, True)
+    assert (status.log_end, status.size_bytes > 0) == (0, True)
     for each in (path, path.with_name("hub.db.key")):
         assert each.stat().st_mode & 0o777 == 0o600
 

@@ -272,10 +272,12 @@ class MemoryDeliveries:
         if (retry := state.retries.get(subscription_id)) is not None:
             late = retry.stored
             skipped = (late.skip_after, late.skip_to)
-            lacking = state.wanted(subscription_id, late.position, state.head, skipped)
+            lacking = state.wanted(
+                subscription_id, late.position, state.log_end, skipped
+            )
         else:
             passed = max(subscription.from_position, self._reached(subscription_id))
-            lacking = state.wanted(subscription_id, passed, state.head)
+            lacking = state.wanted(subscription_id, passed, state.log_end)
         lacking = lacking[:most]
         oldest = state.records[lacking[0]].at if lacking else None
         return DeliveryLag(records=len(lacking), oldest=oldest)

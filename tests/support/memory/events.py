@@ -77,8 +77,8 @@ class MemoryEvents:
         return len(queued)
 
     def _append(self, event: OperationalEvent, feed_id: FeedId, now: datetime) -> None:
-        self._state.head += 1
-        position = Position(self._state.head)
+        self._state.log_end += 1
+        position = Position(self._state.log_end)
         self._state.records[position] = Record(
             position=position,
             at=milliseconds(now),

@@ -107,7 +107,7 @@ class MemoryLog:
         """Of the last record that is going to be news of the document."""
         numbers = [
             number
-            for number, record in enumerate(fetch.records, self._state.head + 1)
+            for number, record in enumerate(fetch.records, self._state.log_end + 1)
             if record.kind in DOCUMENT_KINDS
         ]
         return Position(max(numbers, default=0))
@@ -172,8 +172,8 @@ class MemoryLog:
 
     def _append(self, fetch: FetchCommit, index: int, is_superseded: bool) -> Position:
         write = fetch.records[index]
-        self._state.head += 1
-        position = Position(self._state.head)
+        self._state.log_end += 1
+        position = Position(self._state.log_end)
         refs = []
         for key, fresh in write.entries:
             entry = self._find(fetch.feed_id, key)
@@ -198,16 +198,16 @@ class MemoryLog:
         return position
 
     async def end(self) -> Cursor:
-        return Cursor(self._state.epoch, Position(self._state.head))
+        return Cursor(self._state.epoch, Position(self._state.log_end))
 
     async def wait(self, after: Position, seconds: float) -> Position:
         try:
             async with asyncio.timeout(seconds):
-                while self._state.head <= after:
+                while self._state.log_end <= after:
                     await self._moved.wait()
         except TimeoutError:
             pass
-        return Position(self._state.head)
+        return Position(self._state.log_end)
 
     async def records(
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
@@ -279,8 +279,8 @@ class MemoryLog:
             *state.fanouts,
             *(each.position for each in state.chunks.values()),
         ]
-        last = min(state.tail + limit, min(undelivered, default=state.head + 1) - 1)
-        last = min(last, state.head)
+        last = min(state.tail + limit, min(undelivered, default=state.log_end + 1) - 1)
+        last = min(last, state.log_end)
         now = milliseconds(now)
         soft = self._last_beyond(retention.soft_age, retention.soft_count, now, last)
         hard = self._last_beyond(retention.hard_age, retention.hard_count, now, last)
@@ -299,7 +299,7 @@ class MemoryLog:
             for position, record in self._state.records.items()
             if self._state.tail < position <= last
             and (age == inf or record.at >= now - timedelta(seconds=age))
-            and position > self._state.head - count
+            and position > self._state.log_end - count
         ]
         return min(kept) - 1 if kept else last
 

@@ -48,7 +48,7 @@ class MemorySearch:
     async def keep(self, days: float) -> None:
         before, self._days = self._days, days
         if not before:
-            self._position = Position(self._state.head)
+            self._position = Position(self._state.log_end)
         if not days:
             self._former, self._unread = len(self._documents), EntryId(0)
             self._documents.clear()

@@ -114,7 +114,7 @@ class ModelCondition:
 @dataclass
 class State:
     epoch: str = "model"
-    head: int = 0
+    log_end: int = 0
     tail: int = 0
     feeds: dict[FeedId, ModelFeed] = field(default_factory=dict)
     topics: dict[str, FeedId] = field(default_factory=dict)
@@ -324,7 +324,7 @@ class State:
             for position in self.feed_positions(feed_id)
             if self.fanouts.get(position, subscription_id) < subscription_id
         ]
-        return min(ahead) - 1 if ahead else self.head
+        return min(ahead) - 1 if ahead else self.log_end
 
     def bury(
         self,

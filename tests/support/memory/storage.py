@@ -85,7 +85,7 @@ class MemoryStorage:
             version=1,
             latest=1,
             epoch=self._state.epoch,
-            head=Position(self._state.head),
+            log_end=Position(self._state.log_end),
             size_bytes=0,
             tail=Position(self._state.tail),
         )

@@ -78,7 +78,7 @@ class MemorySubscriptions:
                 feed_id=new.feed_id,
                 callback=new.callback,
                 state=SubscriptionState.ACTIVE,
-                from_position=Position(NEVER if new.is_silent else self._state.head),
+                from_position=Position(NEVER if new.is_silent else self._state.log_end),
                 created_at=milliseconds(now),
                 exhausted=False,
                 **terms,
@@ -110,7 +110,7 @@ class MemorySubscriptions:
             return
         if made.from_position == NEVER or not state.is_wanted(made, last):
             return
-        is_ahead = state.head > last.position
+        is_ahead = state.log_end > last.position
         retrying = RetryingSubscription(
             subscription=made,
             position=Position(last.position - 1),
@@ -120,7 +120,7 @@ class MemorySubscriptions:
             last_status=0,
             last_error="",
             skip_after=last.position if is_ahead else None,
-            skip_to=Position(state.head) if is_ahead else None,
+            skip_to=Position(state.log_end) if is_ahead else None,
         )
         now = made.created_at
         state.retries[made.id] = ModelRetry(retrying, now, now)
@@ -224,7 +224,7 @@ class MemorySubscriptions:
                 self._state.ended_at[each] = milliseconds(now)
                 ended += 1
         if ids:
-            end = Position(self._state.head)
+            end = Position(self._state.log_end)
             self._state.tell(SubscriptionsEnded(tuple(ids), end))
         return ended
 
