@@ -42,9 +42,10 @@ OWNER = (
 
 
 OF_RESOURCE = (
-    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE (f.resource_hash = ?1"
-    " OR f.id = (SELECT feed_id FROM topics WHERE url = ?2"
-    "  AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = ?1)))"
+    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE f.id IN ("
+    "SELECT id FROM feeds WHERE resource_hash = ?1"
+    " UNION ALL SELECT feed_id FROM topics WHERE url = ?2"
+    " AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = ?1))"
     "{where}"
     " ORDER BY f.url = ?2 AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
     " f.state <> 'removed' DESC, (f.credentials = '') = (f.url <> ?2) DESC, f.id"

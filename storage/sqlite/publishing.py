@@ -111,10 +111,7 @@ class SqlitePublic:
         return [read_public_feed(row) for row in rows]
 
     async def count(self) -> int:
-        row = await self._readers.first(
-            "SELECT count(*) FROM feeds WHERE NOT private AND NOT unlisted"
-            " AND state NOT IN ('removed', 'track')"
-        )
+        row = await self._readers.first("SELECT total FROM public_count")
         return int(row[0]) if row else 0
 
     async def topics(
