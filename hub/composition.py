@@ -78,13 +78,13 @@ from hub.services import (
     FeedListService,
     FeedReportService,
     FeedService,
+    HealthService,
     HintService,
     HubSeries,
     ListWatchService,
     LiveService,
     MetricsService,
     OpenFeederService,
-    OperationsService,
     OutputReportService,
     PlanService,
     PlaygroundService,
@@ -537,7 +537,7 @@ async def build_hub(
         tokens=TokenService(storage.tokens, clock, on_token_end),
         sessions=SessionService(storage.sessions, clock, token, public_url),
         conditions=conditions,
-        operations=OperationsService(
+        operations=HealthService(
             storage, clock, conditions, disk, search, lambda: poller.under_way, metrics
         ),
         database_jobs=database_jobs,

@@ -35,14 +35,14 @@ def demo(seconds: float, as_json: bool) -> None:
     """
     if math.isnan(seconds):  # which is in every range
         raise click.BadParameter("expected a number", param_hint="--seconds")
+    from hub.demo.demonstration import demonstrate
     from hub.demo.hub_requests import DemoFailed
-    from hub.demo.show import show
     from hub.runtime.logs import configure_logs
 
     configure_logs("error", "console")
     try:
         tell = _tell_nobody if as_json else _tell
-        arrivals = asyncio.run(show(seconds, partial(say, err=as_json), tell))
+        arrivals = asyncio.run(demonstrate(seconds, partial(say, err=as_json), tell))
     except DemoFailed as error:
         raise Failure(str(error)) from error
     if as_json:

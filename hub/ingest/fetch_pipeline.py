@@ -17,7 +17,7 @@ from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import fetch_error
 from hub.core.schedule.next_request import lands_elsewhere
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
-from hub.core.sites.reformatting import page_keys, seen_as_pages
+from hub.core.sites.format_changes import page_keys, seen_as_pages
 from hub.http import BodyAllowance
 from hub.ingest.committer import Committer, StaleTarget
 from hub.ingest.document_reader import DocumentReader

@@ -2,7 +2,7 @@
 
 Counting is an addition in memory, so it may be done for every delivery. What the
 database knows (backlog, due feeds) is not counted but read when somebody looks: see
-`hub.services.hub_operations`.
+`hub.services.hub_health`.
 """
 
 from __future__ import annotations

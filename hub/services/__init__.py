@@ -30,7 +30,7 @@ from hub.services.feed_imports import FeedImportService
 from hub.services.feed_registration import FeedService
 from hub.services.feed_reports import FeedReportService
 from hub.services.hub_conditions import HubConditions
-from hub.services.hub_operations import MetricsService, OperationsService
+from hub.services.hub_health import HealthService, MetricsService
 from hub.services.hub_series import HubSeries
 from hub.services.list_watching import ListWatchService
 from hub.services.live_access import LiveService
@@ -67,13 +67,13 @@ __all__ = [
     "FeedListService",
     "FeedReportService",
     "FeedService",
+    "HealthService",
     "HintService",
     "HubSeries",
     "ListWatchService",
     "LiveService",
     "MetricsService",
     "OpenFeederService",
-    "OperationsService",
     "OutputReportService",
     "PlanService",
     "PlaygroundService",
@@ -117,7 +117,7 @@ class Services:
     trials: CallbackTrialService
     undelivered: UndeliveredService
     plans: PlanService
-    operations: OperationsService
+    operations: HealthService
     conditions: HubConditions
     database_jobs: DatabaseJobs
     tokens: TokenService

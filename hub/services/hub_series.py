@@ -28,7 +28,7 @@ from hub.runtime.series_memory import (
     SeriesName,
 )
 from hub.services.disk_space import DiskSpace
-from hub.services.hub_operations import HubBacklog, age_of
+from hub.services.hub_health import HubBacklog, age_of
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import (

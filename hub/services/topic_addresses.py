@@ -18,7 +18,7 @@ from hub.http.resolver import LOOKUP_SECONDS, Lookup
 from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from hub.services.service_errors import AddressRefused
-from protocols.feeds.resource import path_error
+from protocols.feeds.document_parts import path_error
 from protocols.protocol_errors import InvalidValue
 from protocols.track import TrackTopic, canonical, is_track_topic, read_track_topic
 from protocols.urls import (

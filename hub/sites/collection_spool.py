@@ -26,8 +26,8 @@ from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.protocol_errors import FeedError, LimitExceeded
 from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
-from protocols.scp.read.heads import HeadRules
 
 SLICE: Final = 128 * 1024
 """Bytes of the file, of which a hundred times as much may come."""

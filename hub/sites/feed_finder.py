@@ -24,7 +24,7 @@ from hub.runtime.offloading import run_in_thread
 from protocols.feeds import ParseContext
 from protocols.feeds.feed_links import Choice, choose, discover_in_header
 from protocols.model import FeedFormat, ParsedFeed
-from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
+from protocols.openfeeder.read.site_urls import LLMS, discovery_urls, urls_in_llms
 from protocols.protocol_errors import FeedError, FeedLink, NotAFeed
 from protocols.scp.read.sitemap_reader import read_sitemap, sitemaps_of_robots
 from protocols.urls import is_web_url, selector_of
@@ -56,7 +56,7 @@ SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | N
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
     places = await run_in_thread(
-        lambda: discovery_places(
+        lambda: discovery_urls(
             page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
         )
     )
@@ -68,7 +68,7 @@ async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | N
     fetched = await fetch(urljoin(page.url, LLMS))
     if fetched.error:
         return None
-    places = await run_in_thread(partial(places_in_llms, fetched.body, fetched.url))
+    places = await run_in_thread(partial(urls_in_llms, fetched.body, fetched.url))
     return await _find_among(places, fetch, read)
 
 

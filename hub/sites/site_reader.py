@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import day_of
-from hub.core.sites.reformatting import news_since_feed
+from hub.core.sites.format_changes import news_since_feed
 from hub.core.sites.site_bounds import SiteBounds, Spent
 from hub.core.sites.site_commits import end_commit, step_commit
 from hub.core.sites.site_state import SiteState, begin_anew, read_state

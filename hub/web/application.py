@@ -78,7 +78,7 @@ from hub.web.publishing.openfeeder_routes import (
 from hub.web.publishing.reader_routes import ReaderRoutes
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
-from hub.web.streams.stream_events import EventStream
+from hub.web.streams.event_stream import EventStream
 from hub.web.streams.stream_routes import StreamRoutes
 from hub.web.superfeedr.endpoint import (
     SuperfeedrMiddleware,

@@ -22,7 +22,7 @@ from hub.hub_address import (
     prove_token,
 )
 from hub.services.hub_conditions import HubCondition, HubConditions
-from hub.services.hub_operations import MetricsService
+from hub.services.hub_health import MetricsService
 from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problem_types import EXPLANATIONS, PROBLEMS_PATH, ProblemType

@@ -27,8 +27,8 @@ from starlette.responses import Response
 import hub
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
-from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.cross_origin import API
+from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
 from hub.web.page_parts import PageParts, PartRecorder, live_element
 from hub.web.problems import Problem, logged_problem, problem_response

@@ -54,7 +54,7 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
     """
     if context.selector:
         # What it needs takes long to import, and few documents are read this way.
-        from protocols.feeds.resource import read_fragment
+        from protocols.feeds.document_parts import read_fragment
 
         return read_fragment(body, context)
     is_json = body.startswith((b"{", b"["))

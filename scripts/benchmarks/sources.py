@@ -17,8 +17,8 @@ from statistics import median
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, head_line
 from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
-from protocols.scp.read.heads import HeadRules
 from protocols.scp.write.page import PageContext, page_line
 from scripts.benchmarks.known_items import measure_known_items
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch

@@ -11,7 +11,7 @@ from typing import Final
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from hub.services.disk_space import DiskSpace
-from hub.services.hub_operations import MetricsService
+from hub.services.hub_health import MetricsService
 from protocols.prometheus import MetricFamily
 from scripts.monitoring.alerts import rules_document
 from scripts.monitoring.dashboard import dashboard_of

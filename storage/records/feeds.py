@@ -281,7 +281,7 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0  # entries of the last document that were left out
     problems: tuple[str, ...] = ()  # of the last document, the first few
     is_resource: bool = False  # no feed: the whole of it, or a part, is what is told
-    part_state: str = ""  # of that part, as it was last (hub.core.news.resources)
+    part_state: str = ""  # of that part, as it was last (hub.core.news.part_changes)
     unlisted: bool = False  # all its entries are to be kept out of what many can find
     told_on: int = 0  # the day of the last document, counted from 1970-01-01
     told_of_day: int = 0  # new entries on it

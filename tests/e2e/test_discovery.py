@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from protocols.openfeeder.read.places import LLMS, WELL_KNOWN
+from protocols.openfeeder.read.site_urls import LLMS, WELL_KNOWN
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed
 from tests.support.hub_process import HubProcess

@@ -17,7 +17,7 @@ import orjson
 from lxml import etree
 from msgspec import structs
 
-from hub.core.news.resources import resource_hash
+from hub.core.news.part_changes import resource_hash
 from hub.http.network_errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document
@@ -33,15 +33,15 @@ from protocols.identity import fingerprint
 from protocols.legacy_pings import Fault, read_call, read_ping, render_fault
 from protocols.live.message_decoding import read_client_message, read_server_message
 from protocols.model import Feed, FeedFormat, Notification, ParsedFeed, Status
-from protocols.openfeeder.read.places import discovery_places, places_in_llms
 from protocols.openfeeder.read.site_answers import read_front, read_listing, read_page
 from protocols.openfeeder.read.site_entries import content_of as openfeeder_content
 from protocols.openfeeder.read.site_entries import entry_of, is_of
+from protocols.openfeeder.read.site_urls import discovery_urls, urls_in_llms
 from protocols.opml import read_outlines
 from protocols.protocol_errors import FeedError, InvalidValue
 from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionReader
-from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.sitemap_reader import read_sitemap, sitemaps_of_robots
 from protocols.scp.read.unpacking import SizeLimits
 from protocols.superfeedr.atom_notifications import render_atom
@@ -148,14 +148,14 @@ def _part(body: bytes) -> object:
 
 
 def _page(body: bytes) -> object:
-    named = discovery_places(_SITE, "", body + b"<!-- openfeeder -->")
+    named = discovery_urls(_SITE, "", body + b"<!-- openfeeder -->")
     return discover(body, _SITE), named
 
 
 def _header(body: bytes) -> object:
     """Of no more bytes than one may have."""
     value = header_value(body[:8_000].decode("utf-8", "surrogateescape"))
-    found = discover_in_header(value, _SITE), discovery_places(_SITE, value, b"")
+    found = discover_in_header(value, _SITE), discovery_urls(_SITE, value, b"")
     return found, parse_link_header(value, _SITE), parse_reset(value, body, NOW)
 
 
@@ -174,7 +174,7 @@ def _robots(body: bytes) -> object:
 
 
 def _llms(body: bytes) -> object:
-    return places_in_llms(body, _SITE)
+    return urls_in_llms(body, _SITE)
 
 
 def _collection(body: bytes) -> object:

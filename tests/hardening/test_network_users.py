@@ -84,7 +84,7 @@ OPENING = {
     "hub.cli.hub_client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",
     "hub.demo.hub_requests": "to the hub that the demonstration has started",
-    "hub.demo.show": "listens, and asks the hub that it has started",
+    "hub.demo.demonstration": "listens, and asks the hub that it has started",
 }
 """Who could open connections past `hub.http`, and why that is right."""
 MEANS = {

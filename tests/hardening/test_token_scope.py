@@ -39,7 +39,7 @@ OF_SESSIONS = ("/admin", "/account")
 """Pages: `tests/hub/web/admin/test_sessions_of_pages.py` walks their routes."""
 OPEN_WEBSOCKETS = {"/stream"}
 ANY_TOKEN = {("POST", "/openfeeder/update")}
-"""Outside of ``/api``, what takes a token, whatever its rights."""
+"""DemoServers of ``/api``, what takes a token, whatever its rights."""
 OF_PAGES = {("OPTIONS", "/stream")}
 """What pages of other sites may ask (CORS), answered before there are routes."""
 ANY_TOKEN_MODES, OPEN_MODES = {"authenticate"}, {"publish"}

@@ -31,8 +31,8 @@ from protocols.openfeeder.read.site_answers import (
 from protocols.openfeeder.read.site_entries import entry_of
 from protocols.opml import read_outlines
 from protocols.scp.read.collection_entries import entry_of_page
+from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionReader
-from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.sitemap_reader import read_sitemap
 
 PREFIXES = {

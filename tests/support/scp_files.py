@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
+from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
-from protocols.scp.read.heads import HeadRules
 from protocols.scp.read.unpacking import SizeLimits
 
 NOW = datetime(2026, 1, 3, tzinfo=UTC)

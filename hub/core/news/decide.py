@@ -41,8 +41,8 @@ from hub.core.news.fetch_commit import (
 )
 from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
+from hub.core.news.part_changes import after_content, as_news, is_content, state_of
 from hub.core.news.poll_findings import poll_of
-from hub.core.news.resources import after_content, as_news, is_content, state_of
 from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.push.hub_trust import is_useless
 from hub.core.schedule.next_request import landing

@@ -22,7 +22,6 @@ from hub.core.sites.walk_steps import (
     get,
 )
 from protocols.model import Deletion, Feed
-from protocols.openfeeder.read.places import page_url
 from protocols.openfeeder.read.site_answers import (
     ContentPage,
     DiscoveryDocument,
@@ -33,6 +32,7 @@ from protocols.openfeeder.read.site_answers import (
     read_page,
 )
 from protocols.openfeeder.read.site_entries import content_of, entry_of, is_of, key_of
+from protocols.openfeeder.read.site_urls import page_url
 from protocols.protocol_errors import FeedError
 
 _VERSION = 1

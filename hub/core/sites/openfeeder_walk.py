@@ -37,7 +37,6 @@ from hub.core.sites.walk_steps import (
 )
 from protocols.dates import parse_date
 from protocols.model import Deletion
-from protocols.openfeeder.read.places import LIMIT, changes_url, index_url
 from protocols.openfeeder.read.site_answers import (
     ListedChanges,
     ListedIndex,
@@ -47,6 +46,7 @@ from protocols.openfeeder.read.site_answers import (
     time_of,
 )
 from protocols.openfeeder.read.site_entries import is_of, key_of
+from protocols.openfeeder.read.site_urls import LIMIT, changes_url, index_url
 from protocols.protocol_errors import FeedError
 from protocols.urls import resolve
 from storage.records import StoredSitePage

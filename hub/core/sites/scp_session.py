@@ -19,7 +19,7 @@ from hub.core.sites.walk_steps import (
     load_pages,
 )
 from protocols.model import Deletion
-from protocols.scp.read.plans import SectionState
+from protocols.scp.read.reading_plans import SectionState
 from protocols.scp.read.sitemap_reader import SiteFile, head_of_site
 
 _VERSION = 1

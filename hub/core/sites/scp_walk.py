@@ -44,8 +44,12 @@ from protocols.identity import key_of_id
 from protocols.model import Deletion, Entry, ParsedFeed
 from protocols.protocol_errors import FeedError, NotAFeed
 from protocols.scp.collection import CollectionType
-from protocols.scp.read.heads import HeadRules, SiteHead
-from protocols.scp.read.plans import SectionReadingPlan, plan_section, wanted_sections
+from protocols.scp.read.collection_heads import HeadRules, SiteHead
+from protocols.scp.read.reading_plans import (
+    SectionReadingPlan,
+    plan_section,
+    wanted_sections,
+)
 from protocols.scp.read.sitemap_reader import SiteFile, SiteMap, read_sitemap
 from protocols.urls import is_web_url
 

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 from hub.core.fetched import Fetched
 from protocols.model import Deletion, Entry, Feed, ParsedFeed
 from protocols.protocol_errors import FeedError
-from protocols.scp.read.heads import HeadRules, SiteHead
+from protocols.scp.read.collection_heads import HeadRules, SiteHead
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.records import SiteTally, StoredSitePage
 

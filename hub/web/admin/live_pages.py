@@ -34,7 +34,7 @@ from hub.web.api.connection_routes import (
 from hub.web.operation import HTML, Handler, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_PAGE, path_id, query_choice, query_number
-from hub.web.streams.stream_events import EventStream
+from hub.web.streams.event_stream import EventStream
 from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
 

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services import HubSeries, OperationsService
-from hub.services.hub_operations import Health
+from hub.services import HealthService, HubSeries
+from hub.services.hub_health import Health
 from hub.services.hub_series import SeriesRange
 from hub.web.admin.hub_picture import (
     RANGE_WORDS,
@@ -36,7 +36,7 @@ class OverviewPages(OperatorPages):
     def __init__(
         self,
         access: PageAccess,
-        operations: OperationsService,
+        operations: HealthService,
         series: HubSeries,
         clock: Clock,
     ) -> None:

@@ -33,7 +33,7 @@ from hub.runtime.metrics import Metrics
 from hub.web.page_parts import PageParts, all_parts, changed_parts
 from hub.web.page_rendering import PAGE_HEADERS, WatchedPage
 from hub.web.problems import Problem, as_problem
-from hub.web.streams.stream_events import EventWriter, until_over
+from hub.web.streams.event_stream import EventWriter, until_over
 from protocols.live.live_messages import FAILED, SHUTDOWN, Closing
 from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 
 class PageWriter(Protocol):
-    """Where a stream is written to; see `hub.web.streams.stream_events.EventWriter`."""
+    """Where a stream is written to; see `hub.web.streams.event_stream.EventWriter`."""
 
     def write_chunk(self, chunk: bytes) -> None: ...
     def close(self, closing: Closing) -> None: ...

@@ -10,10 +10,10 @@ from typing import Annotated, Self
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services import OperationsService
+from hub.services import HealthService
 from hub.services.disk_space import DiskReport
 from hub.services.entry_search import IndexReport, IndexState
-from hub.services.hub_operations import Health, HubFreshness
+from hub.services.hub_health import Health, HubFreshness
 from hub.services.served_collections import CollectionService
 from hub.settings import SettingReport
 from hub.web.audited_requests import note_detail
@@ -254,7 +254,7 @@ class OperatorRoutes(Routes):
 
     def __init__(
         self,
-        operations: OperationsService,
+        operations: HealthService,
         collections: CollectionService,
         settings: Sequence[SettingReport],
     ) -> None:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from hub.services.served_collections import CollectionService, ServedCollection
-from hub.web.conditional_requests import is_current, not_modified, validators
+from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import TEXT, Operation, Routes
 from protocols.scp.collection import MEDIA_TYPE, CollectionType, Encoding
 

@@ -19,8 +19,8 @@ from hub.services.openfeeder_documents import OpenFeederService, Served
 from hub.services.publisher_notices import MOST_URLS, Hint, HintService
 from hub.services.service_errors import ServiceError
 from hub.web.authentication import Authenticator
-from hub.web.conditional_requests import is_current, not_modified
 from hub.web.json_output import JsonObject, json_response, named_schema
+from hub.web.not_modified import is_current, not_modified
 from hub.web.operation import ANY_TOKEN, JSON, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits, RequestAllowance

@@ -13,7 +13,7 @@ from hub.services.public_pages import (
     PreparedPage,
     PublicService,
 )
-from hub.web.conditional_requests import is_current, not_modified, validators
+from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.request_input import path_id, query_whole
 from protocols.opml import OPML_TYPE

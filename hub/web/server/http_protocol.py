@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol, with limits on request heads and on idle connections.
 
 The head of a request has a deadline and a size limit. A bounded number of connections
-may idle; beyond it those idle longest are closed. `hub.web.streams.stream_events`
+may idle; beyond it those idle longest are closed. `hub.web.streams.event_stream`
 writes endless answers to it.
 """
 

@@ -12,9 +12,9 @@ from hub.web.authentication import Authenticator
 from hub.web.json_output import JsonObject, named_schema
 from hub.web.operation import ANY_TOKEN, Operation, Parameter, Routes
 from hub.web.rate_limits import RateLimits
-from hub.web.streams.stream_events import EventStream
-from hub.web.streams.stream_messages import MessageStream
+from hub.web.streams.event_stream import EventStream
 from hub.web.streams.stream_requests import STREAM_PATH
+from hub.web.streams.websocket_stream import MessageStream
 from protocols.live.live_messages import BodyFormat, WantedUpdates
 from protocols.live.message_encoding import EVENT_STREAM
 

@@ -23,7 +23,7 @@ from hub.services.entry_retrieval import (
     Selection,
 )
 from hub.services.service_errors import NotReadable
-from hub.web.conditional_requests import is_current, not_modified, validators
+from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import combined_field

@@ -21,7 +21,7 @@ from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
 from hub.services.live_access import LiveService
 from hub.web.rate_limits import RateLimits
-from hub.web.streams.stream_events import (
+from hub.web.streams.event_stream import (
     BodyEventWriter,
     EventWriter,
     LineWriter,

@@ -18,8 +18,8 @@ from protocols.feeds.jsonvalues import shallow
 from protocols.identity import key_of_id
 from protocols.languages import language_tag
 from protocols.model import Author, Category, Entry, Link, Text
+from protocols.scp.read.collection_heads import read_moment
 from protocols.scp.read.collection_reader import CollectionPage, Warnings, page_url
-from protocols.scp.read.heads import read_moment
 from protocols.text import collapse
 
 _LANGUAGE_LENGTH: Final = 40

@@ -21,7 +21,12 @@ from protocols.protocol_errors import (
     LimitExceeded,
     MalformedDocument,
 )
-from protocols.scp.read.heads import HeadRules, SiteHead, read_head, read_moment
+from protocols.scp.read.collection_heads import (
+    HeadRules,
+    SiteHead,
+    read_head,
+    read_moment,
+)
 from protocols.scp.read.unpacking import Checksums, SizeLimits, Unpacker
 from protocols.urls import is_web_url, resolve
 

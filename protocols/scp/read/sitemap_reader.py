@@ -21,7 +21,7 @@ from lxml import etree
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed
 from protocols.protocol_errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.scp.collection import EXTENSION, CollectionType
-from protocols.scp.read.heads import read_moment
+from protocols.scp.read.collection_heads import read_moment
 from protocols.scp.read.unpacking import GZIP, SizeLimits, Unpacker
 from protocols.text import whole_number
 from protocols.urls import host_name, is_web_url, resolve

@@ -34,7 +34,7 @@ async def show_that_fails(
 def test_a_missing_arrival_is_shown_and_fails(
     alone: Fanfare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hub.demo.show.show", show_that_loses_one)
+    monkeypatch.setattr("hub.demo.demonstration.demonstrate", show_that_loses_one)
     shown = alone("demo")
     assert shown.exit_code == 1
     assert "  250 ms  webhook    Entry 1 of the RSS feed" in shown.stdout
@@ -46,7 +46,7 @@ def test_a_missing_arrival_is_shown_and_fails(
 def test_programs_get_the_summary_alone(
     alone: Fanfare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hub.demo.show.show", show_that_loses_one)
+    monkeypatch.setattr("hub.demo.demonstration.demonstrate", show_that_loses_one)
     shown = alone("demo", "--json")
     document = json.loads(shown.stdout)
     assert (shown.exit_code, document["published"]) == (1, 1)
@@ -57,7 +57,7 @@ def test_programs_get_the_summary_alone(
 def test_a_demonstration_that_cannot_begin_says_why(
     alone: Fanfare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hub.demo.show.show", show_that_fails)
+    monkeypatch.setattr("hub.demo.demonstration.demonstrate", show_that_fails)
     shown = alone("demo")
     assert shown.exit_code == 1
     assert shown.stderr == "fanfare: the first fetches took over 30 s\n"

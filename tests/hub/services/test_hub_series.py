@@ -12,7 +12,7 @@ import pytest
 from hub.runtime.metrics import Metrics
 from hub.runtime.series_memory import DelayName, SeriesName
 from hub.services.disk_space import DiskSpace
-from hub.services.hub_operations import HubBacklog, MetricsService
+from hub.services.hub_health import HubBacklog, MetricsService
 from hub.services.hub_series import HubSeries, SeriesRange
 from storage.contract import Storage
 from storage.errors import StorageError

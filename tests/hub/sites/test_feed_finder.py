@@ -22,7 +22,7 @@ from hub.sites.feed_finder import (
     find_scp,
 )
 from protocols.model import ParsedFeed
-from protocols.openfeeder.read.places import LLMS, WELL_KNOWN, WORDPRESS
+from protocols.openfeeder.read.site_urls import LLMS, WELL_KNOWN, WORDPRESS
 from protocols.protocol_errors import FeedError
 from storage.records import Credentials
 from tests.support.clock import ManualClock

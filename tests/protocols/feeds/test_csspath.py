@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from protocols.feeds.document_parts import select
 from protocols.feeds.element import Element
 from protocols.feeds.feed_links import parse_page
-from protocols.feeds.resource import select
 from protocols.protocol_errors import LimitExceeded
 
 _MARKUP = (

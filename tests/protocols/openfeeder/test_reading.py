@@ -14,16 +14,6 @@ from hypothesis import strategies as st
 
 from protocols.feeds import ParseContext, parse
 from protocols.model import FeedFormat
-from protocols.openfeeder.read.places import (
-    ENDPOINT,
-    LLMS,
-    WELL_KNOWN,
-    changes_url,
-    discovery_places,
-    index_url,
-    page_url,
-    places_in_llms,
-)
 from protocols.openfeeder.read.site_answers import (
     LARGEST_MENDED,
     MOST_CHUNKS,
@@ -37,6 +27,16 @@ from protocols.openfeeder.read.site_answers import (
     token_of,
 )
 from protocols.openfeeder.read.site_entries import content_of, entry_of, is_of, key_of
+from protocols.openfeeder.read.site_urls import (
+    ENDPOINT,
+    LLMS,
+    WELL_KNOWN,
+    changes_url,
+    discovery_urls,
+    index_url,
+    page_url,
+    urls_in_llms,
+)
 from protocols.protocol_errors import FeedError, MalformedDocument
 
 SITE = "https://site.example/"
@@ -399,16 +399,14 @@ def test_places_are_few_and_each_once() -> None:
     header = ", ".join(f"</{number}>; rel=openfeeder" for number in range(9))
     page = b"<meta name=openfeeder><link rel=openfeeder href='mailto:a'><p>openfeeder"
 
-    assert len(discovery_places(SITE, header, page)) == 4
-    assert discovery_places(SITE, "", page) == (FRONT,)
-    assert discovery_places(SITE, "", b"") == (FRONT,)
-    assert (
-        len(discovery_places(SITE, '</wp-json/>; rel="https://api.w.org/"', b"")) == 2
-    )
+    assert len(discovery_urls(SITE, header, page)) == 4
+    assert discovery_urls(SITE, "", page) == (FRONT,)
+    assert discovery_urls(SITE, "", b"") == (FRONT,)
+    assert len(discovery_urls(SITE, '</wp-json/>; rel="https://api.w.org/"', b"")) == 2
 
 
 def test_a_page_that_names_the_protocol_may_have_the_usual_endpoint() -> None:
-    places = discovery_places(SITE, "", b"", is_spoken=True)
+    places = discovery_urls(SITE, "", b"", is_spoken=True)
 
     assert places == (FRONT, f"https://site.example{ENDPOINT}")
 
@@ -440,19 +438,19 @@ def test_what_is_large_is_not_mended() -> None:
 def test_of_llms_txt_the_first_documents_count() -> None:
     llms = f"{SITE}{LLMS[1:]}"
     text = "<https://cdn.example/openfeeder.json> (OpenFeeder.json) (/openfeeder.json)"
-    assert places_in_llms(text.encode(), llms) == (
+    assert urls_in_llms(text.encode(), llms) == (
         "https://cdn.example/openfeeder.json",
         f"{SITE}OpenFeeder.json",
     )
-    assert places_in_llms(b"mailto:openfeeder.json", llms) == ()
+    assert urls_in_llms(b"mailto:openfeeder.json", llms) == ()
     longer = b"x" * 900 + b"/openfeeder.json and openfeeder.txt"
-    (place,) = places_in_llms(longer, llms)
+    (place,) = urls_in_llms(longer, llms)
     assert place.endswith("/openfeeder.json")
 
 
 @given(st.binary() | st.text().map(lambda text: f"{text}openfeeder.json".encode()))
 def test_any_llms_txt_can_be_read(body: bytes) -> None:
-    assert len(places_in_llms(body, f"{SITE}llms.txt")) <= 2
+    assert len(urls_in_llms(body, f"{SITE}llms.txt")) <= 2
 
 
 NAMES = st.sampled_from(

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from hub.services.entry_retrieval import EntryRange, RetrievalRequest
 from hub.web.rate_limits import RateLimits
-from hub.web.streams.stream_events import EventWriter
+from hub.web.streams.event_stream import EventWriter
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.retrieval_streams import Streaming, write_first
 from protocols.live.live_messages import SLOW, BodyFormat, Closing

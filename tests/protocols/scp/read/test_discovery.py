@@ -19,7 +19,7 @@ from protocols.protocol_errors import (
 )
 from protocols.scp.collection import CollectionHead, CollectionType
 from protocols.scp.read import sitemap_reader
-from protocols.scp.read.heads import read_moment
+from protocols.scp.read.collection_heads import read_moment
 from protocols.scp.read.sitemap_reader import (
     SiteFile,
     SiteSection,

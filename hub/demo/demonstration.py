@@ -18,8 +18,8 @@ from websockets.asyncio.client import connect
 
 from hub.composition import build_hub
 from hub.demo.arrivals import Announce, Arrivals, Way
+from hub.demo.demo_servers import DemoServers, entry_ids
 from hub.demo.hub_requests import DemoFailed, ask_hub
-from hub.demo.outside import Outside, entry_ids
 from hub.demo.samples import FeedKind
 from hub.main import run_until_stopped
 from hub.runtime.clock import Clock, SystemClock
@@ -46,12 +46,12 @@ class Stage:
 
     url: str
     storage: Storage
-    outside: Outside
+    servers: DemoServers
     arrivals: Arrivals
     clock: SystemClock
 
 
-async def show(
+async def demonstrate(
     seconds: float, announce: Callable[[str], None], arrived: Announce
 ) -> Arrivals:
     """Publish for so many seconds; what came of it. Raises `DemoFailed`."""
@@ -67,7 +67,7 @@ async def show(
         stage = Stage(
             url=_url(own),
             storage=storage,
-            outside=Outside(_url(others), f"{_url(own)}/hub", arrivals, clock),
+            servers=DemoServers(_url(others), f"{_url(own)}/hub", arrivals, clock),
             arrivals=arrivals,
             clock=clock,
         )
@@ -90,14 +90,14 @@ async def _perform(
     others: socket.socket,
     stack: AsyncExitStack,
 ) -> None:
-    for topic in stage.outside.topics.values():
+    for topic in stage.servers.topics.values():
         await stage.storage.feeds.add(NewFeed(url=topic), stage.clock.now())
     built = await build_hub(
         _settings(directory), stage.storage, secrets.token_hex(16), stage.url, stack
     )
     link = await built.services.sessions.make_link(ADMINISTRATOR)
     announce(f"its pages, by a link that works once: {link.url}")
-    around = create_server(stage.outside.application())
+    around = create_server(stage.servers.application())
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(around.serve(sockets=[others]))
@@ -110,7 +110,7 @@ async def _perform(
 
 
 async def _play(stage: Stage, seconds: float) -> None:
-    topics = stage.outside.topics
+    topics = stage.servers.topics
     await _until(lambda: _all_fetched(stage), "the first fetches")
     for topic in topics.values():
         await ask_hub(stage.url, HTTPStatus.ACCEPTED, _subscription(stage, topic))
@@ -134,8 +134,8 @@ async def _publish(stage: Stage, seconds: float) -> None:
     end = stage.clock.monotonic() + seconds
     while True:
         for kind in FeedKind:
-            stage.outside.publish(kind)
-            ping = {"hub.mode": "publish", "hub.url": stage.outside.topics[kind]}
+            stage.servers.publish(kind)
+            ping = {"hub.mode": "publish", "hub.url": stage.servers.topics[kind]}
             await ask_hub(stage.url, HTTPStatus.NO_CONTENT, ping)
         if stage.clock.monotonic() + EVERY_SECONDS > end:
             break
@@ -151,15 +151,15 @@ def _subscription(stage: Stage, topic: str) -> dict[str, str]:
     return {
         "hub.mode": "subscribe",
         "hub.topic": topic,
-        "hub.callback": stage.outside.callback,
-        "hub.secret": stage.outside.secret,
+        "hub.callback": stage.servers.callback,
+        "hub.secret": stage.servers.secret,
         "format": "json",
     }
 
 
 async def _all_fetched(stage: Stage) -> bool:
     found = [
-        await stage.storage.feeds.find(topic) for topic in stage.outside.topics.values()
+        await stage.storage.feeds.find(topic) for topic in stage.servers.topics.values()
     ]
     return all(feed and feed.polling.last_success for feed in found)
 

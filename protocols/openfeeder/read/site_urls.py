@@ -54,7 +54,7 @@ _READ_BYTES: Final = 1_000_000
 _SIGNS_OF_WORDPRESS: Final = (b"wp-content/", b"wp-json", b"wp-includes/")
 
 
-def discovery_places(
+def discovery_urls(
     url: str, link: str, page: bytes, *, is_spoken: bool = False
 ) -> tuple[str, ...]:
     """What a page's header and the page itself name, then the usual places.
@@ -77,7 +77,7 @@ def discovery_places(
     return tuple(dict.fromkeys(places))[:MOST_PLACES]
 
 
-def places_in_llms(body: bytes, url: str) -> tuple[str, ...]:
+def urls_in_llms(body: bytes, url: str) -> tuple[str, ...]:
     """Discovery documents that an ``llms.txt`` names; ``url`` is its own."""
     text = body[:_READ_BYTES].decode("utf-8-sig", "replace")
     words = dict.fromkeys(islice(_documents_in(text), _MOST_LOOKED_AT))

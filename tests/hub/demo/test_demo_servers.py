@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hub.demo.arrivals import Arrival, Arrivals, Way
-from hub.demo.outside import Outside
+from hub.demo.demo_servers import DemoServers
 from hub.demo.samples import FeedKind
 from protocols.websub.signatures import sign
 from tests.support.clock import ManualClock
@@ -20,20 +20,20 @@ def told() -> list[Arrival]:
 
 
 @pytest.fixture
-async def outside(told: list[Arrival]) -> Outside:
+async def outside(told: list[Arrival]) -> DemoServers:
     arrivals = Arrivals(told.append)
-    return Outside(URL, "http://hub.example/hub", arrivals, ManualClock())
+    return DemoServers(URL, "http://hub.example/hub", arrivals, ManualClock())
 
 
 @pytest.fixture
-def client(outside: Outside) -> httpx2.AsyncClient:
+def client(outside: DemoServers) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(outside.application())
     return httpx2.AsyncClient(transport=transport, base_url=URL)
 
 
 @pytest.mark.parametrize("kind", FeedKind)
 async def test_a_feed_that_did_not_change_is_not_sent_again(
-    client: httpx2.AsyncClient, outside: Outside, kind: FeedKind
+    client: httpx2.AsyncClient, outside: DemoServers, kind: FeedKind
 ) -> None:
     first = await client.get(outside.topics[kind])
     validators = {"If-None-Match": first.headers["etag"]}
@@ -46,7 +46,7 @@ async def test_a_feed_that_did_not_change_is_not_sent_again(
 
 @pytest.mark.parametrize(("topic", "status"), [(f"{URL}/rss", 200), ("x", 404)])
 async def test_intent_is_confirmed_for_its_own_topics(
-    client: httpx2.AsyncClient, outside: Outside, topic: str, status: int
+    client: httpx2.AsyncClient, outside: DemoServers, topic: str, status: int
 ) -> None:
     query = {"hub.topic": topic, "hub.challenge": "abc"}
     answer = await client.get(outside.callback, params=query)
@@ -57,7 +57,7 @@ async def test_intent_is_confirmed_for_its_own_topics(
 @pytest.mark.parametrize("is_signed", [True, False])
 async def test_only_a_signed_notification_counts(
     client: httpx2.AsyncClient,
-    outside: Outside,
+    outside: DemoServers,
     told: list[Arrival],
     is_signed: bool,
 ) -> None:

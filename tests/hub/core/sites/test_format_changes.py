@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hub.core.news.seen_set import SeenSet, sight
-from hub.core.sites.reformatting import news_since_feed
+from hub.core.sites.format_changes import news_since_feed
 from protocols.model import Entry, Link
 
 READ = datetime(2026, 1, 2, tzinfo=UTC)

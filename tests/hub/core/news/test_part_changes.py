@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
-from hub.core.news.resources import is_content, resource_hash
+from hub.core.news.part_changes import is_content, resource_hash
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import velocity
 from protocols.protocol_errors import (

@@ -320,7 +320,7 @@ def _check_matches(count: int) -> None:
 
 
 def _entry(context: ParseContext, title: str, content: Text | None) -> ParsedFeed:
-    """Its id is that of the part; `hub.core.news.resources` makes one of each state."""
+    """Its id is that of the part; `hub.core.news.part_changes` gives each state one."""
     part = f"{context.url}#{context.selector}"
     id = f"urn:fanfare:part:{fingerprint(part):016x}"
     link = Link(href=context.url)

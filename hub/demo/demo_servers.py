@@ -21,7 +21,7 @@ from protocols.websub.signatures import verify
 CALLBACK = "/callback"
 
 
-class Outside:
+class DemoServers:
     """``url`` is where `application` is served; ``hub_url`` the hub it names."""
 
     def __init__(

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from hub.services.token_authentication import CreateToken
-from hub.web.streams.stream_events import accepts_events
+from hub.web.streams.event_stream import accepts_events
 from storage.records import TokenScope
 from tests.support.admin import ADMIN
 from tests.support.event_stream import EventClient

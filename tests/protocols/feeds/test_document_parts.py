@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.resource import MOST_MATCHES, path_error
+from protocols.feeds.document_parts import MOST_MATCHES, path_error
 from protocols.model import FeedFormat, ParsedFeed, Text
 from protocols.protocol_errors import (
     EmptyDocument,

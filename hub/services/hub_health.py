@@ -59,7 +59,7 @@ class Health:
     search: IndexReport
 
 
-class OperationsService:
+class HealthService:
     def __init__(
         self,
         storage: Storage,

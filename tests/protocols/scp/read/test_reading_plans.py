@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.scp.read.plans import (
+from protocols.scp.read.reading_plans import (
     LONGEST_AGO,
     SectionReadingPlan,
     SectionState,
