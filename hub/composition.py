@@ -54,7 +54,7 @@ from hub.publishing.local_topics import LocalTopics
 from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.publishing.output_readers import OutputReaders
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber
 from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.background import BackgroundTask
@@ -390,7 +390,7 @@ async def build_hub(
         await asyncio.to_thread(store.open)
     builder = CollectionBuilder(
         storage,
-        PageKeeper(storage.pages, clock, public_url, settings.scp_language),
+        PageUpdater(storage.pages, clock, public_url, settings.scp_language),
         store,
         clock,
         BuildOptions(

@@ -42,7 +42,7 @@ class FeedTimes:
     next_fetch: datetime
 
 
-def put_right(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
+def correct_times(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
     """The feed as if the clock had been right; ``back`` is how far it went back.
 
     A feed that was asked, or added, at a time to come waits as long as it would have
@@ -58,13 +58,13 @@ def put_right(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
         asked_for = max([now, *(each for each in waits if each)])
     earlier = max(feed.next_fetch - back, min(feed.next_fetch, asked_for))
     return FeedTimes(
-        polling=held_back(polling, now, max(last - now, timedelta(0))),
+        polling=capped_times(polling, now, max(last - now, timedelta(0))),
         created_at=feed.created_at,
         next_fetch=min(earlier, now + LONGEST_WAIT),
     )
 
 
-def held_back(state: State, now: datetime, back: timedelta) -> State:
+def capped_times(state: State, now: datetime, back: timedelta) -> State:
     """A state all of whose times to come lie so much earlier: none of what has been
     after ``now``, and none of what is to come farther ahead than it may."""
     changes: dict[str, Any] = {}
@@ -74,6 +74,6 @@ def held_back(state: State, now: datetime, back: timedelta) -> State:
             latest = now + _AHEAD.get(name, timedelta(0))
             changes[name] = min(found - back, latest)
         elif isinstance(found, msgspec.Struct):
-            part = held_back(found, now, back)
+            part = capped_times(found, now, back)
             changes |= {name: part} if part is not found else {}
     return msgspec.structs.replace(state, **changes) if changes else state

@@ -478,9 +478,9 @@ class RetryingSubscriptions:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._freed.wait()
             except TimeoutError:
-                await self._look_who_waits()
+                await self._find_waiting()
 
-    async def _look_who_waits(self) -> None:
+    async def _find_waiting(self) -> None:
         try:
             self._catch_ups.are_waited_for = await self._are_due()
         except StorageError as error:

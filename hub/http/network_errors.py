@@ -2,7 +2,7 @@
 
 NetworkError       no usable answer; ``reason`` is for people, ``status`` the answer's
 ├── Blocked        the address guard refused to connect
-├── OptedOut       the operator lists the host among those that want no requests
+├── HostBlocked       the operator lists the host among those that want no requests
 ├── Unreachable    no name, no connection, no TLS, or not a URL that can be asked for
 │   └── Untrusted  a certificate that is not valid
 ├── TimedOut       nothing within a deadline
@@ -41,7 +41,7 @@ class Blocked(NetworkError):
         super().__init__("blocked: the hub does not connect to this address")
 
 
-class OptedOut(NetworkError):
+class HostBlocked(NetworkError):
     """The host is on the operator's list of those that want no requests."""
 
     is_lasting = True

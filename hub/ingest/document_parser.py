@@ -199,7 +199,7 @@ class WorkerParser(AsyncResource):
         """Kill the workers; see `AsyncResource`."""
         while self._idle:
             self._retire(self._idle.pop())
-        await self._bury_killed()
+        await self._reap_killed()
 
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
         """See `Parser`."""
@@ -276,7 +276,7 @@ class WorkerParser(AsyncResource):
         return LimitExceeded(what, round(self._seconds))
 
     async def _take_worker(self) -> WorkerProcess:
-        await self._bury_killed()
+        await self._reap_killed()
         while self._idle:
             worker = self._idle.pop()
             if worker.is_alive:
@@ -297,7 +297,7 @@ class WorkerParser(AsyncResource):
             raise
         return worker
 
-    async def _bury_killed(self) -> None:
+    async def _reap_killed(self) -> None:
         while self._killed:
             worker = self._killed.pop()
             try:

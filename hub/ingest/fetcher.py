@@ -29,7 +29,7 @@ from hub.http import (
     Request,
     ResponseLimits,
 )
-from hub.http.network_errors import Blocked, NetworkError, OptedOut
+from hub.http.network_errors import Blocked, HostBlocked, NetworkError
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
@@ -140,7 +140,7 @@ class FetcherIdentity:
         )
 
 
-_NEVER_ASKED = (Blocked, OptedOut)
+_NEVER_ASKED = (Blocked, HostBlocked)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -227,7 +227,7 @@ class Fetcher:
         deadline: float,
     ) -> Answer:
         if self._blocked.cover(journey.url):
-            raise OptedOut
+            raise HostBlocked
         if journey.redirects:
             self._limiter.count(host_name(journey.url))
             left = math.ceil(deadline - self._clock.monotonic())

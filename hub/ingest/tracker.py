@@ -15,7 +15,7 @@ import structlog
 from msgspec.structs import replace
 
 from hub.core.news.entry_diff import MOST_ENTRIES
-from hub.core.news.track_matching import QueryIndex, WordShares, held_against
+from hub.core.news.track_matching import QueryIndex, WordShares, matching_names
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
@@ -145,7 +145,7 @@ class Tracker:
             with self._lock:
                 candidates = self._index.candidates(subject)
                 self._shares.observe(subject.words)
-            for name in held_against(subject, candidates):
+            for name in matching_names(subject, candidates):
                 found.setdefault(name, []).append(key)
         self._metrics.tracking.add("entries", len(news))
         self._metrics.tracking.add("matches", sum(map(len, found.values())))

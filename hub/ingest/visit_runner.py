@@ -211,7 +211,7 @@ class VisitRunner:
         """Go on by what the visit brought; a host that is throttled, or dead, is left
         alone whole."""
         polling = visit.commit.polling
-        self._mind_silence(visit.fetched)
+        self._note_silence(visit.fetched)
         if self.schedule.expect(visit.commit.next_fetch):
             self.awake.set()
         if polling.code == 429 or (polling.code == 503 and polling.retry_after):
@@ -223,7 +223,7 @@ class VisitRunner:
                 self.manual.finish(feed_id, None)
             self.awake.set()
 
-    def _mind_silence(self, fetched: Fetched) -> None:
+    def _note_silence(self, fetched: Fetched) -> None:
         if not fetched.is_unanswered:
             self.schedule.answered(fetched.url)
             return

@@ -357,14 +357,14 @@ class ConnectionRegistry:
         """How many connections are its own."""
         return self._held[holder]
 
-    def come(self, connection: LiveConnection) -> None:
+    def add(self, connection: LiveConnection) -> None:
         self.connections.add(connection)
         if connection.client.holder is not None:
             self._held[connection.client.holder] += 1
         if connection.client.token is not None:
             self._holders[connection.client.token].add(connection)
 
-    def go(self, connection: LiveConnection) -> None:
+    def remove(self, connection: LiveConnection) -> None:
         self.connections.discard(connection)
         self._release(connection.client.holder)
         token = connection.client.token

@@ -124,7 +124,7 @@ class LiveStream:
             id=next(self._numbers), transport=transport, at=self._clock.now()
         )
         connection = LiveConnection(writer, self._replays, tasks, opening, client)
-        self.registry.come(connection)
+        self.registry.add(connection)
         self._metrics.connections.add(transport)
         if self._draining:
             writer.close(SHUTDOWN)
@@ -132,7 +132,7 @@ class LiveStream:
             yield connection
         finally:
             self._metrics.connections.add(transport, -1)
-            self.registry.go(connection)
+            self.registry.remove(connection)
             connection.end()
             for subscription in connection.subscriptions.values():
                 self._leave(subscription)

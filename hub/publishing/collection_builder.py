@@ -29,7 +29,7 @@ from hub.publishing.delta_planning import (
     SnapshotPages,
     plan_collections,
 )
-from hub.publishing.page_visibility import PageKeeper, in_language, read_head
+from hub.publishing.page_visibility import PageUpdater, in_language, read_head
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.model import Entry
@@ -86,7 +86,7 @@ class CollectionBuilder:
     def __init__(
         self,
         storage: Storage,
-        keeper: PageKeeper,
+        updater: PageUpdater,
         store: CollectionStore,
         clock: Clock,
         options: BuildOptions,
@@ -95,7 +95,7 @@ class CollectionBuilder:
     ) -> None:
         self._storage = storage
         self._sleep = sleep
-        self._keeper = keeper
+        self._updater = updater
         self._store = store
         self._clock = clock
         self.options = options
@@ -106,9 +106,9 @@ class CollectionBuilder:
         self.last_build: BuildOutcome | None = None
 
     async def catch_up(self) -> int:
-        """Judge what is news, as often as it is wanted. Raises `StorageError`."""
+        """Decide on what is news, as often as it is wanted. Raises `StorageError`."""
         async with self._building:
-            return await self._keeper.catch_up()
+            return await self._updater.catch_up()
 
     async def withdrawn(self) -> frozenset[str]:
         """Names of collections that may not be served although their files exist:
@@ -162,7 +162,7 @@ class CollectionBuilder:
             return built
 
     async def _build_all(self, *, snapshots: bool) -> tuple[StoredCollection, ...]:
-        await self._keeper.catch_up()
+        await self._updater.catch_up()
         self._store.directory.mkdir(exist_ok=True)
         await self._withdraw()
         generation = await self._known()
@@ -339,11 +339,11 @@ class CollectionBuilder:
     async def _fresh(
         self, source: SnapshotPages | DeltaPages
     ) -> Sequence[PublishedPage]:
-        """The next pages. An entry that has changed since it was judged is judged
-        again first, so that no content is published under an earlier date."""
+        """The next pages. What has changed since it was decided on is decided on again
+        first, so that no content is published under an earlier date."""
         pages = await source.next()
         while any(each.is_stale for each in pages):
-            await self._keeper.catch_up()
+            await self._updater.catch_up()
             pages = await source.next()
         return pages
 

@@ -18,7 +18,7 @@ from storage.records import Cursor, Position
 CATCH_UP_SECONDS = 60.0
 """How late is noticed what the log does not tell: feeds hidden, shown or moved."""
 GATHER_SECONDS = 1.0
-"""How long news waits for more, to be judged with it; longer while much comes."""
+"""How long news waits for more, to be decided on with it; longer while much comes."""
 WAIT_SECONDS = 60.0
 WITHDRAW_SECONDS = 5.0
 """Until the files are gone of what was withdrawn; nobody is given them before that."""
@@ -98,7 +98,7 @@ class CollectionPublisher:
             self._is_building_as_asked = False
 
     async def follow(self) -> None:
-        """Judge what the log tells of soon: readers ask for what is new."""
+        """Decide on what the log tells of soon: readers ask for what is new."""
         await self._follower.run()
 
     async def _catch_up(self) -> Position:
@@ -119,9 +119,9 @@ class CollectionPublisher:
             log.exception("collections_failed")
 
     async def keep_up(self) -> None:
-        """Judge what is news; build if a page was withdrawn, soon but not at once.
+        """Decide on what is news; build if a page was withdrawn, soon but not at once.
 
-        While much is written it is judged later; what is withdrawn is known without.
+        While much is written that comes later; what is withdrawn is known without.
         """
         try:
             if not self._follower.has_news:

@@ -18,7 +18,7 @@ from storage.records import PageChange, PagesState
 MILLISECOND = timedelta(milliseconds=1)
 """Between two moments that are told apart; both bounds are inclusive."""
 MOST_CHANGES = 500
-"""Told at once; more than are ever judged together, so that each answer leads on."""
+"""Told at once; more than are ever decided on in one go: each answer leads on."""
 LONGEST_HORIZON = 3_650 * 86_400.0
 """Seconds; dates end before much more."""
 

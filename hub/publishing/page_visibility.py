@@ -1,6 +1,6 @@
 """Whether an entry is a public page, under which URL, and whose it is.
 
-`PageKeeper` judges entries and feeds as they change.
+`PageUpdater` decides anew on entries and feeds that have changed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from storage.contract import PageStore
 from storage.packing import unpack, unpack_head
 from storage.records import (
     EntryId,
+    EntryVisibility,
     FeedId,
     FeedNews,
-    JudgedEntry,
     PageNews,
     PublishedPage,
 )
@@ -34,7 +34,7 @@ _OF_FEED = 48
 """Bits of a rank below which the feed's own number stands."""
 
 
-class Nearness(IntEnum):
+class SiteMatch(IntEnum):
     """How near a feed is to the host of a page that it tells of; the smallest wins.
 
     The host that a document comes from cannot be made up. The site that a document
@@ -49,16 +49,16 @@ class Nearness(IntEnum):
     ELSEWHERE = 0
 
 
-def judge_entry(
+def visibility_of(
     news: PageNews, public_url: str, now: datetime, language: str = "en"
-) -> JudgedEntry:
+) -> EntryVisibility:
     """An entry without an address of its own is shown at one of this hub.
 
     ``language``: of pages whose entry and feed name none.
     """
     if news.entry is None:
-        return JudgedEntry(entry_id=news.entry_id, revision=0, is_dropped=True)
-    none = JudgedEntry(entry_id=news.entry_id, revision=news.revision)
+        return EntryVisibility(entry_id=news.entry_id, revision=0, is_dropped=True)
+    none = EntryVisibility(entry_id=news.entry_id, revision=news.revision)
     head = read_head(news.head)
     if not news.is_public or news.entry.deleted or head.unlisted:
         return none
@@ -72,8 +72,8 @@ def judge_entry(
     if inherits is None:
         inherits = entry.language in ("", head.language)
     named = (head.language or entry.language) if inherits else entry.language
-    near = nearness(linked, news.urls, head) if linked else Nearness.HOST
-    return JudgedEntry(
+    near = site_match(linked, news.urls, head) if linked else SiteMatch.HOST
+    return EntryVisibility(
         entry_id=news.entry_id,
         revision=news.revision,
         feed_id=news.entry.feed_id,
@@ -96,50 +96,50 @@ def own_path(entry_id: EntryId) -> str:
     return f"/topics/entries/{entry_id}"
 
 
-def nearness(url: str, feed_urls: Iterable[str], head: Feed) -> Nearness:
+def site_match(url: str, feed_urls: Iterable[str], head: Feed) -> SiteMatch:
     """``feed_urls``: all that the feed's documents are asked for at."""
     host, port = site_of(url)
     places = [site_of(each) for each in feed_urls]
     domain = registrable_domain(host)
     if (host, port) in places:
-        return Nearness.HOST
+        return SiteMatch.HOST
     if any(host == other for other, _ in places):
-        return Nearness.OTHER_PORT
+        return SiteMatch.OTHER_PORT
     if any(domain == registrable_domain(other) for other, _ in places):
-        return Nearness.DOMAIN
-    claimed, _ = site_of(home_of(head))
+        return SiteMatch.DOMAIN
+    claimed, _ = site_of(claimed_site_of(head))
     if claimed == host:
-        return Nearness.CLAIMED_HOST
+        return SiteMatch.CLAIMED_HOST
     if registrable_domain(claimed) == domain:
-        return Nearness.CLAIMED_DOMAIN
-    return Nearness.ELSEWHERE
+        return SiteMatch.CLAIMED_DOMAIN
+    return SiteMatch.ELSEWHERE
 
 
-def rank_of(near: Nearness, feed_id: FeedId) -> int:
+def rank_of(near: SiteMatch, feed_id: FeedId) -> int:
     """A feed's rank for a page, the smallest first: by how near it is.
 
     Of feeds that only claim a site the one added first wins, so that a later one cannot
     take its pages by claiming the same. Of all others the latest entry wins.
     """
-    is_claimed = near in (Nearness.CLAIMED_HOST, Nearness.CLAIMED_DOMAIN)
+    is_claimed = near in (SiteMatch.CLAIMED_HOST, SiteMatch.CLAIMED_DOMAIN)
     return near << _OF_FEED | (feed_id if is_claimed else 0)
 
 
-def owner_of(near: Nearness) -> int:
+def owner_of(near: SiteMatch) -> int:
     """A number by which a feed of another section keeps a page out of this section:
     the page belongs to the smallest owner.
 
     Ports do not count: one site is asked for by http and by https. Feeds that only
     claim a site are one owner together, before those that do not even claim it.
     """
-    if near <= Nearness.OTHER_PORT:
+    if near <= SiteMatch.OTHER_PORT:
         return 0
-    if near == Nearness.DOMAIN:
+    if near == SiteMatch.DOMAIN:
         return 1
-    return 2 if near < Nearness.ELSEWHERE else 3
+    return 2 if near < SiteMatch.ELSEWHERE else 3
 
 
-def home_of(head: Feed) -> str:
+def claimed_site_of(head: Feed) -> str:
     """The site that a feed says it is of."""
     pages = (each.href for each in head.links if each.rel == "alternate")
     return next(pages, "")
@@ -151,7 +151,7 @@ def origin_of(news: FeedNews, language: str = "en") -> str:
     It ends in `origin_ending`.
     """
     head = read_head(news.head)
-    places = [site_of(each) for each in (*news.urls, home_of(head))]
+    places = [site_of(each) for each in (*news.urls, claimed_site_of(head))]
     return f"{head.unlisted} {head.language} {places}{origin_ending(language)}"
 
 
@@ -161,7 +161,7 @@ def origin_ending(language: str) -> str:
 
 
 def in_language(entry: Entry, page: PublishedPage) -> Entry:
-    """The entry in the language that its page is published in, which was judged."""
+    """The entry in the language that its page is published in, as it was decided."""
     return replace(entry, language=page.language) if page.language else entry
 
 
@@ -172,11 +172,11 @@ def read_head(packed: bytes | None) -> Feed:
 
 
 BATCH = 200
-"""Entries judged in one transaction, so that nothing else waits long."""
+"""Entries decided on in one transaction, so that nothing else waits long."""
 
 
-class PageKeeper:
-    """Judges what has changed since; to be used by one at a time."""
+class PageUpdater:
+    """Decides on what has changed since; to be used by one at a time."""
 
     def __init__(
         self, pages: PageStore, clock: Clock, public_url: str, language: str = "en"
@@ -189,29 +189,29 @@ class PageKeeper:
         self._public_url = public_url
 
     async def catch_up(self) -> int:
-        """Judge all there is; how many entries. Raises `StorageError`."""
+        """Decide on all there is; how many entries. Raises `StorageError`."""
         if not self._has_begun:
             await self._pages.note_former(origin_ending(self._language))
             self._has_begun = True
-        await self._judge_feeds()
-        judged = 0
+        await self._note_origins()
+        decided = 0
         while news := await self._pages.news(BATCH):
-            verdicts = await asyncio.to_thread(self._verdicts, news)
-            await self._pages.judge(verdicts, self._clock.now())
-            judged += len(news)
+            visibilities = await asyncio.to_thread(self._visibilities, news)
+            await self._pages.update(visibilities, self._clock.now())
+            decided += len(news)
             if len(news) < BATCH:
                 break
-        return judged
+        return decided
 
-    async def _judge_feeds(self) -> None:
+    async def _note_origins(self) -> None:
         while news := await self._pages.feed_news(BATCH):
             for each in news:
-                await self._pages.judge_feed(each, origin_of(each, self._language))
+                await self._pages.set_origin(each, origin_of(each, self._language))
             if len(news) < BATCH:
                 break
 
-    def _verdicts(self, news: Sequence[PageNews]) -> list[JudgedEntry]:
+    def _visibilities(self, news: Sequence[PageNews]) -> list[EntryVisibility]:
         now = self._clock.now()
         return [
-            judge_entry(each, self._public_url, now, self._language) for each in news
+            visibility_of(each, self._public_url, now, self._language) for each in news
         ]

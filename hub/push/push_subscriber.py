@@ -37,7 +37,7 @@ from hub.core.push.hub_subscription import (
 )
 from hub.core.schedule.poll_period import Plan
 from hub.http import Answer, Network, Purpose, Request, ResponseLimits
-from hub.http.network_errors import NetworkError, OptedOut
+from hub.http.network_errors import HostBlocked, NetworkError
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.push_hub_limiter import HubLimiter
@@ -191,7 +191,7 @@ class HubRequests:
 
     async def _send(self, url: str, body: bytes) -> Answer:
         if self._blocked.cover(url):
-            raise OptedOut
+            raise HostBlocked
         host = host_name(url)
         if not self._network.is_exempt(host, Purpose.HUB):
             await self._limiter.wait(host, RequestKind.HUB)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 import hub
-from hub.publishing.page_visibility import home_of, own_path, read_head
+from hub.publishing.page_visibility import claimed_site_of, own_path, read_head
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from hub.services.entry_search import SearchService
@@ -193,7 +193,7 @@ class ReaderService:
         )
         return TopicView(
             topic=topic,
-            home=home_of(page.feed),
+            home=claimed_site_of(page.feed),
             entries=tuple(
                 _entry(entry, at, topic=feed_id, source=topic.title)
                 for entry, at in dated

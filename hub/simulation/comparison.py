@@ -29,7 +29,7 @@ from hub.simulation.policies import (
     posting_before,
 )
 from hub.simulation.policy_run import Outcome, run_policy
-from hub.simulation.traces import Trace, held_back
+from hub.simulation.traces import Trace, held_out_span
 
 CLOSE_ENOUGH = 0.004
 """The part of the budget by which a policy may miss it."""
@@ -113,7 +113,7 @@ def habits_of_all(traces: Sequence[Trace]) -> Prior:
 
 def _habits_before(trace: Trace) -> tuple[PostingHabits, float]:
     posting = posting_before(trace)
-    at = datetime.fromtimestamp(held_back(trace).start, UTC)
+    at = datetime.fromtimestamp(held_out_span(trace).start, UTC)
     return read_habits(posting.habits), watched_days(posting, at)
 
 

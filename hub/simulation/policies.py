@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from hub.core.schedule.forecast import Forecast, room_of, seconds_until
+from hub.core.schedule.forecast import Forecast, entries_before_loss, seconds_until
 from hub.core.schedule.poll_period import (
     DAY,
     PlanningContext,
@@ -27,7 +27,7 @@ from hub.core.schedule.posting_profile import (
     with_posts,
 )
 from hub.simulation.policy_run import Planning, history
-from hub.simulation.traces import Rates, Trace, held_back
+from hub.simulation.traces import Rates, Trace, held_out_span
 from storage.records import Polling, Posting, Validators
 
 SHORTEST, LONGEST = 60.0, DAY
@@ -75,7 +75,7 @@ class EntryFrequency:
     name: str = "entry_frequency"
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        known = list(history(trace, held_back(trace)))
+        known = list(history(trace, held_out_span(trace)))
         return _ByFrequency(known, trace.window or len(trace.posts), knob)
 
 
@@ -189,7 +189,7 @@ class _Oracle:
         steady = self.rates.per_day / DAY
         shape = _KnownShape(self.rates)
         forecast = Forecast(start=now, steady=steady, excited=0.0, profile=shape)
-        room = room_of(self.trace.window) if self.trace.window else inf
+        room = entries_before_loss(self.trace.window) if self.trace.window else inf
         wanted = seconds_until(forecast, self.price, LONGEST, room)
         wait = max(wanted, SHORTEST, self.trace.max_age)
         planned = datetime.fromtimestamp(now + wait, UTC)
@@ -209,7 +209,7 @@ class _KnownShape:
 
 def posting_before(trace: Trace) -> Posting:
     """As a first document's dates would tell it at the start of the test."""
-    span = held_back(trace)
+    span = held_out_span(trace)
     since = datetime.fromtimestamp(trace.posts[0], UTC)
     at = datetime.fromtimestamp(span.start, UTC)
     return with_posts(Posting(since=since), history(trace, span), at)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.simulation.traces import Span, Trace, held_back
+from hub.simulation.traces import Span, Trace, held_out_span
 
 
 class Planning(Protocol):
@@ -39,7 +39,7 @@ def run_policy(trace: Trace, planning: Planning) -> Outcome:
 
     Posts of the span after the last poll are found by the one that would come next.
     """
-    span, posts = held_back(trace), trace.posts
+    span, posts = held_out_span(trace), trace.posts
     delays: list[float] = []
     polls = lost = early = 0
     found, now = bisect_right(posts, span.start), span.start

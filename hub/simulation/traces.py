@@ -78,7 +78,7 @@ class Span:
         return (self.end - self.start) / 86_400
 
 
-def held_back(trace: Trace) -> Span:
+def held_out_span(trace: Trace) -> Span:
     """The time up to a feed's last post that was not for learning: mostly 40 %."""
     first, last = trace.posts[0], trace.posts[-1]
     return Span(first + trace.trained * (last - first), last)

@@ -131,12 +131,12 @@ class VerificationLoop:
         self._postponed = {
             id: each for id, each in self._postponed.items() if each.until > now
         }
-        self._let_crowds_in()
+        self._admit_waiting()
         self._hosts = {
             host: at for host, at in self._hosts.items() if now - at < HOST_PAUSE
         }
 
-    def _let_crowds_in(self) -> None:
+    def _admit_waiting(self) -> None:
         """As many of each zone as it has room for, those that waited longest first."""
         let_in: Counter[str] = Counter()
         for id, each in list(self._postponed.items()):

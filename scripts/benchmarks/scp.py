@@ -21,7 +21,7 @@ from hub.publishing.collection_store import (
     Generation,
     StoredCollection,
 )
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from hub.runtime.clock import SystemClock
 from protocols.model import Author, Category, Entry, Link, Status, Text
 from protocols.scp.collection import ALL, CollectionType, Encoding
@@ -86,8 +86,8 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
 def _scene(database: Path, storage: Storage, directory: Path) -> _Scene:
     clock, store = SystemClock(), CollectionStore(directory)
     store.open()
-    keeper = PageKeeper(storage.pages, clock, "https://hub.example")
-    builder = CollectionBuilder(storage, keeper, store, clock, BuildOptions())
+    updater = PageUpdater(storage.pages, clock, "https://hub.example")
+    builder = CollectionBuilder(storage, updater, store, clock, BuildOptions())
     return _Scene(database, storage, builder, store)
 
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from storage.records import (
     EntryId,
+    EntryVisibility,
     FeedId,
     FeedNews,
-    JudgedEntry,
     ListedEntry,
     ListedPage,
     PageChange,
@@ -66,16 +66,16 @@ class PageStore(Protocol):
     """Pages: entries that everybody may see, by their URL, as they are published.
 
     Changes of pages are numbered over all of them. What becomes of entries and feeds
-    is noted in the transaction that changes them, to be judged later by one who reads
-    what they say; nothing is lost in between. That something was withdrawn counts in
-    that very transaction: see `sections`.
+    is noted in the transaction that changes them, for one who reads what they say and
+    decides on them later; nothing is lost in between. That something was withdrawn
+    counts in that very transaction: see `sections`.
     """
 
     async def feed_news(self, limit: int) -> list[FeedNews]:
-        """Feeds that are to be judged, by id."""
+        """Feeds that are to be decided on, by id."""
         ...
 
-    async def judge_feed(self, news: FeedNews, origin: str) -> None:
+    async def set_origin(self, news: FeedNews, origin: str) -> None:
         """Note what of the feed its pages depend on, in a text that is only compared.
 
         If that or anything else about it has changed, all its entries become news.
@@ -83,17 +83,17 @@ class PageStore(Protocol):
         ...
 
     async def note_former(self, ending: str) -> None:
-        """Have all feeds judged again whose text, as it was noted, ends otherwise.
+        """Have all feeds decided on again whose text, as it was noted, ends otherwise.
 
         The end of the text is what is the same for all feeds.
         """
         ...
 
     async def news(self, limit: int) -> list[PageNews]:
-        """What is still to be judged, by entry."""
+        """What is still to be decided on, by entry."""
         ...
 
-    async def judge(self, judged: Sequence[JudgedEntry], now: datetime) -> None:
+    async def update(self, entries: Sequence[EntryVisibility], now: datetime) -> None:
         """Take it into the pages. An entry that has changed again stays news."""
         ...
 
@@ -106,7 +106,7 @@ class PageStore(Protocol):
 
         ``withdrawals`` grows when a feed that a section has shown is removed, made
         private, kept out of lists or moved to another section, and when an entry of it
-        is deleted, kept out of lists or, as it is judged, not that page any more, or
+        is deleted, kept out of lists or, as it is decided, not that page any more, or
         not the section's because a feed of another section has more right to the page.
         An edit is none, nor is what is only too old to be kept.
         """
@@ -118,7 +118,7 @@ class PageStore(Protocol):
         """By id; ``section`` "": of all of them.
 
         A section has entries of its own feeds alone, and only of pages to which no feed
-        of another section has more right (`JudgedEntry.owner`).
+        of another section has more right (`EntryVisibility.owner`).
         """
         ...
 

@@ -11,9 +11,9 @@ from storage.postgres.connections import Connections
 from storage.postgres.fetch_commits import to_jsonb
 from storage.records import (
     EntryId,
+    EntryVisibility,
     FeedId,
     FeedNews,
-    JudgedEntry,
     ListedEntry,
     ListedPage,
     PageChange,
@@ -164,7 +164,7 @@ _NEWS: Final = (
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " ORDER BY n.entry_id LIMIT %s"
 )
-# What has been hidden since it was judged is left out at once.
+# What has been hidden since is left out at once.
 _PAGES: Final = (
     f"SELECT {PAGE_COLUMNS}"
     " FROM {source} JOIN entries e ON e.id = {shown}.entry_id AND NOT e.deleted"
@@ -219,9 +219,9 @@ class PostgresPages:
             for feed_id, is_moved, origin, url, fetch_url, head in rows
         ]
 
-    async def judge_feed(self, news: FeedNews, origin: str) -> None:
+    async def set_origin(self, news: FeedNews, origin: str) -> None:
         await self._connections.write(
-            "SELECT judge_feed(%s, %s, %s, %s, %s::bytea, %s)",
+            "SELECT set_feed_origin(%s, %s, %s, %s, %s::bytea, %s)",
             (
                 *(news.feed_id, origin, news.origin, news.is_moved, news.head),
                 "".join(news.urls[1:]),
@@ -232,10 +232,10 @@ class PostgresPages:
         rows = await self._connections.all(_NEWS, (limit,))
         return [read_page_news(row) for row in rows]
 
-    async def judge(self, judged: Sequence[JudgedEntry], now: datetime) -> None:
+    async def update(self, entries: Sequence[EntryVisibility], now: datetime) -> None:
         await self._connections.write(
-            "SELECT judge_entries(convert_from(%s, 'UTF8')::jsonb, %s)",
-            (to_jsonb([_encode_judged(each) for each in judged]), now),
+            "SELECT update_pages(convert_from(%s, 'UTF8')::jsonb, %s)",
+            (to_jsonb([_encode_visibility(each) for each in entries]), now),
         )
 
     async def note_former(self, ending: str) -> None:
@@ -281,21 +281,21 @@ class PostgresPages:
         return [read_page(row) for row in rows]
 
 
-def _encode_judged(judged: JudgedEntry) -> dict[str, Any]:
+def _encode_visibility(entry: EntryVisibility) -> dict[str, Any]:
     return {
-        "entry_id": judged.entry_id,
-        "revision": judged.revision,
-        "feed_id": judged.feed_id,
-        "url": judged.url,
-        "url_hash": hash_key(judged.url),
-        "section": judged.section,
-        "rank": judged.rank,
-        "owner": judged.owner,
-        "language": judged.language,
-        "inherits_language": judged.inherits_language,
-        "dated": to_milliseconds_or_none(judged.dated),
-        "modified": to_milliseconds_or_none(judged.modified),
-        "is_dropped": judged.is_dropped,
+        "entry_id": entry.entry_id,
+        "revision": entry.revision,
+        "feed_id": entry.feed_id,
+        "url": entry.url,
+        "url_hash": hash_key(entry.url),
+        "section": entry.section,
+        "rank": entry.rank,
+        "owner": entry.owner,
+        "language": entry.language,
+        "inherits_language": entry.inherits_language,
+        "dated": to_milliseconds_or_none(entry.dated),
+        "modified": to_milliseconds_or_none(entry.modified),
+        "is_dropped": entry.is_dropped,
     }
 
 
@@ -331,7 +331,7 @@ _PLACE: Final = "WITH " + ", ".join(
 )
 """Ends in ``level3``: the shortest stretch that the place lies in."""
 _COLUMNS: Final = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
-# What has been hidden since it was judged is left out at once.
+# What has been hidden since is left out at once.
 _SHOWN: Final = (
     " {join} JOIN entries e ON e.id = p.entry_id AND NOT e.deleted AND NOT e.unlisted"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"

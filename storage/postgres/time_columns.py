@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from storage.clock_steps import NOTICED, FeedTimes, held_back, put_right
+from storage.clock_steps import NOTICED, FeedTimes, capped_times, correct_times
 from storage.postgres.connections import Connections
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
@@ -50,8 +50,8 @@ async def note_time(
     seen = from_milliseconds(row[0] if row else 0)
     back = seen - now if seen - now >= NOTICED else timedelta(0)
     if back or to_milliseconds(seen) == 0:
-        await _put_feeds_right(now, back, connections)
-        await _put_pushes_right(now, connections)
+        await _correct_feeds(now, back, connections)
+        await _correct_pushes(now, connections)
     statements = [*_statements(now, back)] if back or is_first else []
     await connections.write(
         "SELECT hold_times(%s::text[], %s, %s, %s)",
@@ -80,7 +80,7 @@ def _statements(now: datetime, back: timedelta) -> Iterator[str]:
             )
 
 
-async def _put_feeds_right(
+async def _correct_feeds(
     now: datetime, back: timedelta, connections: Connections
 ) -> None:
     changed = []
@@ -92,7 +92,7 @@ async def _put_feeds_right(
             created_at=from_milliseconds(created_at),
             next_fetch=from_milliseconds(next_fetch),
         )
-        right = put_right(found, now, back)
+        right = correct_times(found, now, back)
         if right != found:
             is_other = right.polling != found.polling
             changed.append(
@@ -108,11 +108,11 @@ async def _put_feeds_right(
         await connections.write(_PUT_FEEDS, columns)
 
 
-async def _put_pushes_right(now: datetime, connections: Connections) -> None:
+async def _correct_pushes(now: datetime, connections: Connections) -> None:
     changed = []
     for feed_id, record in await connections.all("SELECT feed_id, record FROM pushes"):
         found = _push_records.decode(record)
-        right = held_back(found, now, timedelta(0))
+        right = capped_times(found, now, timedelta(0))
         if right != found:
             changed.append((feed_id, msgspec.json.encode(right)))
     if changed:

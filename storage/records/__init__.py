@@ -171,8 +171,8 @@ from storage.records.operations import (
 )
 from storage.records.polls import KEPT_POLLS, Poll, PollOutcome, PollReason
 from storage.records.publishing import (
+    EntryVisibility,
     FeedNews,
-    JudgedEntry,
     ListedEntry,
     ListedPage,
     PageChange,
@@ -288,6 +288,7 @@ __all__ = [
     "EntryPlace",
     "EntryRef",
     "EntrySource",
+    "EntryVisibility",
     "EpochBegan",
     "FailedAttempt",
     "FeedChange",
@@ -308,7 +309,6 @@ __all__ = [
     "Flushed",
     "Format",
     "HiddenFeeds",
-    "JudgedEntry",
     "ListPlace",
     "ListSort",
     "ListWatch",

@@ -39,7 +39,7 @@ class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
 class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
     """A feed that was shown, hidden or moved to another category, or has a new head.
 
-    ``is_moved``: not only its head is new. ``origin``: as it was judged the last time,
+    ``is_moved``: not only its head is new. ``origin``: as it was noted the last time,
     None if never.
     """
 
@@ -51,7 +51,7 @@ class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageNews(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry that has changed since it was last judged whether it is a page.
+    """An entry that has changed since it was decided whether it is a page.
 
     ``entry`` None: it is not stored any more.
     """
@@ -63,14 +63,14 @@ class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""  # of its feed
     urls: tuple[str, ...] = ()  # of its feed: its own, and where it was moved to
     head: bytes | None = None  # of its feed, packed
-    inherits_language: bool | None = None  # as this revision was judged before
+    inherits_language: bool | None = None  # as it was decided of this revision
 
     @property
     def revision(self) -> int:
         return 0 if self.entry is None else self.entry.revision
 
 
-class JudgedEntry(msgspec.Struct, frozen=True, kw_only=True):
+class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
     """What an entry comes to: a page of that ``url``, or "": it is none.
 
     ``modified``: when its feed says it changed, not after now. ``rank``: of several
@@ -98,12 +98,12 @@ class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
 
     It shows, of the entries with its URL that have the smallest rank, the newest.
     ``modified`` has moved forward with every change since the URL was first published.
-    ``is_stale``: the entry has changed since; it is still to be judged.
+    ``is_stale``: the entry has changed since; that is still to be decided on.
     """
 
     id: PageId
     url: str
-    language: str  # "" until it is judged
+    language: str  # "" until that is decided
     modified: datetime
     change: int
     entry: StoredEntry

@@ -114,7 +114,7 @@ def _claimed(destination: Path) -> Iterator[Path]:
 
     What is left of it at the end is removed. Raises `DestinationTaken` and `OSError`.
     """
-    partial = beside(destination, ".partial")
+    partial = with_ending(destination, ".partial")
     descriptor = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if not _is_mine(descriptor, partial):
@@ -124,7 +124,7 @@ def _claimed(destination: Path) -> Iterator[Path]:
             yield partial
         finally:
             partial.unlink(missing_ok=True)
-            beside(partial, "-journal").unlink(missing_ok=True)
+            with_ending(partial, "-journal").unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
@@ -174,7 +174,7 @@ def drop_foreign_wal(path: Path) -> None:
     A backup needs no WAL and says so in its header, but SQLite would still play the
     other file's WAL into it. Raises `OSError`.
     """
-    wal = beside(path, "-wal")
+    wal = with_ending(path, "-wal")
     if not wal.exists() or not path.exists():
         return
     with path.open("rb") as file:
@@ -182,7 +182,7 @@ def drop_foreign_wal(path: Path) -> None:
         has_wal = file.read(2) != b"\x01\x01"
     if not has_wal:
         wal.unlink()
-        beside(path, "-shm").unlink(missing_ok=True)
+        with_ending(path, "-shm").unlink(missing_ok=True)
 
 
 def end_restore(path: Path, connection: sqlite3.Connection) -> None:
@@ -191,7 +191,7 @@ def end_restore(path: Path, connection: sqlite3.Connection) -> None:
     One that is not this database's is of a restore that never came so far. Raises
     `sqlite3.Error` and `OSError`.
     """
-    waiting = key_path(beside(path, RESTORING))
+    waiting = key_path(with_ending(path, RESTORING))
     key = read_key(waiting)
     if key is None:
         return
@@ -208,7 +208,7 @@ def key_check(connection: sqlite3.Connection) -> str:
     return str(found)
 
 
-def beside(path: Path, ending: str) -> Path:
+def with_ending(path: Path, ending: str) -> Path:
     """The file that has the name of another, and an ending."""
     return path.with_name(path.name + ending)
 

@@ -16,10 +16,10 @@ from typing import Final
 from storage.errors import DatabaseUnusable
 from storage.records import OnProgress
 from storage.sqlite.backup import (
-    beside,
     drop_foreign_wal,
     ignore_progress,
     require_room,
+    with_ending,
 )
 from storage.sqlite.driver_errors import is_busy
 from storage.sqlite.file_identity import flush_directory, owned
@@ -46,7 +46,7 @@ def compact_database(
         drop_foreign_wal(file)
         remove_unfinished(file)
         before = file.stat().st_size
-        fresh = beside(file, COMPACTING)
+        fresh = with_ending(file, COMPACTING)
         try:
             _write_anew(file, fresh, progress)
             fresh.rename(file)

@@ -9,9 +9,9 @@ from functools import partial
 
 from storage.records import (
     EntryId,
+    EntryVisibility,
     FeedId,
     FeedNews,
-    JudgedEntry,
     ListedEntry,
     ListedPage,
     PageChange,
@@ -31,7 +31,7 @@ from storage.sqlite.columns import (
 )
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.rows import ENTRY, hash_key, read_entry
-from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, judge_all
+from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, update_pages
 from storage.sqlite.trigrams import folded, quoted, rare_trigrams_of
 from storage.sqlite.writer import Writer
 
@@ -193,7 +193,7 @@ _NEWS = (
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " ORDER BY n.entry_id LIMIT ?"
 )
-# What has been hidden since it was judged is left out at once.
+# What has been hidden since is left out at once.
 _PAGES = (
     f"SELECT {PAGE_COLUMNS}"
     " FROM {source} CROSS JOIN entries e ON e.id = {shown}.entry_id AND e.deleted = 0"
@@ -248,14 +248,14 @@ class SqlitePages:
             for feed_id, is_moved, origin, url, fetch_url, head in rows
         ]
 
-    async def judge_feed(self, news: FeedNews, origin: str) -> None:
-        await self._writer.submit(partial(_judge_feed, news, origin))
+    async def set_origin(self, news: FeedNews, origin: str) -> None:
+        await self._writer.submit(partial(_set_origin, news, origin))
 
     async def news(self, limit: int) -> list[PageNews]:
         return [read_page_news(row) for row in await self._readers.all(_NEWS, (limit,))]
 
-    async def judge(self, judged: Sequence[JudgedEntry], now: datetime) -> None:
-        unit = partial(judge_all, judged, to_milliseconds(now))
+    async def update(self, entries: Sequence[EntryVisibility], now: datetime) -> None:
+        unit = partial(update_pages, entries, to_milliseconds(now))
         await self._writer.submit(unit)
 
     async def note_former(self, ending: str) -> None:
@@ -303,7 +303,7 @@ class SqlitePages:
         return [read_page(row) for row in await self._readers.all(sql, parameters)]
 
 
-def _judge_feed(news: FeedNews, origin: str, connection: sqlite3.Connection) -> None:
+def _set_origin(news: FeedNews, origin: str, connection: sqlite3.Connection) -> None:
     if news.is_moved or origin != news.origin:
         connection.execute(
             "INSERT OR IGNORE INTO page_news SELECT id FROM entries WHERE feed_id = ?",
@@ -355,7 +355,7 @@ def present_urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
 # --- the list of pages ---
 
 _COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
-# What has been hidden since it was judged is left out at once.
+# What has been hidden since is left out at once.
 _SHOWN = (
     " {join} JOIN entries e ON e.id = p.entry_id AND e.deleted = 0 AND NOT e.unlisted"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"

@@ -22,7 +22,6 @@ from storage.records import OnProgress
 from storage.secrets import SecretBox, key_path, read_key, write_key
 from storage.sqlite.backup import (
     RESTORING,
-    beside,
     copy_pages,
     database_bytes,
     drop_foreign_wal,
@@ -30,6 +29,7 @@ from storage.sqlite.backup import (
     ignore_progress,
     key_check,
     require_room,
+    with_ending,
 )
 from storage.sqlite.connection_threads import read_only
 from storage.sqlite.file_identity import flush_directory, owned
@@ -64,7 +64,7 @@ def restore_database(
                 str(backup), "this is the database itself, not a backup"
             )
         _end_earlier(file)
-        fresh, former = beside(file, RESTORING), beside(file, FORMER + stamp)
+        fresh, former = with_ending(file, RESTORING), with_ending(file, FORMER + stamp)
         try:
             _write_beside(backup, file, fresh, progress)
             has_former = _keep(file, former)
@@ -93,7 +93,7 @@ def _end_earlier(file: Path) -> None:
     """End a restore that was killed, as the next opening would."""
     drop_foreign_wal(file)
     remove_unfinished(file)
-    if key_path(beside(file, RESTORING)).exists():
+    if key_path(with_ending(file, RESTORING)).exists():
         with closing(sqlite3.connect(file)) as connection:
             end_restore(file, connection)
 
@@ -149,7 +149,7 @@ def _keep(file: Path, former: Path) -> bool:
         return False
     names = [
         (file, former),
-        (beside(file, "-wal"), beside(former, "-wal")),
+        (with_ending(file, "-wal"), with_ending(former, "-wal")),
         (key_path(file), key_path(former)),
     ]
     for _old, new in names:
@@ -190,10 +190,10 @@ def remove_unfinished(file: Path) -> None:
     database may: another process may be at it. Raises `OSError`.
     """
     for ending in (RESTORING, COMPACTING):
-        for each in _written_for(beside(file, ending)):
+        for each in _written_for(with_ending(file, ending)):
             each.unlink(missing_ok=True)
     for former in tuple(_second_names(file)):
-        for each in (key_path(former), beside(former, "-wal"), former):
+        for each in (key_path(former), with_ending(former, "-wal"), former):
             each.unlink(missing_ok=True)
 
 
@@ -208,4 +208,4 @@ def _second_names(file: Path) -> Iterator[Path]:
 
 def _written_for(path: Path) -> tuple[Path, ...]:
     """All but the key: an opening may have to take that over."""
-    return path, beside(path, "-journal"), beside(key_path(path), ".partial")
+    return path, with_ending(path, "-journal"), with_ending(key_path(path), ".partial")

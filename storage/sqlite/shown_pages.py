@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from storage.records import JudgedEntry
+from storage.records import EntryVisibility
 from storage.sqlite.columns import to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.rows import hash_key
 
@@ -161,8 +161,8 @@ _WITHDRAW_FROM = (
 )
 
 
-def judge_all(
-    judged: Sequence[JudgedEntry], now: int, connection: sqlite3.Connection
+def update_pages(
+    entries: Sequence[EntryVisibility], now: int, connection: sqlite3.Connection
 ) -> None:
     """Take entries into the pages, as one unit of work.
 
@@ -174,13 +174,13 @@ def judge_all(
         " 0)"
     ).fetchone()
     (change,) = connection.execute(LAST_CHANGE).fetchone()
-    judging = _Judging(max(now, last + 1), max(change, 0), connection)
-    for each in judged:
-        judging.place(each)
-    judging.show_all()
+    update = _PageUpdate(max(now, last + 1), max(change, 0), connection)
+    for each in entries:
+        update.place(each)
+    update.show_all()
 
 
-class _Judging:
+class _PageUpdate:
     """First all entries find their pages, then each page is shown anew.
 
     ``now`` in milliseconds; ``change``: the number of the last change so far.
@@ -193,10 +193,10 @@ class _Judging:
         self._counts = CountChanges()
         self._touched: dict[int, _Touched] = {}
         self._sections: set[str] = set()
-        self._feeds: dict[int, int | None] = {}  # of entries that were judged
+        self._feeds: dict[int, int | None] = {}  # of entries of this unit
         self._noted: set[tuple[int, str]] = set()
 
-    def place(self, each: JudgedEntry) -> None:
+    def place(self, each: EntryVisibility) -> None:
         execute = self._connection.execute
         before: _Place | None = execute(
             "SELECT page_id, section FROM page_entries WHERE entry_id = ?",
@@ -222,7 +222,7 @@ class _Judging:
             self._show(page_id, touched)
         self._counts.write(self._connection)
 
-    def _put(self, each: JudgedEntry, before: _Place | None) -> _Place | None:
+    def _put(self, each: EntryVisibility, before: _Place | None) -> _Place | None:
         """Note which page the entry belongs to, if any."""
         execute = self._connection.execute
         if not each.url:

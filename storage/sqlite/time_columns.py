@@ -20,8 +20,8 @@ from storage.clock_steps import (
     LONGEST_WAIT,
     NOTICED,
     FeedTimes,
-    held_back,
-    put_right,
+    capped_times,
+    correct_times,
 )
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
@@ -104,7 +104,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "until": Limit(ahead=_ENDLESS),
     },
     "records": {"at": Limit(among=_NEW_RECORDS)},
-    "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_put_feeds_right`
+    "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_correct_feeds`
     "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
     "series_samples": {"at": HISTORY},  # those ahead go with the next
     "sessions": {"created_at": Limit(), "used_at": Limit()},
@@ -153,8 +153,8 @@ def note_time(now: int, is_first: bool, connection: sqlite3.Connection) -> int:
     ((seen,),) = connection.execute("SELECT seen_at FROM meta").fetchall()
     back = seen - now if seen - now >= NOTICED / _MILLISECOND else 0
     if back or not seen:
-        _put_feeds_right(now, back, connection)
-        _put_pushes_right(now, connection)
+        _correct_feeds(now, back, connection)
+        _correct_pushes(now, connection)
     if back or is_first:
         hold_columns(now, back, connection)
     latest = now if back else max(seen, now)
@@ -181,7 +181,7 @@ def hold_columns(now: int, back: int, connection: sqlite3.Connection) -> None:
             )
 
 
-def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> None:
+def _correct_feeds(now: int, back: int, connection: sqlite3.Connection) -> None:
     at, step = from_milliseconds(now), back * _MILLISECOND
     rows = connection.execute(
         "SELECT id, polling, created_at, next_fetch FROM stored_feeds"
@@ -192,7 +192,7 @@ def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> Non
             created_at=from_milliseconds(created_at),
             next_fetch=from_milliseconds(next_fetch),
         )
-        right = put_right(found, at, step)
+        right = correct_times(found, at, step)
         if right.next_fetch != found.next_fetch:
             connection.execute(
                 "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?",
@@ -209,12 +209,12 @@ def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> Non
             )
 
 
-def _put_pushes_right(now: int, connection: sqlite3.Connection) -> None:
+def _correct_pushes(now: int, connection: sqlite3.Connection) -> None:
     at = from_milliseconds(now)
     rows = connection.execute("SELECT feed_id, record FROM pushes").fetchall()
     for feed_id, record in rows:
         found = _record_decoder.decode(record)
-        right = held_back(found, at, timedelta(0))
+        right = capped_times(found, at, timedelta(0))
         if right != found:
             connection.execute(
                 "UPDATE pushes SET record = ? WHERE feed_id = ?",

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Deletion
 from storage.contract import Storage
 from storage.records import (
+    EntryVisibility,
     FeedChange,
     FeedState,
-    JudgedEntry,
     PageId,
     Polling,
     StoredFeed,
@@ -78,7 +78,7 @@ async def test_what_is_hidden_is_shown_no_more_before_it_is_judged_again(
     )
     await feeds.publish(feed, an_entry("a"))
     await feeds.publish(other, an_entry("b"))
-    await PageKeeper(storage.pages, ManualClock(), "https://hub.example").catch_up()
+    await PageUpdater(storage.pages, ManualClock(), "https://hub.example").catch_up()
     assert await shown(storage) == ["a", "b"]
 
     await hide(storage, feed)
@@ -92,7 +92,7 @@ class OwnedPage:
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self.feeds = PublicFeeds(storage)
-        self.judged: dict[str, JudgedEntry] = {}
+        self.judged: dict[str, EntryVisibility] = {}
 
     async def say(self, title: str, section: str, owner: int) -> None:
         if title not in self.judged:
@@ -103,7 +103,7 @@ class OwnedPage:
             for each in await self.storage.pages.news(99)
             if each.entry and each.entry.key == title
         ] or [self.judged[title].entry_id]
-        self.judged[title] = JudgedEntry(
+        self.judged[title] = EntryVisibility(
             entry_id=entry_id,
             revision=1,
             url="https://example.org/page",
@@ -113,13 +113,13 @@ class OwnedPage:
             dated=START,
             modified=START,
         )
-        await self.storage.pages.judge([self.judged[title]], START)
+        await self.storage.pages.update([self.judged[title]], START)
 
     async def unsay(self, title: str, *, is_dropped: bool = False) -> None:
-        gone = JudgedEntry(
+        gone = EntryVisibility(
             entry_id=self.judged[title].entry_id, revision=1, is_dropped=is_dropped
         )
-        await self.storage.pages.judge([gone], START)
+        await self.storage.pages.update([gone], START)
 
     async def shown(self) -> dict[str, str]:
         """The title by section, where it shows the page."""

@@ -15,8 +15,8 @@ from storage.clock_steps import (
     LONGEST_RETRY_AFTER,
     LONGEST_WAIT,
     FeedTimes,
-    held_back,
-    put_right,
+    capped_times,
+    correct_times,
 )
 from storage.records import Polling, Posting, PushRecord, Redirect
 
@@ -60,7 +60,7 @@ def test_no_time_of_a_stored_state_lies_farther_ahead_than_it_may(
     state = filled(cls, FAR)
     assert {time for _, time in times(state)} == {FAR}
 
-    held = dict(times(held_back(state, NOW, NO_TIME)))
+    held = dict(times(capped_times(state, NOW, NO_TIME)))
 
     may_be = {"retry_after": LONGEST_RETRY_AFTER, "fresh_until": DAY}
     assert held == {name: NOW + may_be.get(name, NO_TIME) for name in held}
@@ -69,7 +69,7 @@ def test_no_time_of_a_stored_state_lies_farther_ahead_than_it_may(
 
 def test_a_state_without_a_time_ahead_is_left_as_it_is() -> None:
     state = filled(Polling, NOW)
-    assert held_back(state, NOW, NO_TIME) is state
+    assert capped_times(state, NOW, NO_TIME) is state
 
 
 def test_a_redirect_and_a_history_of_posts_have_been_as_well() -> None:
@@ -78,7 +78,7 @@ def test_a_redirect_and_a_history_of_posts_have_been_as_well() -> None:
         posting=Posting(at=FAR, since=NOW - DAY),
     )
 
-    held = held_back(state, NOW, NO_TIME)
+    held = capped_times(state, NOW, NO_TIME)
 
     assert held.redirect == replace(state.redirect, first_seen=NOW)
     assert held.posting == Posting(at=NOW, since=NOW - DAY)
@@ -128,7 +128,7 @@ def feed(next_fetch: datetime, created_at: datetime = NOW, **polling: Any) -> Fe
 def test_a_feed_is_fetched_when_it_would_have_been_by_the_right_clock(
     times: FeedTimes, expected: datetime
 ) -> None:
-    assert put_right(times, NOW, 2 * HOUR).next_fetch == expected
+    assert correct_times(times, NOW, 2 * HOUR).next_fetch == expected
 
 
 def test_what_a_server_asked_for_is_as_long_as_it_was() -> None:
@@ -136,7 +136,7 @@ def test_what_a_server_asked_for_is_as_long_as_it_was() -> None:
         FAR + HOUR, last_fetch=FAR, last_success=FAR, fresh_until=FAR + 2 * HOUR
     )
 
-    polling = put_right(times, NOW, 2 * HOUR).polling
+    polling = correct_times(times, NOW, 2 * HOUR).polling
 
     assert (polling.last_fetch, polling.last_success) == (NOW, NOW)
     assert polling.fresh_until == NOW + 2 * HOUR

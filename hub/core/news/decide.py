@@ -39,7 +39,7 @@ from hub.core.news.fetch_commit import (
     succeeded,
     with_turn,
 )
-from hub.core.news.inventory import take_stock
+from hub.core.news.inventory import compare_inventory
 from hub.core.news.known_slices import remember
 from hub.core.news.part_changes import after_content, as_news, is_content, state_of
 from hub.core.news.poll_findings import poll_of
@@ -81,14 +81,14 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     part_state = state_of(read) if is_part else ""
     if is_part and part_state == decision.polling.part_state:
         return _same_part(decision)
-    stock = take_stock(_as_read(decision, read), decision.target.inventory)
-    document = stock.document
+    compared = compare_inventory(_as_read(decision, read), decision.target.inventory)
+    document = compared.document
     news = _news(decision, document)
     polling = _polling(decision, document, news, part_state)
-    if stock.is_doubted or news.waiting:  # the same bytes are to be read again
+    if compared.is_doubted or news.waiting:  # the same bytes are to be read again
         polling = replace(polling, body_hash="", validators=None)
     commit = _news_commit(decision, polling, document, news)
-    commit = replace(commit, inventory=stock.inventory)
+    commit = replace(commit, inventory=compared.inventory)
     if decision.is_addition:  # the feed's own document says what it is
         return replace(commit, title=None, format=None, head=None, slices=None)
     raw = None if decision.fetched.is_partial else raw_body(decision.fetched, document)
@@ -152,7 +152,7 @@ def _polling(
         is_resource=document.format is FeedFormat.PART,
         part_state=part_state,
         **feed_quality(before, news, document, fetched.at),
-        **told_of_day(before, news, fetched.at),
+        **counts_of_day(before, news, fetched.at),
     )
 
 
@@ -180,7 +180,7 @@ def _news_commit(
     )
     status = decision.status(commit.polling, commit.next_fetch, title)
     slices = remember(target.slices, document, news.sightings, decision.reader)
-    is_told = partial(_is_told, decision, commit.polling)
+    is_notified = partial(_is_notified, decision, commit.polling)
     keeps_body = target.keeps_body and has_news(news)
     return replace(
         commit,
@@ -191,12 +191,12 @@ def _news_commit(
         slices=slices if slices != target.slices else None,
         entries=written_entries(news),
         deletions=news.deletions,
-        records=commit.records + news_records(news, status, is_told),
+        records=commit.records + news_records(news, status, is_notified),
         body=news_body(decision.fetched, document) if keeps_body else None,
     )
 
 
-def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
+def _is_notified(decision: Decision, polling: Polling, entry: Entry) -> bool:
     """Whether subscribers are notified of an entry at all."""
     is_listed = not (polling.unlisted or entry.unlisted)
     return is_listed or decision.rules.tells_unlisted
@@ -205,7 +205,7 @@ def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
 # --- a day's quota -------------------------------------------------------------------
 
 
-class ToldOfDay(TypedDict):
+class DayCounts(TypedDict):
     """Members of `storage.records.Polling`."""
 
     told_on: int
@@ -223,10 +223,10 @@ def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuo
     )
 
 
-def told_of_day(before: Polling, news: EntryDiff, at: datetime) -> ToldOfDay:
+def counts_of_day(before: Polling, news: EntryDiff, at: datetime) -> DayCounts:
     """The day's counts with those of a document; a first document counts none."""
     notified, kept = _used(before, at)
-    return ToldOfDay(
+    return DayCounts(
         told_on=day_of(at),
         told_of_day=notified + (0 if news.is_baseline else len(news.new)),
         bytes_of_day=kept + news.bytes,

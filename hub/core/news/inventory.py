@@ -34,7 +34,7 @@ class _Inventory(msgspec.Struct, frozen=True, array_like=True):
     is_doubted: bool = False  # the last document had lost too many to be believed
 
 
-class Stock(msgspec.Struct, frozen=True, kw_only=True):
+class InventoryComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A document with the deletions it implies, and the inventory from now on.
 
     ``is_doubted``: so much of it is gone that none is taken to be, until it is read
@@ -46,10 +46,10 @@ class Stock(msgspec.Struct, frozen=True, kw_only=True):
     is_doubted: bool = False
 
 
-def take_stock(document: ParsedFeed, inventory: bytes) -> Stock:
+def compare_inventory(document: ParsedFeed, inventory: bytes) -> InventoryComparison:
     """Compare a document with what was listed before (``b""``: nothing was)."""
     if not document.format.lists_all:
-        return Stock(document=document, inventory=None)
+        return InventoryComparison(document=document, inventory=None)
     before = unpack(inventory, _Inventory) if inventory else _Inventory()
     known = {fingerprint(each.key): each for each in before.entries}
     entries = tuple(_as_first_shown(each, known) for each in document.entries)
@@ -63,7 +63,7 @@ def take_stock(document: ParsedFeed, inventory: bytes) -> Stock:
     after = {key: _stay(each, key in there, withdrawn) for key, each in known.items()}
     packed = pack(_Inventory(_bounded({**after, **read}.values()), is_doubted))
     deletions = tuple(Deletion(key=e.key, id=e.id) for e in gone if not is_doubted)
-    return Stock(
+    return InventoryComparison(
         document=replace(
             document, entries=entries, deletions=document.deletions + deletions
         ),

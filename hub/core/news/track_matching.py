@@ -82,7 +82,7 @@ class QueryIndex(Generic[Name]):
 
     def matches(self, subject: Subject) -> set[Name]:
         """The names of all queries that the entry matches."""
-        return held_against(subject, self.candidates(subject))
+        return matching_names(subject, self.candidates(subject))
 
     def candidates(self, subject: Subject) -> list[Candidate[Name]]:
         """The queries that wait under what the entry has; some of them twice."""
@@ -93,7 +93,9 @@ class QueryIndex(Generic[Name]):
         ]
 
 
-def held_against(subject: Subject, candidates: Iterable[Candidate[Name]]) -> set[Name]:
+def matching_names(
+    subject: Subject, candidates: Iterable[Candidate[Name]]
+) -> set[Name]:
     """The names of the candidates that the entry matches. It may take long."""
     return {
         name

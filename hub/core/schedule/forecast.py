@@ -90,7 +90,7 @@ def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
     )
 
 
-def room_of(window: int) -> float:
+def entries_before_loss(window: int) -> float:
     """How many entries may be expected between two polls, so that none is lost.
 
     ``window`` is how many the feed shows: n with n + 4√n = window, as counts of a

@@ -26,7 +26,12 @@ from math import inf, log2, sqrt
 
 import msgspec
 
-from hub.core.schedule.forecast import Forecast, foresee, room_of, seconds_until
+from hub.core.schedule.forecast import (
+    Forecast,
+    entries_before_loss,
+    foresee,
+    seconds_until,
+)
 from hub.core.schedule.posting_profile import Prior, burst_of, prior_of
 from protocols.model import Hints
 from storage.records import Polling, PollReason
@@ -234,7 +239,7 @@ def _wanted(
     terms: list[_Noted],
 ) -> float:
     weight = 1 + log2(max(1, subscribers))
-    room = room_of(polling.entry_count)
+    room = entries_before_loss(polling.entry_count)
     wanted = seconds_until(
         forecast, planning_context.price / weight, rules.max_period, room
     )

@@ -118,7 +118,7 @@ def read_state(packed: bytes) -> OpenFeederState:
     return state if state.version == _VERSION else OpenFeederState()
 
 
-def held_back(state: OpenFeederState, now: float) -> OpenFeederState:
+def capped_times(state: OpenFeederState, now: float) -> OpenFeederState:
     """The state after the clock went back: nothing was read later than ``now``."""
     return msgspec.structs.replace(
         state,
@@ -148,7 +148,7 @@ class OpenFeederSession:
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
         self.now = visit.now.timestamp()
-        self.state = held_back(read_state(visit.state), self.now)
+        self.state = capped_times(read_state(visit.state), self.now)
         self.head: Feed | None = None
         self.answer: Fetched | None = None  # the last that says how fresh the site is
         self.problems: list[str] = []

@@ -102,7 +102,7 @@ def read_state(packed: bytes) -> ScpState:
     return state if state.version == _VERSION else ScpState()
 
 
-def held_back(state: ScpState, now: float) -> ScpState:
+def capped_times(state: ScpState, now: float) -> ScpState:
     """The state after the clock went back.
 
     Nothing was read later than ``now``, and no wait is longer than the longest.
@@ -128,7 +128,7 @@ class ScpSession:
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
         self.now = visit.now.timestamp()
-        self.state = held_back(read_state(visit.state), self.now)
+        self.state = capped_times(read_state(visit.state), self.now)
         self.problems: list[str] = []
         self.is_read = visit.is_read
         self.head = None if visit.state else head_of_site(visit.front.url)

@@ -7,7 +7,7 @@ SELECT greatest(coalesce((SELECT max(change) FROM pages), 0), coalesce(
         FROM page_sections s), 0));
 $$;
 
-CREATE OR REPLACE FUNCTION judge_feed(
+CREATE OR REPLACE FUNCTION set_feed_origin(
     feed bigint, given_origin text, former_origin text, was_moved boolean,
     given_head bytea, moved_to text
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -72,7 +72,7 @@ BEGIN
     RETURN known;
 END $$;
 
-CREATE OR REPLACE FUNCTION judge_entries(judged jsonb, given_now bigint) RETURNS void
+CREATE OR REPLACE FUNCTION update_pages(entries_json jsonb, given_now bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 -- Take entries into the pages: first all find their pages, then each page is shown anew.
 -- Every call has a time of its own, after all before it, whatever the clock says: who
@@ -103,7 +103,7 @@ BEGIN
     SELECT greatest(given_now, coalesce((SELECT changed_at FROM pages p
         ORDER BY p.change DESC LIMIT 1), 0) + 1) INTO now;
     last_change := last_page_change();
-    FOR each IN SELECT jsonb_array_elements(judged) LOOP
+    FOR each IN SELECT jsonb_array_elements(entries_json) LOOP
         entry := each ->> 'entry_id';
         SELECT * INTO before FROM page_entries WHERE entry_id = entry;
         its_page := NULL;

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hub.core.fetched import FollowedRedirect
 from hub.http import HttpNetwork, Request, ResponseLimits
-from hub.http.network_errors import Blocked, OptedOut
+from hub.http.network_errors import Blocked, HostBlocked
 from hub.ingest.fetcher import (
     BlockedHosts,
     Fetcher,
@@ -359,7 +359,7 @@ async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
     )
     for url in (f"http://{host}/feed", "http://host.example/feed"):
         fetched = await fetcher.fetch(asking(url))
-        assert (fetched.status, fetched.error) == (0, str(OptedOut()))
+        assert (fetched.status, fetched.error) == (0, str(HostBlocked()))
     assert [request.url for request in network.requests] == ["http://host.example/feed"]
 
 

@@ -16,7 +16,7 @@ import pytest
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import PROMPT_SECONDS, CollectionPublisher
 from hub.publishing.collection_store import LIST, CollectionStore, Generation
-from hub.publishing.page_visibility import PageKeeper, judge_entry
+from hub.publishing.page_visibility import PageUpdater, visibility_of
 from hub.services.served_collections import CollectionService
 from hub.services.service_errors import Conflict
 from protocols.model import Entry, Feed
@@ -64,10 +64,10 @@ def a_store(hub: Hub) -> CollectionStore:
 
 
 def a_builder(hub: Hub, store: CollectionStore) -> CollectionBuilder:
-    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    updater = PageUpdater(hub.storage.pages, hub.clock, "http://hub.example")
     return CollectionBuilder(
         hub.storage,
-        keeper,
+        updater,
         store,
         hub.clock,
         BuildOptions(),
@@ -155,10 +155,10 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
         pages = Meddled()
         log = hub.storage.log
 
-    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    updater = PageUpdater(hub.storage.pages, hub.clock, "http://hub.example")
     builder = CollectionBuilder(
         MeddledStorage(),  # type: ignore[arg-type]
-        keeper,
+        updater,
         a_store(hub),
         hub.clock,
         BuildOptions(),
@@ -194,7 +194,7 @@ async def test_it_is_known_how_many_pages_a_build_has_written(hub: Hub) -> None:
 
     builder = CollectionBuilder(
         FewPages(),  # type: ignore[arg-type]
-        PageKeeper(hub.storage.pages, hub.clock, "http://hub.example"),
+        PageUpdater(hub.storage.pages, hub.clock, "http://hub.example"),
         a_store(hub),
         hub.clock,
         BuildOptions(),
@@ -509,9 +509,9 @@ async def test_an_entry_changed_between_reading_and_judging_stays_news(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
     (news,) = await hub.storage.pages.news(9)
-    judged = judge_entry(news, "http://hub.example", START)
+    judged = visibility_of(news, "http://hub.example", START)
     await feeds.publish(feed, an_entry("a", title="Two"))
-    await hub.storage.pages.judge([judged], START)
+    await hub.storage.pages.update([judged], START)
     assert [each.entry_id for each in await hub.storage.pages.news(9)] == [EntryId(1)]
 
 
@@ -519,8 +519,8 @@ async def test_a_feed_that_moves_while_it_is_judged_stays_news(hub: Hub) -> None
     feed = await PublicFeeds(hub.storage).add()
     (news,) = await hub.storage.pages.feed_news(9)
     await hub.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
-    await hub.storage.pages.judge_feed(news, "as it is")
+    await hub.storage.pages.set_origin(news, "as it is")
     (again,) = await hub.storage.pages.feed_news(9)
     assert again.is_moved
-    await hub.storage.pages.judge_feed(again, "as it is")
+    await hub.storage.pages.set_origin(again, "as it is")
     assert await hub.storage.pages.feed_news(9) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.publishing.page_cache import LARGEST_KEPT, MOST_CHARACTERS, PageCache
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Feed, Text
 from protocols.openfeeder.write.content_queries import AuthorDisplay
 from storage.records import ListedPage
@@ -18,8 +18,8 @@ from tests.support.services import Hub, open_hub
 
 
 async def listed(hub: Hub) -> Sequence[ListedPage]:
-    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
-    await keeper.catch_up()
+    updater = PageUpdater(hub.storage.pages, hub.clock, "http://hub.example")
+    await updater.catch_up()
     return await hub.storage.page_list.page(skip=0, limit=100)
 
 

@@ -8,20 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from hub.publishing.page_visibility import (
-    Nearness,
-    judge_entry,
-    nearness,
+    SiteMatch,
     origin_of,
     owner_of,
     rank_of,
+    site_match,
+    visibility_of,
 )
 from protocols.model import Entry, Feed, Link
 from storage.packing import pack
 from storage.records import (
     EntryId,
+    EntryVisibility,
     FeedId,
     FeedNews,
-    JudgedEntry,
     PageNews,
     StoredEntry,
 )
@@ -52,12 +52,12 @@ def news(entry: Entry, **more: object) -> PageNews:
     return replace(found, **more)  # type: ignore[arg-type]
 
 
-def judged(entry: Entry, **more: object) -> JudgedEntry:
-    return judge_entry(news(entry, **more), HUB, NOW)
+def judged(entry: Entry, **more: object) -> EntryVisibility:
+    return visibility_of(news(entry, **more), HUB, NOW)
 
 
 def test_a_public_entry_is_a_page_under_its_link() -> None:
-    assert judged(an_entry("a", published=START)) == JudgedEntry(
+    assert judged(an_entry("a", published=START)) == EntryVisibility(
         entry_id=EntryId(5),
         revision=2,
         feed_id=FeedId(3),
@@ -101,7 +101,7 @@ def test_it_is_as_old_as_its_feed_says_but_not_of_tomorrow(
 def test_what_not_everybody_may_see_is_no_page(
     entry: Entry, more: dict[str, object]
 ) -> None:
-    none = JudgedEntry(entry_id=EntryId(5), revision=2)
+    none = EntryVisibility(entry_id=EntryId(5), revision=2)
     assert judged(entry, **more) == none
 
 
@@ -109,11 +109,11 @@ def test_a_withdrawn_entry_is_none_and_one_not_kept_is_only_dropped() -> None:
     found = news(an_entry("a"))
     assert found.entry is not None
     withdrawn = replace(found, entry=replace(found.entry, deleted=True))
-    assert judge_entry(withdrawn, HUB, NOW) == JudgedEntry(
+    assert visibility_of(withdrawn, HUB, NOW) == EntryVisibility(
         entry_id=EntryId(5), revision=2
     )
-    dropped = judge_entry(replace(found, entry=None), HUB, NOW)
-    assert dropped == JudgedEntry(entry_id=EntryId(5), revision=0, is_dropped=True)
+    dropped = visibility_of(replace(found, entry=None), HUB, NOW)
+    assert dropped == EntryVisibility(entry_id=EntryId(5), revision=0, is_dropped=True)
 
 
 def test_a_feed_without_a_document_yet_has_a_bare_head() -> None:
@@ -138,7 +138,7 @@ def test_a_language_that_an_entry_took_over_from_its_feed_follows_the_feed(
 ) -> None:
     entry = an_entry("a", language=of_entry)
     head = pack(Feed(language=of_feed))
-    found = judge_entry(
+    found = visibility_of(
         news(entry, head=head, inherits_language=before), HUB, NOW, "fr"
     )
     assert (found.language, found.inherits_language) == (language, inherits)
@@ -147,60 +147,60 @@ def test_a_language_that_an_entry_took_over_from_its_feed_follows_the_feed(
 ARTICLE = "https://www.victim.example/article"
 
 
-def near(*urls: str, home: str = "", url: str = ARTICLE) -> Nearness:
+def near(*urls: str, home: str = "", url: str = ARTICLE) -> SiteMatch:
     links = (Link(href=home),) if home else ()
-    return nearness(url, urls, Feed(links=links))
+    return site_match(url, urls, Feed(links=links))
 
 
 @pytest.mark.parametrize(
     ("urls", "home", "expected"),
     [
-        (["https://www.victim.example/feed"], "", Nearness.HOST),
-        (["http://VICTIM.example./feed"], "https://other.example/", Nearness.HOST),
-        (["https://old.example/", "https://victim.example/feed"], "", Nearness.HOST),
-        (["https://victim.example:8443/feed"], "", Nearness.OTHER_PORT),
-        (["https://feeds.victim.example/"], "", Nearness.DOMAIN),
-        (["https://p.example/"], "https://victim.example", Nearness.CLAIMED_HOST),
-        (["https://p.example/"], "https://a.victim.example", Nearness.CLAIMED_DOMAIN),
-        (["https://evil.example/victim.example"], "", Nearness.ELSEWHERE),
-        (["https://victim.example@evil.example/"], "", Nearness.ELSEWHERE),
-        (["https://victim.example.evil.example/"], "", Nearness.ELSEWHERE),
-        ([], "", Nearness.ELSEWHERE),
+        (["https://www.victim.example/feed"], "", SiteMatch.HOST),
+        (["http://VICTIM.example./feed"], "https://other.example/", SiteMatch.HOST),
+        (["https://old.example/", "https://victim.example/feed"], "", SiteMatch.HOST),
+        (["https://victim.example:8443/feed"], "", SiteMatch.OTHER_PORT),
+        (["https://feeds.victim.example/"], "", SiteMatch.DOMAIN),
+        (["https://p.example/"], "https://victim.example", SiteMatch.CLAIMED_HOST),
+        (["https://p.example/"], "https://a.victim.example", SiteMatch.CLAIMED_DOMAIN),
+        (["https://evil.example/victim.example"], "", SiteMatch.ELSEWHERE),
+        (["https://victim.example@evil.example/"], "", SiteMatch.ELSEWHERE),
+        (["https://victim.example.evil.example/"], "", SiteMatch.ELSEWHERE),
+        ([], "", SiteMatch.ELSEWHERE),
     ],
 )  # fmt: skip
 def test_a_feed_is_as_near_to_a_page_as_the_place_it_comes_from(
-    urls: list[str], home: str, expected: Nearness
+    urls: list[str], home: str, expected: SiteMatch
 ) -> None:
     assert near(*urls, home=home) is expected
 
 
 def test_neighbours_on_a_shared_host_are_no_owners_of_each_other() -> None:
     page = "https://alice.github.io/post"
-    assert near("https://alice.github.io/feed", url=page) is Nearness.HOST
-    assert near("https://mallory.github.io/feed", url=page) is Nearness.ELSEWHERE
+    assert near("https://alice.github.io/feed", url=page) is SiteMatch.HOST
+    assert near("https://mallory.github.io/feed", url=page) is SiteMatch.ELSEWHERE
 
 
 def test_where_a_feed_comes_from_goes_before_what_it_says_of_itself() -> None:
-    ranks = [rank_of(each, FeedId(10**12)) for each in Nearness]
+    ranks = [rank_of(each, FeedId(10**12)) for each in SiteMatch]
     assert ranks == sorted(ranks)
     assert len(set(ranks)) == len(ranks)
 
 
 def test_owners_are_the_host_its_domain_who_claims_it_and_others() -> None:
-    assert {each: owner_of(each) for each in Nearness} == {
-        Nearness.HOST: 0,
-        Nearness.OTHER_PORT: 0,
-        Nearness.DOMAIN: 1,
-        Nearness.CLAIMED_HOST: 2,
-        Nearness.CLAIMED_DOMAIN: 2,
-        Nearness.ELSEWHERE: 3,
+    assert {each: owner_of(each) for each in SiteMatch} == {
+        SiteMatch.HOST: 0,
+        SiteMatch.OTHER_PORT: 0,
+        SiteMatch.DOMAIN: 1,
+        SiteMatch.CLAIMED_HOST: 2,
+        SiteMatch.CLAIMED_DOMAIN: 2,
+        SiteMatch.ELSEWHERE: 3,
     }
 
 
 def test_of_feeds_that_only_claim_a_site_the_first_one_keeps_it() -> None:
-    claimed = Nearness.CLAIMED_HOST
+    claimed = SiteMatch.CLAIMED_HOST
     assert rank_of(claimed, FeedId(3)) < rank_of(claimed, FeedId(4))
-    assert rank_of(Nearness.HOST, FeedId(3)) == rank_of(Nearness.HOST, FeedId(4))
+    assert rank_of(SiteMatch.HOST, FeedId(3)) == rank_of(SiteMatch.HOST, FeedId(4))
 
 
 def test_a_page_of_this_hub_is_its_own_whoever_links_to_it() -> None:

@@ -29,7 +29,7 @@ from hub.simulation.traces import (
     Trace,
     bundled_traces,
     generate,
-    held_back,
+    held_out_span,
     read_traces,
 )
 from protocols.protocol_errors import InvalidValue
@@ -60,7 +60,7 @@ class Hourly:
 
 
 def test_the_last_40_percent_of_a_feeds_span_are_the_test() -> None:
-    span = held_back(trace(0, 1, 2, 10))
+    span = held_out_span(trace(0, 1, 2, 10))
 
     assert (span.start - MIDNIGHT, span.end - MIDNIGHT) == (6 * HOUR, 10 * HOUR)
 
@@ -184,7 +184,7 @@ def test_a_fixed_interval_is_what_the_budget_says() -> None:
 def test_entry_frequency_counts_a_week_as_miniflux_does() -> None:
     daily = trace(*range(0, 24 * 10, 24))
     planning = EntryFrequency().begin(daily, knob=1)
-    now = held_back(daily).start
+    now = held_out_span(daily).start
 
     assert planning.next_wait(now, ()) == pytest.approx(DAY)
     assert EntryFrequency().begin(daily, knob=0.25).next_wait(now, ()) == DAY / 4
@@ -267,7 +267,7 @@ def test_the_planner_loses_nothing_and_heeds_every_hint(
 def test_no_wait_is_out_of_bounds(policy: Policy) -> None:
     for feed in generate(11, 4, 14):
         planning = policy.begin(feed, 100)
-        now = held_back(feed).start
+        now = held_out_span(feed).start
         for _ in range(50):
             wait = planning.next_wait(now, ())
             assert 60 - 1e-3 <= wait <= DAY + 2 * HOUR  # and out of skipped hours

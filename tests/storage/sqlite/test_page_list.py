@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from storage.contract import Storage
 from storage.records import FeedState, ListedPage
 from storage.sqlite.publishing import CHANGES, LAST_BEFORE, PAGE
@@ -40,11 +40,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def keeper(storage: Storage, clock: ManualClock) -> PageKeeper:
-    return PageKeeper(storage.pages, clock, "https://hub.example")
+def keeper(storage: Storage, clock: ManualClock) -> PageUpdater:
+    return PageUpdater(storage.pages, clock, "https://hub.example")
 
 
-async def publish_far_apart(storage: Storage, keeper: PageKeeper) -> list[str]:
+async def publish_far_apart(storage: Storage, keeper: PageUpdater) -> list[str]:
     """The URLs of entries of many dates, several of each, newest first."""
     feeds = PublicFeeds(storage)
     feed = await feeds.add()
@@ -64,7 +64,7 @@ async def everything(storage: Storage) -> list[ListedPage]:
 
 
 async def test_pages_come_newest_first_whatever_part_is_asked_for(
-    storage: Storage, keeper: PageKeeper
+    storage: Storage, keeper: PageUpdater
 ) -> None:
     urls = await publish_far_apart(storage, keeper)
     assert len(urls) == 3 * len(FAR_APART)
@@ -85,7 +85,7 @@ async def test_an_empty_list_has_no_pages(storage: Storage) -> None:
 
 
 async def test_counts_follow_what_comes_changes_and_goes(
-    storage: Storage, keeper: PageKeeper, clock: ManualClock
+    storage: Storage, keeper: PageUpdater, clock: ManualClock
 ) -> None:
     feeds = PublicFeeds(storage)
     feed, other = await feeds.add("a"), await feeds.add("b")
@@ -109,7 +109,7 @@ async def test_counts_follow_what_comes_changes_and_goes(
 
 
 async def test_the_counts_are_those_of_the_pages(
-    storage: Storage, keeper: PageKeeper, tmp_path: Path
+    storage: Storage, keeper: PageUpdater, tmp_path: Path
 ) -> None:
     await publish_far_apart(storage, keeper)
     feeds = PublicFeeds(storage)
@@ -133,7 +133,7 @@ async def test_the_counts_are_those_of_the_pages(
 
 
 async def test_a_page_is_found_by_its_url_and_by_its_entry(
-    storage: Storage, keeper: PageKeeper
+    storage: Storage, keeper: PageUpdater
 ) -> None:
     feeds = PublicFeeds(storage)
     feed = await feeds.add()
@@ -149,7 +149,7 @@ async def test_a_page_is_found_by_its_url_and_by_its_entry(
 
 
 async def test_changes_come_in_order_and_times_grow_with_them(
-    storage: Storage, keeper: PageKeeper, clock: ManualClock
+    storage: Storage, keeper: PageUpdater, clock: ManualClock
 ) -> None:
     feeds = PublicFeeds(storage)
     feed = await feeds.add()
@@ -189,7 +189,7 @@ async def test_changes_come_in_order_and_times_grow_with_them(
 
 
 async def test_a_page_that_returns_is_shown_anew(
-    storage: Storage, keeper: PageKeeper, clock: ManualClock
+    storage: Storage, keeper: PageUpdater, clock: ManualClock
 ) -> None:
     feeds = PublicFeeds(storage)
     feed = await feeds.add()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Feed
 from storage.contract import Storage
 from storage.records import FeedState, PageId
@@ -41,7 +41,7 @@ async def test_a_feed_that_is_purged_while_it_is_judged_leaves_nothing(
     clock.advance(MONTH)
     assert await storage.feeds.purge_removed(clock.now(), 9) == 1
 
-    await storage.pages.judge_feed(news, "judged")
+    await storage.pages.set_origin(news, "judged")
 
     with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
         assert database.execute("SELECT * FROM page_origins").fetchall() == []
@@ -53,7 +53,7 @@ async def test_pages_of_before_languages_were_noted_are_not_rewritten_for_that(
     feeds = PublicFeeds(storage)
     feed = await feeds.add(category="news")
     await feeds.publish(feed, an_entry("a"))
-    keeper = PageKeeper(storage.pages, ManualClock(), "https://hub.example", "de")
+    keeper = PageUpdater(storage.pages, ManualClock(), "https://hub.example", "de")
     await keeper.catch_up()
     position = await storage.pages.position()
     with closing(sqlite3.connect(tmp_path / "hub.db")) as database:

@@ -11,7 +11,7 @@ from shutil import copyfile
 import msgspec
 import pytest
 
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Entry, Feed, Status
 from storage.contract import Storage
 from storage.errors import DatabaseOutdated
@@ -269,7 +269,7 @@ async def test_pages_of_former_rules_are_judged_anew_and_what_was_built_is_taken
         ]
         assert await storage.pages.position() == 7
         clock = ManualClock(START)
-        judged = await PageKeeper(
+        judged = await PageUpdater(
             storage.pages, clock, "https://hub.example"
         ).catch_up()
         assert judged == RECORDS

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hub.core.fetched import Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
-from hub.core.news.inventory import take_stock
+from hub.core.news.inventory import compare_inventory
 from hub.core.schedule.poll_period import PollingRules
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.limits import MAX_ENTRIES
@@ -192,20 +192,24 @@ def test_what_is_gone_is_remembered_but_not_without_end() -> None:
     inventory = b""
     for first in range(0, 2 * MAX_ENTRIES + 2, MAX_ENTRIES):
         document = read(a_creator_feed(*(f"s{first + n}" for n in range(MAX_ENTRIES))))
-        inventory = take_stock(document, inventory).inventory or inventory
-        inventory = take_stock(document, inventory).inventory or inventory
+        inventory = compare_inventory(document, inventory).inventory or inventory
+        inventory = compare_inventory(document, inventory).inventory or inventory
 
     moved = an_item("s0", url="https://new.example/")
-    (entry,) = take_stock(read(a_creator_feed(moved)), inventory).document.entries
+    (entry,) = compare_inventory(
+        read(a_creator_feed(moved)), inventory
+    ).document.entries
     assert entry.id == "https://new.example/"
     moved = an_item(f"s{2 * MAX_ENTRIES - 1}", url="https://new.example/")
-    (entry,) = take_stock(read(a_creator_feed(moved)), inventory).document.entries
+    (entry,) = compare_inventory(
+        read(a_creator_feed(moved)), inventory
+    ).document.entries
     assert entry.id != "https://new.example/"
 
 
 def test_other_formats_have_no_inventory() -> None:
     document: ParsedFeed = a_document(*entries_named("a"))
 
-    stock = take_stock(document, b"")
+    stock = compare_inventory(document, b"")
 
     assert (stock.document, stock.inventory) == (document, None)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.news.track_matching import QueryIndex, WordShares, held_against
+from hub.core.news.track_matching import QueryIndex, WordShares, matching_names
 from protocols.model import Entry, Feed, Link, Text
 from protocols.track import Subject, canonical, parse_query, subject_of
 
@@ -305,5 +305,5 @@ def test_what_may_take_long_needs_the_index_no_more() -> None:
     index.remove(1)
     index.add(3, parse_query("apple"))
 
-    assert held_against(subject, candidates) == {1}
+    assert matching_names(subject, candidates) == {1}
     assert index.matches(subject) == {3}

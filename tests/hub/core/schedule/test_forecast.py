@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hub.core.schedule.forecast import (
     EXCITED,
     Forecast,
+    entries_before_loss,
     foresee,
-    room_of,
     seconds_until,
 )
 from hub.core.schedule.posting_profile import (
@@ -116,7 +116,7 @@ def test_no_more_entries_are_awaited_than_there_is_room_for() -> None:
 
 @pytest.mark.parametrize(("window", "room"), [(0, inf), (5, 1), (12, 4), (96, 64)])
 def test_there_is_less_room_than_a_document_shows(window: int, room: float) -> None:
-    assert room_of(window) == pytest.approx(room)
+    assert entries_before_loss(window) == pytest.approx(room)
 
 
 def test_a_post_a_moment_ago_makes_another_likelier() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hub.core.sites.scp_session import (
     LAST_RETRY,
     ScpState,
-    held_back,
+    capped_times,
     pack_state,
     read_state,
 )
@@ -523,7 +523,7 @@ def test_a_reading_by_a_clock_that_was_ahead_puts_no_other_off(walks: Walks) -> 
     now = walks.now.timestamp()
     ahead = ScpState(full_at=now + 4e7, retry_at=now + 4e7)
 
-    held = held_back(ahead, now)
+    held = capped_times(ahead, now)
 
     assert (held.full_at, held.retry_at) == (now, now + LAST_RETRY)
 

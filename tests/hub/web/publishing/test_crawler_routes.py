@@ -13,7 +13,7 @@ import pytest
 
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import CollectionStore
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from protocols.model import Feed
 from storage.records import FeedChange, FeedState, NewFeed
 from tests.support.application_client import client_of
@@ -296,11 +296,11 @@ async def test_another_setting_rewrites_pages_that_name_no_language(
     for language in ("de", "en", "de"):  # the hub was started with it
         hub.clock.advance(HOUR)
         store.open()
-        keeper = PageKeeper(
+        updater = PageUpdater(
             hub.storage.pages, hub.clock, "http://hub.example", language
         )
         options = BuildOptions(language=language)
-        builder = CollectionBuilder(hub.storage, keeper, store, hub.clock, options)
+        builder = CollectionBuilder(hub.storage, updater, store, hub.clock, options)
         (delta,) = await builder.build()
         lines = gzip.decompress(store.path(delta.name).read_bytes()).splitlines()[1:]
         assert [json.loads(line)["language"] for line in lines] == [language]

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.publishing.openfeeder_sync import MOST_CHANGES
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from hub.search.index_follower import SearchIndex
 from hub.services.openfeeder_documents import OpenFeederService
 from hub.services.token_authentication import CreateToken
@@ -55,7 +55,9 @@ class Scene:
         """Have what was published among the pages, and found by its words."""
         self.hub.clock.advance(later)
         storage = self.hub.storage
-        await PageKeeper(storage.pages, self.hub.clock, "http://hub.example").catch_up()
+        await PageUpdater(
+            storage.pages, self.hub.clock, "http://hub.example"
+        ).catch_up()
         await SearchIndex(storage, self.hub.clock).catch_up()
 
     async def ask(self, **query: object) -> httpx2.Response:

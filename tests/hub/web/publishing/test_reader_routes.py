@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from lxml import html
 
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from hub.search.index_follower import SearchIndex
 from hub.services.reader_pages import SHOWN_TOPICS, AboutPage
 from hub.web.page_rendering import POLICY, render_page
@@ -34,7 +34,7 @@ class Library:
         """Published, judged, and in the index."""
         await self.feeds.publish(feed, *entries)
         storage, clock = self.hub.storage, self.hub.clock
-        await PageKeeper(storage.pages, clock, "http://hub.example").catch_up()
+        await PageUpdater(storage.pages, clock, "http://hub.example").catch_up()
         await SearchIndex(storage, clock).catch_up()
         clock.advance(5)  # for so long the newest are kept
 
@@ -101,7 +101,7 @@ async def test_the_database_is_asked_at_most_every_few_seconds(
     assert not lines(await anybody.get("/"))
     await library.feeds.publish(feed, entry("1", "One"))
     storage, clock = library.hub.storage, library.hub.clock
-    await PageKeeper(storage.pages, clock, "http://hub.example").catch_up()
+    await PageUpdater(storage.pages, clock, "http://hub.example").catch_up()
     assert not lines(await anybody.get("/"))
     clock.advance(5)
     assert lines(await anybody.get("/"))

@@ -13,7 +13,7 @@ import pytest
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import CollectionPublisher
 from hub.publishing.collection_store import LIST, CollectionStore
-from hub.publishing.page_visibility import PageKeeper
+from hub.publishing.page_visibility import PageUpdater
 from storage.records import (
     ClaimTerms,
     FeedChange,
@@ -243,8 +243,8 @@ async def test_files_of_what_was_withdrawn_go_and_the_rest_is_built_anew(
 
     store = CollectionStore(hub.directory / "scp")
     store.open()
-    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
-    builder = CollectionBuilder(hub.storage, keeper, store, hub.clock, BuildOptions())
+    updater = PageUpdater(hub.storage.pages, hub.clock, "http://hub.example")
+    builder = CollectionBuilder(hub.storage, updater, store, hub.clock, BuildOptions())
     assert await builder.withdrawn() == {url.rpartition("/")[2] for url in known}
     await CollectionPublisher(builder, hub.clock, hub.storage.log).withdraw()
 
