@@ -202,7 +202,9 @@ class HealthJson(ReadinessJson):
                 **_by_word(health.subscriptions)
             ),
             backlog=BacklogJson.of_backlog(health.backlog),
-            database=DatabaseJson.of(database, schema=database.version),
+            database=DatabaseJson.of(
+                database, schema=database.version, head=database.log_end
+            ),
             freshness=FreshnessJson.of_hub(health.freshness),
             disk=DiskJson.of_disk(health.disk),
             search=SearchJson.of_report(health.search),
