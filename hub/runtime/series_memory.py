@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 from math import inf
@@ -287,32 +287,6 @@ def _fit(counts: Sequence[int]) -> Sequence[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A series in buckets of time: of each the mean, the lowest mean and the highest
-    value in it. None where nothing was measured."""
-
-    name: SeriesName
-    means: list[float | None]
-    lows: list[float | None]
-    highs: list[float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayLine:
-    """A distribution in buckets of time: of each how many fell into which bin, and what
-    half and 99 of 100 of them took at most, in seconds. None: there was none."""
-
-    name: DelayName
-    counts: list[list[int]]
-    p50: list[float | None]
-    p99: list[float | None]
-
-    @property
-    def bounds(self) -> tuple[float, ...]:
-        return BOUNDS[self.name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Buckets:
     """``count`` of ``step`` seconds each from ``first`` on, in Unix seconds; summed up
     from slots of ``slot`` seconds."""
@@ -325,6 +299,56 @@ class Buckets:
     @property
     def end(self) -> int:
         return self.first + self.step * self.count
+
+    def after(self, count: int) -> Buckets:
+        """Without so many at the begin."""
+        first = self.first + self.step * count
+        return replace(self, first=first, count=self.count - count)
+
+    def kept(self, wanted: Buckets) -> range:
+        """Which of these are wanted, too, and can no longer change."""
+        if (self.step, self.slot) != (wanted.step, wanted.slot):
+            return range(0)
+        gone = (wanted.first - self.first) // self.step
+        sure = self.count - 1 - -(-LATEST_SECONDS // self.step)
+        is_later = gone >= 0 and wanted.end >= self.end
+        return range(gone, max(sure, gone)) if is_later else range(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A series in buckets of time: of each the mean, the lowest mean and the highest
+    value in it. None where nothing was measured."""
+
+    name: SeriesName
+    buckets: Buckets
+    means: list[float | None]
+    lows: list[float | None]
+    highs: list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayLine:
+    """A distribution in buckets of time: of each how many fell into which bin, and what
+    half and 99 of 100 of them took at most, in seconds. None: there was none."""
+
+    name: DelayName
+    buckets: Buckets
+    counts: list[list[int]]
+    p50: list[float | None]
+    p99: list[float | None]
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        return BOUNDS[self.name]
+
+
+LATEST_SECONDS: Final = 20
+"""What was measured longer ago is summed up, and does not change."""
+
+
+def _slice_of(places: range) -> slice:
+    return slice(places.start, places.stop)
 
 
 RINGS: Final = ((1, 600, False), (10, 2_160, True), (300, 8_640, True))
@@ -356,24 +380,37 @@ class SeriesMemory:
         count = max(last - first + 1, 1)
         return Buckets(first=first * step, step=step, count=count, slot=slot)
 
-    def line(self, name: SeriesName, wanted: Buckets) -> Line:
+    def line(
+        self, name: SeriesName, wanted: Buckets, known: Line | None = None
+    ) -> Line:
         """Of the time before this start, of which nothing fine is left, what is coarse
-        stands for it."""
+        stands for it. ``known``: what it was before; what can no longer change is taken
+        from it."""
+        kept = known.buckets.kept(wanted) if known else range(0)
+        if known and kept:
+            rest, part = self.line(name, wanted.after(len(kept))), _slice_of(kept)
+            return Line(
+                name=name,
+                buckets=wanted,
+                means=known.means[part] + rest.means,
+                lows=known.lows[part] + rest.lows,
+                highs=known.highs[part] + rest.highs,
+            )
         ring, coarse = self._ring_of(wanted), self.rings[-1]
         per = wanted.step // ring.step
         first, count = wanted.first // ring.step, per * wanted.count
         means, peaks = ring.means(name, first, count), ring.peaks(name, first, count)
-        line = Line(name=name, means=[], lows=[], highs=[])
+        line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[])
         coarse_first = wanted.first // coarse.step
         coarse_count = wanted.end // coarse.step + 1 - coarse_first
         coarse_means = coarse.means(name, coarse_first, coarse_count)
         coarse_peaks = coarse.peaks(name, coarse_first, coarse_count)
-        known = ring.begun * ring.step // coarse.step if ring.begun >= 0 else inf
+        begun = ring.begun * ring.step // coarse.step if ring.begun >= 0 else inf
         for bucket in range(wanted.count):
             part = slice(bucket * per, (bucket + 1) * per)
             here, high = _measured(means[part]), max(peaks[part])
             moment = wanted.first + bucket * wanted.step
-            if not here and moment // coarse.step < known:
+            if not here and moment // coarse.step < begun:
                 slot = moment // coarse.step - coarse_first
                 here, high = (
                     _measured(coarse_means[slot : slot + 1]),
@@ -384,10 +421,23 @@ class SeriesMemory:
             line.highs.append(high if here else None)
         return line
 
-    def delay_line(self, name: DelayName, wanted: Buckets) -> DelayLine:
+    def delay_line(
+        self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
+    ) -> DelayLine:
+        """``known``: as for `line`."""
+        kept = known.buckets.kept(wanted) if known else range(0)
+        if known and kept:
+            rest, part = self.delay_line(name, wanted.after(len(kept))), _slice_of(kept)
+            return DelayLine(
+                name=name,
+                buckets=wanted,
+                counts=known.counts[part] + rest.counts,
+                p50=known.p50[part] + rest.p50,
+                p99=known.p99[part] + rest.p99,
+            )
         ring, coarse = self._ring_of(wanted), self.rings[-1]
         bounds = BOUNDS[name]
-        line = DelayLine(name=name, counts=[], p50=[], p99=[])
+        line = DelayLine(name=name, buckets=wanted, counts=[], p50=[], p99=[])
         for start in range(wanted.first, wanted.end, wanted.step):
             counts = ring.counts(name, start // ring.step, wanted.step // ring.step)
             if not any(counts) and wanted.step >= coarse.step:

@@ -88,6 +88,8 @@ class HubSeries:
         self._cpu = cpu
         self._memory = memory
         self._series = SeriesMemory()
+        self.has_loaded = False
+        """Whether all that was kept before this start has been read."""
         self._levels: dict[SeriesName, float] = {}
         self._unsaved: SeriesSample | None = None
         self._has_unsaved = asyncio.Event()
@@ -114,11 +116,17 @@ class HubSeries:
         since = now - range.seconds
         return self.buckets(since, now, points, have_delays=have_delays)
 
-    def line(self, name: SeriesName, wanted: Buckets) -> Line:
-        return self._series.line(name, wanted)
+    def line(
+        self, name: SeriesName, wanted: Buckets, known: Line | None = None
+    ) -> Line:
+        """``known``: what it was before, to be spared most of the work."""
+        return self._series.line(name, wanted, known)
 
-    def delay_line(self, name: DelayName, wanted: Buckets) -> DelayLine:
-        return self._series.delay_line(name, wanted)
+    def delay_line(
+        self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
+    ) -> DelayLine:
+        """``known``: as for `line`."""
+        return self._series.delay_line(name, wanted, known)
 
     # --- measuring ---
 
@@ -138,14 +146,15 @@ class HubSeries:
             try:
                 samples = await self._storage.series.page(since, LOADED)
             except StorageError:
-                return
+                break
             for sample in samples:
                 slot = int(sample.at.timestamp()) // coarse.step
                 coarse.put(slot, _known_values(sample), _known_delays(sample))
             if len(samples) < LOADED:
-                return
+                break
             since = samples[-1].at + timedelta(milliseconds=1)
             await asyncio.sleep(0)
+        self.has_loaded = True
 
     async def _measure_often(self) -> None:
         while True:

@@ -5,6 +5,9 @@ makes an element of that id. Parts may hold others: a table's body holds its row
 a page that is sent once the elements are all there is to it. Of one that is watched,
 a `PartRecorder` keeps each part by itself, and `changed_parts` compares two of its
 recordings: a row that changed is sent without its table.
+
+A part that says by ``of=`` what it is made of is made again only when that is another
+value: nothing else may change what is in it while the page is open.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -29,6 +32,7 @@ class PagePart:
 
     tag: str
     text: str
+    of: object = field(default=None, compare=False)
 
     def inner(self) -> Iterator[str]:
         """The ids of the parts right in it."""
@@ -40,28 +44,53 @@ PageParts = Mapping[str, PagePart]
 
 
 def live_element(
-    id: str, tag: str = "div", *, caller: Callable[[], str], **attributes: str
+    id: str,
+    tag: str = "div",
+    *,
+    caller: Callable[[], str],
+    of: object = None,
+    **attributes: str,
 ) -> Markup:
     """The part of a page that is sent once. ``attributes``: with ``_`` for ``-``."""
     return Markup(_element(id, tag, attributes, caller()))  # noqa: S704 - escaped
 
 
 class PartRecorder:
-    """The parts of one rendering of a page; its `element` takes the place of
-    `live_element`."""
+    """The parts of a page that is watched, as it is rendered now; its `element` takes
+    the place of `live_element`."""
 
     def __init__(self) -> None:
         self.parts: dict[str, PagePart] = {}
+        self._before: PageParts = {}
+
+    def begin(self) -> None:
+        """The page is about to be rendered once more."""
+        self._before, self.parts = self.parts, {}
 
     def element(
-        self, id: str, tag: str = "div", *, caller: Callable[[], str], **attributes: str
+        self,
+        id: str,
+        tag: str = "div",
+        *,
+        caller: Callable[[], str],
+        of: object = None,
+        **attributes: str,
     ) -> Markup:
         """Raises `ValueError` if there is such a part already."""
         if id in self.parts:
             raise ValueError(f"two parts of a page have the id {id}")
-        text = _element(id, tag, attributes, caller())
-        self.parts[id] = PagePart(tag=tag, text=text)
+        known, source = self._before.get(id), (of, attributes)
+        if of is not None and known is not None and known.of == source:
+            self._keep(id, known)
+        else:
+            text = _element(id, tag, attributes, caller())
+            self.parts[id] = PagePart(tag=tag, text=text, of=source)
         return Markup(f"\0{_SECRET}{id}\0")  # noqa: S704 - of a checked id
+
+    def _keep(self, id: str, part: PagePart) -> None:
+        for inner in part.inner():
+            self._keep(inner, self._before[inner])
+        self.parts[id] = part
 
 
 def _element(id: str, tag: str, attributes: Mapping[str, str], inside: str) -> str:
@@ -83,7 +112,8 @@ def changed_parts(before: PageParts, now: PageParts) -> list[str]:
     """
     changed = {id for id, part in now.items() if before.get(id) != part}
     within = {inner for id in changed for inner in now[id].inner()}
-    return [_html(id, now, changed) for id in now if id in changed - within]
+    outer = changed - within
+    return [_html(id, now, changed) for id in now if id in outer]
 
 
 def all_parts(parts: PageParts) -> list[str]:

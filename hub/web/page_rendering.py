@@ -30,7 +30,7 @@ from hub.core.durations import duration
 from hub.web.cross_origin import API
 from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
-from hub.web.page_parts import PageParts, PartRecorder, live_element
+from hub.web.page_parts import PageParts, live_element
 from hub.web.problems import Problem, logged_problem, problem_response
 
 POLICY: Final = (
@@ -80,8 +80,8 @@ def render_page(
     For a ``viewer`` who watches the page it is a `WatchedPage`.
     """
     shown = _environment().get_template(template)
-    if getattr(values.get("viewer"), "is_watching", False):
-        recorder = PartRecorder()
+    if recorder := getattr(values.get("viewer"), "recorder", None):
+        recorder.begin()
         shown.render(values, live=recorder.element, is_watched=True)
         return WatchedPage(recorder.parts)
     text = shown.render(values, live=live_element, is_watched=False)

@@ -1,5 +1,5 @@
-"""Ten open overviews of a hub with 100,000 feeds: what they cost, and whether they
-delay a delivery.
+"""Ten open pages of a hub with 100,000 feeds, ten overviews or ten different ones: what
+they cost, and whether they delay a delivery.
 
 What they cost is the CPU of the hub's process with them less that without them, while
 a record a second has ten subscribers, so that there is something to show. Whether they
@@ -31,7 +31,7 @@ from scripts.benchmarks.working_hub import serving_hub
 from storage.contract import Storage
 from storage.records import FeedId, Format
 
-OVERVIEWS = 10
+WATCHERS = 10
 MOST_CPU = 10.0
 """Milliseconds a second of all of them: a hundredth of a core."""
 MOST_DELAY = 1.1
@@ -39,7 +39,12 @@ NOISE = 1.0
 """Milliseconds that a delivery may be later without being called delayed."""
 FEW, MANY = 10, 100
 """Subscribers of a record."""
-_PAGE = "/admin"
+_OVERVIEW = "/admin"
+_DIFFERENT = (
+    *(_OVERVIEW, "/admin?range=6h", "/admin/feeds", "/admin/feeds/{feed}"),
+    *("/admin/subscriptions", "/admin/subscriptions/2"),
+    *("/admin/deliveries", "/admin/live", "/admin/hubs", "/admin/plans"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,12 @@ class _Scene:
     port: int
     cookie: str
 
+    @property
+    def watched(self) -> dict[str, str]:
+        """By what they are, addresses with blanks between them."""
+        different = " ".join(_DIFFERENT).format(feed=self.few[0])
+        return {"overviews": _OVERVIEW, "different pages": different}
+
 
 @dataclass(slots=True)
 class _Runs:
@@ -80,18 +91,20 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     async with AsyncExitStack() as stack:
         scene = await _open(directory, scale, stack)
         await _run(scene, scale, _Runs())  # opens the connections
-        bare, watched = _Runs(), _Runs()
+        bare, watched = _Runs(), {name: _Runs() for name in scene.watched}
+        headers = f"Cookie: {scene.cookie}\r\nSec-Fetch-Site: same-origin\r\n"
         for _ in range(scale.rounds):
             await _run(scene, scale, bare)
-            headers = f"Cookie: {scene.cookie}\r\nSec-Fetch-Site: same-origin\r\n"
-            async with listening(
-                directory, "sse", scene.port, _PAGE, OVERVIEWS, headers=headers
-            ):
-                await until(lambda: _are_watched(scene.port), pause=0.1)
-                await _run(scene, scale, watched)
-    yield _cost(bare, watched)
-    for name, share in (("p50", 0.5), ("p99", 0.99)):
-        yield _delay(name, share, bare.latencies, watched.latencies)
+            for name, pages in scene.watched.items():
+                async with listening(
+                    directory, "sse", scene.port, pages, WATCHERS, headers=headers
+                ):
+                    await until(lambda: _are_watched(scene.port), pause=0.1)
+                    await _run(scene, scale, watched[name])
+    for name, runs in watched.items():
+        yield _cost(name, bare, runs)
+        yield _delay(name, 50, bare.latencies, runs.latencies)
+        yield _delay(name, 99, bare.latencies, runs.latencies)
 
 
 async def _open(directory: Path, scale: DashboardLoad, stack: AsyncExitStack) -> _Scene:
@@ -137,7 +150,7 @@ def _settings(directory: Path) -> Settings:
 
 async def _log_in(port: int) -> str:
     """The session, as a browser would send it."""
-    url = f"http://127.0.0.1:{port}{_PAGE}/login"
+    url = f"http://127.0.0.1:{port}{_OVERVIEW}/login"
     headers = {"Sec-Fetch-Site": "same-origin"}
     async with (
         aiohttp.ClientSession() as client,
@@ -154,7 +167,7 @@ async def _are_watched(port: int) -> bool:
         aiohttp.ClientSession(headers=headers) as client,
         client.get(f"http://127.0.0.1:{port}/metrics") as answer,
     ):
-        return f"fanfare_watched_pages {OVERVIEWS}\n" in await answer.text()
+        return f"fanfare_watched_pages {WATCHERS}\n" in await answer.text()
 
 
 async def _run(scene: _Scene, scale: DashboardLoad, runs: _Runs) -> None:
@@ -182,11 +195,11 @@ async def _publish(
     await scene.receivers.wait_for(answered + records * subscribers, pause=0.05)
 
 
-def _cost(bare: _Runs, watched: _Runs) -> Finding:
+def _cost(pages: str, bare: _Runs, watched: _Runs) -> Finding:
     cost = median(watched.cpu) - median(bare.cpu)
     return Finding(
         bench="dashboards",
-        measure=f"CPU ms a second of {OVERVIEWS} open overviews",
+        measure=f"CPU ms a second of {WATCHERS} open {pages}",
         hub=cost,
         target=f"<= {MOST_CPU:g}",
         met=cost <= MOST_CPU,
@@ -194,16 +207,18 @@ def _cost(bare: _Runs, watched: _Runs) -> Finding:
 
 
 def _delay(
-    name: str, share: float, bare: Sequence[float], watched: Sequence[float]
+    pages: str, percent: int, bare: Sequence[float], watched: Sequence[float]
 ) -> Finding:
     without, with_them = (
-        1e3 * percentile(each, share) if each else 0.0 for each in (bare, watched)
+        1e3 * percentile(each, percent / 100) if each else 0.0
+        for each in (bare, watched)
     )
     most = max(MOST_DELAY * without, without + NOISE)
-    is_judged = name == "p50"
+    is_judged = percent == 50
     return Finding(
         bench="dashboards",
-        measure=f"ms from commit to arrival, {name} (floor: no page open)",
+        measure=f"ms from commit to arrival beside {pages}, p{percent}"
+        " (floor: no page open)",
         hub=with_them,
         floor=without,
         ratio=with_them / without if without else None,

@@ -12,6 +12,7 @@ import sys
 from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -90,8 +91,8 @@ async def listening(
 ) -> AsyncIterator[Listeners]:
     """So many open connections of a kind: websocket, sse, or raw.
 
-    One ``source`` has ports for some 28,000. ``headers``: more lines of the request for
-    an event stream.
+    One ``source`` has ports for some 28,000. ``target``: several, with blanks between
+    them, are taken in turn. ``headers``: more lines of the request for an event stream.
     """
     path = directory / f"counts-{kind}-{source}"
     path.write_bytes(bytes(24))
@@ -117,11 +118,14 @@ async def _listen(
     source: str,
     headers: str,
 ) -> None:
-    head = _HEADS[kind].format(target=target, headers=headers).encode()
+    heads = [
+        _HEADS[kind].format(target=each, headers=headers).encode()
+        for each in target.split(" ")
+    ]
     loop = asyncio.get_running_loop()
-    for _ in range(connections):
+    for number in range(connections):
         await loop.create_connection(
-            lambda: ListenerConnection(counts, head),
+            partial(ListenerConnection, counts, heads[number % len(heads)]),
             "127.0.0.1",
             port,
             local_addr=(source, 0),

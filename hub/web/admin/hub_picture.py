@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -12,6 +12,7 @@ from markupsafe import Markup
 from hub.core.byte_sizes import byte_size
 from hub.runtime.clock import Clock
 from hub.runtime.series_memory import (
+    LATEST_SECONDS,
     Buckets,
     DelayLine,
     DelayName,
@@ -24,10 +25,11 @@ from hub.services.hub_series import SeriesRange
 from hub.web.admin.plots import (
     FlightPanel,
     LineValues,
-    Plot,
     TimeLink,
+    TimeScale,
     draw_flight,
     draw_plot,
+    draw_scale,
     round_count,
     round_decimal,
     round_seconds,
@@ -162,22 +164,19 @@ PLOTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
+    """``id``: of its element where it moves."""
+
+    id: str
     link: TimeLink
     cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What several pictures show, as a table."""
+    """What several pictures show, as a table; the newest first."""
 
     columns: tuple[str, ...]
     rows: tuple[NumberRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubPlots:
-    plots: tuple[Plot, ...]
-    numbers: Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,24 +187,30 @@ class HubFlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPart:
-    """A plot as it is put into a page, in an element of this id."""
+    """What is put into a page as it is, in an element of this id."""
 
     id: str
     html: Markup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownNumbers:
+    columns: tuple[str, ...]
+    rows: tuple[ShownPart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPicture:
     panels: tuple[ShownPart, ...]
     plots: tuple[ShownPart, ...]
-    flight_numbers: Markup
-    plot_numbers: Markup
+    flight_numbers: ShownNumbers
+    plot_numbers: ShownNumbers
 
 
 REFRESHED: Final[Mapping[SeriesRange, int]] = {
-    SeriesRange.MINUTES: 5,
-    SeriesRange.HOURS: 30,
-    SeriesRange.DAYS: 300,
+    SeriesRange.MINUTES: 1,
+    SeriesRange.HOURS: 10,
+    SeriesRange.DAYS: 60,
 }
 """Seconds for which a picture stays as it is: less is hardly to be seen in it."""
 
@@ -216,6 +221,7 @@ class HubPicture:
     def __init__(self, series: HubSeries, clock: Clock) -> None:
         self._series = series
         self._clock = clock
+        self._drawn = {range: RangePicture(series, range) for range in SeriesRange}
         self._shown: dict[SeriesRange, tuple[int, ShownPicture]] = {}
 
     def show(self, range: SeriesRange) -> ShownPicture:
@@ -226,75 +232,135 @@ class HubPicture:
         return known[1]
 
     def _draw(self, range: SeriesRange) -> ShownPicture:
-        flight = draw_recent_flight(self._series, range)
-        hub = draw_hub(self._series, range)
+        """Until all is loaded, what was before still comes."""
+        if not self._series.has_loaded:
+            return RangePicture(self._series, range).draw()
+        return self._drawn[range].draw()
+
+
+class RangePicture:
+    """The picture of one range: only what has changed in it is drawn again."""
+
+    def __init__(self, series: HubSeries, range: SeriesRange) -> None:
+        self._series = series
+        self._range = range
+        self._lines: dict[SeriesName, Line] = {}
+        self._delays: dict[DelayName, DelayLine] = {}
+        self._plots: dict[str, tuple[object, Markup]] = {}
+        self._rows: dict[str, tuple[NumberRow, Markup]] = {}
+        self._settled: dict[str, NumberRow] = {}
+        """Those of a time that is over: they stay while any of it is shown."""
+
+    def draw(self) -> ShownPicture:
+        series, range = self._series, self._range
+        buckets = series.recent(range, POINTS[range])
+        columns = series.recent(range, COLUMNS, have_delays=True)
+        lines = self._lines = {
+            name: series.line(name, buckets, self._lines.get(name))
+            for kind in PLOTS
+            for name in kind.names
+        }
+        delays = self._delays = {
+            name: series.delay_line(name, columns, self._delays.get(name))
+            for name in DelayName
+        }
+        numbers = _numbers(lines, buckets, ROW_SECONDS[range], self._settled)
+        flight_numbers = _flight_numbers(delays, columns, self._settled)
+        rows = (*numbers.rows, *flight_numbers.rows)
+        self._rows = {row.id: self._row(row) for row in rows}
+        over = datetime.fromtimestamp(buckets.end - buckets.step - LATEST_SECONDS, UTC)
+        self._settled = {row.id: row for row in rows if row.link.until <= over}
+        scale = _scale_of(buckets, range)
         return ShownPicture(
-            panels=tuple(_shown("flight_of", each) for each in flight.panels),
-            plots=tuple(_shown("plot_of", each) for each in hub.plots),
-            flight_numbers=_numbers_html(flight.numbers, "The flight of entries"),
-            plot_numbers=_numbers_html(hub.numbers, "The plots"),
+            panels=tuple(self._panel(each, columns) for each in delays.values()),
+            plots=tuple(self._plot(kind, lines, buckets, scale) for kind in PLOTS),
+            flight_numbers=self._shown_numbers(flight_numbers),
+            plot_numbers=self._shown_numbers(numbers),
+        )
+
+    def _plot(
+        self,
+        kind: _PlotKind,
+        lines: Mapping[SeriesName, Line],
+        buckets: Buckets,
+        scale: TimeScale,
+    ) -> ShownPart:
+        traces = [
+            _trace(lines[name], each, kind.words) for name, each in kind.names.items()
+        ]
+
+        def draw() -> Markup:
+            plot = draw_plot(
+                kind.id, kind.title, traces, scale, kind.words, round_up=kind.round_up
+            )
+            return render_macro(TEMPLATE, "plot_of", plot, self._scale_html(scale))
+
+        return self._part(kind.id, (buckets, traces), draw)
+
+    def _scale_html(self, scale: TimeScale) -> Markup:
+        """Of all plots of a range."""
+        return self._part(
+            "", scale, lambda: render_macro(TEMPLATE, "scale_of", scale)
+        ).html
+
+    def _panel(self, line: DelayLine, columns: Buckets) -> ShownPart:
+        def draw() -> Markup:
+            return render_macro(TEMPLATE, "flight_of", _panel_of(line, columns))
+
+        return self._part(_id_of(line.name), (columns, line), draw)
+
+    def _part(self, id: str, source: object, draw: Callable[[], Markup]) -> ShownPart:
+        known = self._plots.get(id)
+        if known is None or known[0] != source:
+            known = self._plots[id] = source, draw()
+        return ShownPart(id=id, html=known[1])
+
+    def _row(self, row: NumberRow) -> tuple[NumberRow, Markup]:
+        known = self._rows.get(row.id)
+        if known is not None and known[0] == row:
+            return known
+        return row, render_macro(TEMPLATE, "cells_of", row)
+
+    def _shown_numbers(self, numbers: Numbers) -> ShownNumbers:
+        return ShownNumbers(
+            columns=numbers.columns,
+            rows=tuple(
+                ShownPart(id=row.id, html=self._rows[row.id][1]) for row in numbers.rows
+            ),
         )
 
 
-def _shown(macro: str, plot: Plot | FlightPanel) -> ShownPart:
-    return ShownPart(id=plot.id, html=render_macro(TEMPLATE, macro, plot))
-
-
-def _numbers_html(numbers: Numbers, label: str) -> Markup:
-    return render_macro(TEMPLATE, "numbers_of", numbers, label)
-
-
-def draw_hub(series: HubSeries, range: SeriesRange) -> HubPlots:
-    buckets = series.recent(range, POINTS[range])
-    lines = {name: series.line(name, buckets) for kind in PLOTS for name in kind.names}
-    plots = [
-        draw_plot(
-            kind.id,
-            kind.title,
-            [
-                _trace(lines[name], each, kind.words)
-                for name, each in kind.names.items()
-            ],
-            since=buckets.first,
-            step=buckets.step,
-            words=kind.words,
-            link_seconds=LINK_SECONDS[range],
-            round_up=kind.round_up,
-        )
-        for kind in PLOTS
-    ]
-    numbers = _numbers(lines, buckets, ROW_SECONDS[range])
-    return HubPlots(plots=tuple(plots), numbers=numbers)
-
-
-def draw_recent_flight(series: HubSeries, range: SeriesRange) -> HubFlight:
-    return _draw_flight(series, series.recent(range, COLUMNS, have_delays=True))
+def _scale_of(buckets: Buckets, range: SeriesRange) -> TimeScale:
+    return draw_scale(
+        buckets.first, buckets.step, buckets.count, link_seconds=LINK_SECONDS[range]
+    )
 
 
 def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFlight:
     """Of a span of time."""
     ends = since.timestamp(), until.timestamp()
-    return _draw_flight(series, series.buckets(*ends, COLUMNS, have_delays=True))
-
-
-def _draw_flight(series: HubSeries, buckets: Buckets) -> HubFlight:
+    buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}
-    panels = [
-        draw_flight(
-            name.replace("_", "-"),
-            FLIGHT_TITLES[name],
-            line.counts,
-            line.bounds,
-            line.p50,
-            line.p99,
-            since=buckets.first,
-            step=buckets.step,
-            words=span_text,
-        )
-        for name, line in lines.items()
-    ]
-    numbers = _flight_numbers(list(lines.values()), buckets)
-    return HubFlight(panels=tuple(panels), numbers=numbers)
+    panels = [_panel_of(each, buckets) for each in lines.values()]
+    return HubFlight(panels=tuple(panels), numbers=_flight_numbers(lines, buckets, {}))
+
+
+def _panel_of(line: DelayLine, buckets: Buckets) -> FlightPanel:
+    return draw_flight(
+        _id_of(line.name),
+        FLIGHT_TITLES[line.name],
+        line.counts,
+        line.bounds,
+        line.p50,
+        line.p99,
+        since=buckets.first,
+        step=buckets.step,
+        words=span_text,
+    )
+
+
+def _id_of(name: DelayName) -> str:
+    return name.replace("_", "-")
 
 
 def _trace(line: Line, name: str, words: Callable[[float], str]) -> LineValues:
@@ -309,22 +375,34 @@ def _trace(line: Line, name: str, words: Callable[[float], str]) -> LineValues:
 
 
 def _numbers(
-    lines: Mapping[SeriesName, Line], buckets: Buckets, seconds: int
+    lines: Mapping[SeriesName, Line],
+    buckets: Buckets,
+    seconds: int,
+    known: Mapping[str, NumberRow],
 ) -> Numbers:
-    """A row for each part that a click leads to; the newest first."""
+    """``known``: rows that are as they were, by their ids."""
     shown = [(kind, name) for kind in PLOTS for name in kind.names]
+
+    def cells(part: slice) -> Iterator[str]:
+        return (_cell(lines[name], part, kind.words) for kind, name in shown)
+
     return Numbers(
         columns=tuple(f"{kind.title}: {kind.names[name]}" for kind, name in shown),
-        rows=tuple(
-            NumberRow(
-                link=_link(first, last),
-                cells=tuple(
-                    _cell(lines[name], part, kind.words) for kind, name in shown
-                ),
-            )
-            for first, last, part in _parts(buckets, seconds)
-        ),
+        rows=tuple(_rows("n", buckets, seconds, known, cells)),
     )
+
+
+def _rows(
+    prefix: str,
+    buckets: Buckets,
+    seconds: int,
+    known: Mapping[str, NumberRow],
+    cells: Callable[[slice], Iterator[str]],
+) -> Iterator[NumberRow]:
+    for first, last, part in _parts(buckets, seconds):
+        id = f"{prefix}{first // 10}-{seconds}"
+        link = _link(first, last)
+        yield known.get(id) or NumberRow(id=id, link=link, cells=tuple(cells(part)))
 
 
 def _cell(line: Line, part: slice, words: Callable[[float], str]) -> str:
@@ -338,30 +416,31 @@ def _cell(line: Line, part: slice, words: Callable[[float], str]) -> str:
 
 
 FLIGHT_ROWS: Final = 15
-"""At most about so many."""
+"""About so many."""
 
 
-def _flight_numbers(lines: Sequence[DelayLine], buckets: Buckets) -> Numbers:
-    together = -(-buckets.count // FLIGHT_ROWS) * buckets.step
+def _flight_numbers(
+    lines: Mapping[DelayName, DelayLine],
+    buckets: Buckets,
+    known: Mapping[str, NumberRow],
+) -> Numbers:
+    """``known``: as for `_numbers`."""
+    together = max(round(buckets.count / FLIGHT_ROWS), 1) * buckets.step
+
+    def cells(part: slice) -> Iterator[str]:
+        return (cell for line in lines.values() for cell in _delay_cells(line, part))
+
     return Numbers(
         columns=tuple(
             f"{FLIGHT_TITLES[line.name]}: {what}"
-            for line in lines
+            for line in lines.values()
             for what in ("entries", "half within", "99 % within")
         ),
-        rows=tuple(
-            NumberRow(
-                link=_link(first, last),
-                cells=tuple(
-                    cell for line in lines for cell in _delay_cells(line, part)
-                ),
-            )
-            for first, last, part in _parts(buckets, together)
-        ),
+        rows=tuple(_rows("f", buckets, together, known, cells)),
     )
 
 
-def _delay_cells(line: DelayLine, part: slice) -> Iterable[str]:
+def _delay_cells(line: DelayLine, part: slice) -> Iterator[str]:
     counts = [sum(bins) for bins in zip(*line.counts[part], strict=True)]
     yield f"{sum(counts):,}"
     for share in (0.5, 0.99):
@@ -369,7 +448,7 @@ def _delay_cells(line: DelayLine, part: slice) -> Iterable[str]:
         yield NO_NUMBER if seconds is None else span_text(seconds)
 
 
-def _parts(buckets: Buckets, seconds: int) -> Iterable[tuple[int, int, slice]]:
+def _parts(buckets: Buckets, seconds: int) -> Iterator[tuple[int, int, slice]]:
     """Spans of so many seconds, in Unix seconds, with their buckets; the newest
     first."""
     start = buckets.first // seconds * seconds

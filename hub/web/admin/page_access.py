@@ -30,6 +30,7 @@ from hub.web.audited_requests import draft_of
 from hub.web.authentication import is_foreign, require
 from hub.web.multipart_forms import MULTIPART, read_parts
 from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
+from hub.web.page_parts import PartRecorder
 from hub.web.page_rendering import PAGE_HEADERS
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
@@ -75,8 +76,8 @@ class Viewer:
     """Who looks at a page. ``form``: what was sent with the form, the first of each
     name, or by ``getlist`` all of them; ``files``: those that were chosen for it.
 
-    ``is_watching``: what is made is sent to all who have the page open, so that there
-    is nothing in it of one session, and no time is told as so long ago.
+    ``recorder``: takes what is made, which is sent to all who have the page open, so
+    that there is nothing in it of one session, and no time is told as so long ago.
     """
 
     principal: Principal
@@ -84,7 +85,7 @@ class Viewer:
     form_token: str
     form: ImmutableMultiDict[str, str] = field(default_factory=ImmutableMultiDict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    is_watching: bool = False
+    recorder: PartRecorder | None = None
 
     def may(self, scope: str) -> bool:
         """Whether the session's token has a scope, by its name."""
@@ -230,7 +231,10 @@ class PageAccess:
             "query_string": request.scope["query_string"],
             "headers": [],
             _SCOPE_KEY: Viewer(
-                principal=principal, area=viewer.area, form_token="", is_watching=True
+                principal=principal,
+                area=viewer.area,
+                form_token="",
+                recorder=PartRecorder(),
             ),
         }
         is_operator = viewer.area is Area.OPERATOR

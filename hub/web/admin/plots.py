@@ -85,15 +85,18 @@ SMALL: Final = Frame(width=344, height=134, left=54, right=340, top=8, bottom=11
 LARGE: Final = Frame(width=520, height=236, left=54, right=490, top=8, bottom=212)
 
 
+Values = Sequence[float | None]
+"""Of buckets of time, None where there was none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineValues:
-    """What a line is drawn from: values of buckets of time, None where there was none.
-    ``latest``: in words."""
+    """What a line is drawn from. ``latest``: in words."""
 
     name: str
-    means: Sequence[float | None]
-    lows: Sequence[float | None]
-    highs: Sequence[float | None]
+    means: Values
+    lows: Values
+    highs: Values
     latest: str = ""
 
 
@@ -124,23 +127,30 @@ class TimeLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """``since``, ``until``: Unix seconds at its left and right; ``step``: of a bucket.
-    ``sentence``: what it
-    shows, in numbers."""
+class TimeScale:
+    """What plots of the same time have in common. ``since``, ``until``: Unix seconds at
+    the left and right; ``step``: of a bucket, the middle of which is at ``middles``."""
 
-    id: str
-    title: str
-    sentence: str
     frame: Frame
     since: int
     until: int
     step: int
     is_in_days: bool
-    lines: tuple[DrawnLine, ...]
+    middles: tuple[int, ...]
     times: tuple[TimeTick, ...]
-    values: tuple[ValueTick, ...]
     links: tuple[TimeLink, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """``sentence``: what it shows, in numbers."""
+
+    id: str
+    title: str
+    sentence: str
+    scale: TimeScale
+    lines: tuple[DrawnLine, ...]
+    values: tuple[ValueTick, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,57 +170,65 @@ class FlightPanel:
     links: tuple[TimeLink, ...]
 
 
+def draw_scale(
+    since: int, step: int, count: int, *, link_seconds: int, frame: Frame = SMALL
+) -> TimeScale:
+    """``step``: seconds of each of ``count`` buckets, the first of which begins at
+    ``since``."""
+    until = since + step * count
+    axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
+    return TimeScale(
+        frame=frame,
+        since=since,
+        until=until,
+        step=step,
+        is_in_days=axis.tick_step(_MOST_TICKS) >= DAY // 2,
+        middles=tuple(
+            round(axis.place(since + (number + 0.5) * step)) for number in range(count)
+        ),
+        times=axis.ticks(_MOST_TICKS),
+        links=tuple(_links(axis, link_seconds, frame)),
+    )
+
+
 def draw_plot(
     id: str,
     title: str,
     traces: Sequence[LineValues],
-    *,
-    since: int,
-    step: int,
+    scale: TimeScale,
     words: Callable[[float], str],
-    link_seconds: int,
-    sentence: str = "",
-    frame: Frame = SMALL,
+    *,
     round_up: Callable[[float], float] | None = None,
 ) -> Plot:
-    """``step``: seconds of a bucket, the first of which begins at ``since``; ``words``:
-    a value as people read it. ``round_up`` gives the value between two marks that is
-    round, of a third of the highest; by default a decimal one."""
-    count = max(len(each.means) for each in traces)
-    until = since + step * count
-    axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
+    """``words``: a value as people read it. ``round_up`` gives the value between two
+    marks that is round, of a third of the highest; by default a decimal one."""
     highest = max(
         (value for each in traces for value in each.highs if value is not None),
         default=0.0,
     )
     mark = (round_up or round_decimal)(highest / 3) or 1.0
     top = mark * max(ceil(highest / mark - 1e-9), 1)
+    bottom = scale.frame.bottom
+    share = (bottom - scale.frame.top) / top
 
-    def height(value: float) -> int:
-        return round(frame.bottom - (frame.bottom - frame.top) * min(value / top, 1))
+    def heights(values: Values) -> list[int | None]:
+        return [
+            None if each is None else round(bottom - share * each) for each in values
+        ]
 
-    middles = [
-        round(axis.place(since + (number + 0.5) * step)) for number in range(count)
-    ]
     return Plot(
         id=id,
         title=title,
-        sentence=sentence or _said(traces, words),
-        frame=frame,
-        since=since,
-        until=until,
-        step=step,
-        is_in_days=axis.tick_step(_MOST_TICKS) >= DAY // 2,
+        sentence=_said(traces, words),
+        scale=scale,
         lines=tuple(
-            _line(each, middles, height, DASHES[number % len(DASHES)])
+            _line(each, scale.middles, heights, DASHES[number % len(DASHES)])
             for number, each in enumerate(traces)
         ),
-        times=axis.ticks(_MOST_TICKS),
         values=tuple(
-            ValueTick(y=height(number * mark), words=words(number * mark))
-            for number in range(round(top / mark) + 1)
+            ValueTick(y=round(bottom - share * value), words=words(value))
+            for value in (number * mark for number in range(round(top / mark) + 1))
         ),
-        links=tuple(_links(axis, link_seconds, frame)),
     )
 
 
@@ -223,8 +241,8 @@ def draw_flight(
     title: str,
     counts: Sequence[Sequence[int]],
     bounds: Sequence[float],
-    p50: Sequence[float | None],
-    p99: Sequence[float | None],
+    p50: Values,
+    p99: Values,
     *,
     since: int,
     step: int,
@@ -242,6 +260,9 @@ def draw_flight(
     def height(seconds: float) -> int:
         share = log(min(max(seconds, edges[0]), edges[-1]) / edges[0]) / span
         return round(frame.bottom - (frame.bottom - frame.top) * share)
+
+    def heights(values: Values) -> list[int | None]:
+        return [None if each is None else height(each) for each in values]
 
     lefts = [round(axis.place(since + number * step)) for number in range(count + 1)]
     middles = [(left + right) // 2 for left, right in pairwise(lefts)]
@@ -264,7 +285,7 @@ def draw_flight(
         is_in_days=axis.tick_step(_MOST_TICKS_OF_FLIGHT) >= DAY // 2,
         shades=_shades(counts, lefts, rows),
         lines=tuple(
-            _line(each, middles, height, DASHES[number])
+            _line(each, middles, heights, DASHES[number])
             for number, each in enumerate(lines)
         ),
         times=axis.ticks(_MOST_TICKS_OF_FLIGHT),
@@ -323,13 +344,13 @@ _ROUND_SPANS: Final = (
 def _line(
     trace: LineValues,
     places: Sequence[int],
-    height: Callable[[float], int],
+    heights: Callable[[Values], list[int | None]],
     dashes: str,
 ) -> DrawnLine:
     """Broken where there is nothing."""
-    means = [None if each is None else height(each) for each in trace.means]
-    lows = [None if each is None else height(each) for each in trace.lows]
-    highs = [None if each is None else height(each) for each in trace.highs]
+    means = heights(trace.means)
+    has_band = trace.lows != trace.highs
+    lows, highs = (heights(trace.lows), heights(trace.highs)) if has_band else ([], [])
     path, band = "", ""
     for first, last in _runs(means):
         here = slice(first, last)
@@ -346,6 +367,9 @@ def _line(
 
 def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
     """First and behind last of each stretch without gaps."""
+    if None not in values:
+        yield 0, len(values)
+        return
     start = None
     for number, value in enumerate([*values, None]):
         if value is None:
@@ -360,17 +384,17 @@ def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
     """In steps from point to point, which are short to write; a lone one is a dot."""
     if len(xs) == 1:
         return f"M{xs[0] - 1},{ys[0]}h2"
-    words, level = [f"M{xs[0]},{ys[0]}"], 0
-    for (x, y), (next_x, next_y) in pairwise(zip(xs, ys, strict=True)):
-        if y == next_y:
-            level += next_x - x
-            continue
-        if level:
-            words.append(f"h{level}")
-            level = 0
-        comma = "" if next_y < y else ","
-        words.append(f"l{next_x - x}{comma}{next_y - y}")
-    return "".join(words) + (f"h{level}" if level else "")
+    last, drawn, y = xs[0], xs[0], ys[0]
+    words = [f"M{drawn},{y}"]
+    for x, next_y in zip(xs, ys, strict=True):
+        if y != next_y:
+            if last != drawn:
+                words.append(f"h{last - drawn}")
+            comma = "" if next_y < y else ","
+            words.append(f"l{x - last}{comma}{next_y - y}")
+            drawn, y = x, next_y
+        last = x
+    return "".join(words) + (f"h{last - drawn}" if last != drawn else "")
 
 
 def _shades(
@@ -423,7 +447,7 @@ def _minute(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ" if at.second else "%Y-%m-%dT%H:%MZ")
 
 
-def _last(values: Sequence[float | None], words: Callable[[float], str]) -> str:
+def _last(values: Values, words: Callable[[float], str]) -> str:
     found = [each for each in values if each is not None]
     return words(found[-1]) if found else ""
 
@@ -444,8 +468,8 @@ def _said(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
 
 def _told(
     counts: Sequence[Sequence[int]],
-    p50: Sequence[float | None],
-    p99: Sequence[float | None],
+    p50: Values,
+    p99: Values,
     words: Callable[[float], str],
 ) -> str:
     total = sum(map(sum, counts))

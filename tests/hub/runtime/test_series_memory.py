@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -12,6 +13,7 @@ from hub.runtime.series_memory import (
     RINGS,
     ROUND_STEPS,
     SERIES,
+    Buckets,
     DelayName,
     Ring,
     SeriesMemory,
@@ -19,6 +21,7 @@ from hub.runtime.series_memory import (
     quantile,
 )
 
+LATE = DelayName.COMMIT_TO_DELIVERY
 POLLS = SeriesName.POLLS
 """It has no peaks of its own."""
 NEW = SeriesName.ENTRIES_NEW
@@ -178,3 +181,29 @@ def test_a_quantile_lies_between_the_ends_of_its_bin(
     bins: list[int], share: float, expected: float | None
 ) -> None:
     assert quantile(bins, (1.0, 10.0, 100.0), share) == expected
+
+
+@pytest.mark.parametrize("back", [600, 3_000])
+@pytest.mark.parametrize("moved", [1, 9, 400, -30])
+def test_a_line_that_goes_on_from_a_known_one_is_as_if_it_was_made_anew(
+    back: int, moved: int
+) -> None:
+    memory, random = SeriesMemory(), Random(1)
+
+    def buckets(now: int) -> Buckets:
+        return memory.buckets(now - back, now, 60, have_delays=True)
+
+    def measure(first: int, last: int) -> None:
+        for second in range(first, last):
+            value = random.random()
+            memory.rings[0].put(second, {NEW: (value, value)}, {})
+            if second % 10 == 9:
+                values = memory.rings[1].summed_up(memory.rings[0], second // 10)
+                memory.rings[1].put(second // 10, values, counts(second % 7))
+
+    measure(NOW - 800, NOW)
+    line, delays = memory.line(NEW, buckets(NOW)), memory.delay_line(LATE, buckets(NOW))
+    measure(NOW, NOW + moved)
+    wanted = buckets(NOW + moved)
+    assert memory.line(NEW, wanted, line) == memory.line(NEW, wanted)
+    assert memory.delay_line(LATE, wanted, delays) == memory.delay_line(LATE, wanted)

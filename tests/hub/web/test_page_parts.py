@@ -104,3 +104,26 @@ def test_an_id_is_plain(live: object, id: str) -> None:
 def test_two_parts_of_a_page_have_no_id_in_common() -> None:
     with pytest.raises(ValueError, match="two parts"):
         record((*FIRST, (1, "again")))
+
+
+def test_what_is_made_of_the_same_is_made_once() -> None:
+    template = Environment(autoescape=True).from_string(
+        '{% call live("rows", "tbody", of=rows) %}{% for id, name in rows %}'
+        '{% call live("row-" ~ id, "tr", of=name) %}{{ made(name) }}{% endcall %}'
+        "{% endfor %}{% endcall %}"
+    )
+    recorder, made, shown = PartRecorder(), list[str](), list[PageParts]()
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name
+
+    for now in (FIRST, list(FIRST), ((2, "two"), (1, "other"))):
+        recorder.begin()
+        template.render(rows=tuple(now), made=make, live=recorder.element)
+        shown.append(recorder.parts)
+    assert made == ["one", "two", "other"]
+    assert changed_parts(shown[0], shown[1]) == []
+    [told] = changed_parts(shown[1], shown[2])
+    assert kept(2) in told
+    assert ">other</tr>" in told

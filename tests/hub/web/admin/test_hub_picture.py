@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from hub.services.hub_series import SeriesRange
-from hub.web.admin.hub_picture import PLOTS, default_range
+from hub.web.admin.hub_picture import PLOTS, RangePicture, default_range
 from storage.records import SeriesSample
 from tests.support.operator_browser import HOSTILE, OperatorBrowser, read, text_of
 from tests.support.services import Hub
@@ -24,6 +24,21 @@ async def be_busy(hub: Hub, seconds: int = 40) -> None:
         hub.metrics.first_deliveries.observe(0.02)
         hub.clock.advance(1)
         hub.services.series.measure()
+
+
+@RANGES
+async def test_what_moves_in_a_picture_is_as_if_it_was_drawn_anew(
+    hub: Hub, back: SeriesRange
+) -> None:
+    series = hub.services.series
+    await series.load()
+    moving = RangePicture(series, back)
+    for seconds in (30, 1, 1, 3, 200):
+        await be_busy(hub, seconds)
+        moved, anew = moving.draw(), RangePicture(series, back).draw()
+        assert (moved.panels, moved.plots) == (anew.panels, anew.plots)
+        assert moved.plot_numbers.rows[:-1] == anew.plot_numbers.rows[:-1]
+        assert moved.flight_numbers.rows[:-1] == anew.flight_numbers.rows[:-1]
 
 
 @RANGES

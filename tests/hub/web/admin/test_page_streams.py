@@ -18,6 +18,7 @@ from hub.web.admin.page_streams import (
 )
 from storage.records import (
     IDLE_SESSION,
+    FeedChange,
     Poll,
     PollOutcome,
     PollReason,
@@ -28,7 +29,7 @@ from tests.support.admin import TOKEN
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.operator_browser import FROM_A_PAGE
-from tests.support.storage_scene import START, fetch
+from tests.support.storage_scene import START, Scene, fetch, written
 from tests.support.waiting import eventually
 
 EVENTS = {"Accept": "text/event-stream", "Sec_Fetch_Site": "same-origin"}
@@ -124,6 +125,40 @@ async def test_who_comes_to_a_page_that_is_watched_is_sent_it_at_once(
     second = await watch(live, "/admin", cookie)
     elements = map(lxml.html.fromstring, await second.next("parts"))
     assert {each.get("id") for each in elements} == set(shown)
+
+
+async def test_what_moved_on_a_page_is_as_if_it_was_opened_just_now(
+    live: LiveHub,
+) -> None:
+    scene, cookie = Scene(live.hub.storage), await log_in(live)
+    feed = await scene.add_feed()
+    late = await scene.subscribe_retrying(feed)
+    pages = [
+        *("/admin/feeds", f"/admin/feeds/{feed.id}", "/admin/deliveries"),
+        *("/admin/subscriptions", f"/admin/subscriptions/{late.id}"),
+    ]
+    streams = [await watch(live, page, cookie) for page in pages]
+    await live.hub.built.pages.look()
+    before = [set(await stream.next("parts")) for stream in streams]
+    poll = Poll(
+        at=START,
+        reason=PollReason.PLANNED,
+        outcome=PollOutcome.FAILED,
+        code=500,
+        milliseconds=2,
+    )
+    await live.hub.storage.log.commit(fetch(feed, poll=poll, **written("news")))
+    change = FeedChange(private=True, category="of its own")
+    await live.hub.storage.feeds.edit(feed.id, change, "", START)
+    await scene.subscribe_retrying(feed, "later")
+    await live.hub.storage.subscriptions.pause(late.id, START)
+    await live.hub.built.pages.look()
+    for page, old in zip(pages, before, strict=True):
+        moved = await watch(live, page, cookie)
+        opened = await watch(live, f"{page}?done=", cookie)
+        await live.hub.built.pages.look()
+        parts = set(await moved.next("parts"))
+        assert parts == set(await opened.next("parts")) != old
 
 
 @pytest.mark.parametrize(

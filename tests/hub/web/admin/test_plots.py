@@ -18,6 +18,7 @@ from hub.web.admin.plots import (
     TimeAxis,
     draw_flight,
     draw_plot,
+    draw_scale,
     round_count,
     round_decimal,
     round_seconds,
@@ -32,15 +33,9 @@ def a_trace(means: Values, highs: Values | None = None) -> LineValues:
 
 
 def plot(*traces: LineValues, step: int = 60, link_seconds: int = 120) -> Plot:
-    return draw_plot(
-        "news",
-        "News",
-        traces,
-        since=NOON,
-        step=step,
-        words="{:g}".format,
-        link_seconds=link_seconds,
-    )
+    count = len(traces[0].means)
+    scale = draw_scale(NOON, step, count, link_seconds=link_seconds)
+    return draw_plot("news", "News", traces, scale, "{:g}".format)
 
 
 def flight(
@@ -131,13 +126,13 @@ def test_the_axis_of_times_has_round_ones(
 
 def test_parts_of_a_plot_lead_to_what_happened_in_them() -> None:
     drawn = plot(a_trace([1] * 5), step=60, link_seconds=120)
-    assert [each.query for each in drawn.links] == [
+    assert [each.query for each in drawn.scale.links] == [
         "since=2026-06-02T12:00Z&until=2026-06-02T12:02Z",
         "since=2026-06-02T12:02Z&until=2026-06-02T12:04Z",
         "since=2026-06-02T12:04Z&until=2026-06-02T12:06Z",
     ]
-    assert drawn.links[0].x == SMALL.left
-    assert sum(each.width for each in drawn.links) == SMALL.right - SMALL.left
+    assert drawn.scale.links[0].x == SMALL.left
+    assert sum(each.width for each in drawn.scale.links) == SMALL.right - SMALL.left
 
 
 def test_a_sentence_has_the_numbers_of_a_plot() -> None:
