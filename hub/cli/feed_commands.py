@@ -287,11 +287,11 @@ def list_feeds(
 def _print_feeds(feeds: Sequence[Document]) -> None:
     """Of nothing but failing feeds: why, and where, as wide as the terminal is."""
     if all(feed["health"]["reason"] for feed in feeds):
-        troubles = [
+        failures = [
             (feed["id"], *health_cells(feed), feed["health"]["reason"], feed["url"])
             for feed in feeds
         ]
-        print_table(("ID", "STATE", "SINCE", "WHY", "URL"), troubles)
+        print_table(("ID", "STATE", "SINCE", "WHY", "URL"), failures)
         return
     rows = [
         (

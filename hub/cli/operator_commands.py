@@ -70,7 +70,7 @@ def health(hub: Hub, as_json: bool) -> None:
             ]
         )
     for each in found["conditions"]:
-        mark = "not ready" if each["trouble"] else "warning"
+        mark = "not ready" if each["error"] else "warning"
         say(f"{mark}: {printable(each['what'])}", err=True)
         say(f"  since {moment(each['since'])}", err=True)
         if each["advice"]:

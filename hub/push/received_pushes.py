@@ -221,7 +221,7 @@ class ReceivedPushes:
                 del self._unstored[feed_id]
 
     async def _ask(self, feed_push: FeedPush, *, is_first: bool) -> None:
-        """Once for what it was told of: a server in trouble is asked by the plan. What
+        """Once for what it was told of: a server that fails is asked by the plan. What
         waits here needs no asking."""
         feed = await self._feeds.get(feed_push.feed_id)
         if feed is None or feed.state is not FeedState.ACTIVE:

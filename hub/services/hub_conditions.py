@@ -1,6 +1,6 @@
 """What is wrong with the hub, since when, and what to do about it.
 
-A trouble keeps the hub from working: it is not ready. A warning does not, but needs
+An error keeps the hub from working: it is not ready. A warning does not, but needs
 attention. `HubConditions.run` checks from time to time, so that it is known since when
 each holds; each is logged when it begins and when it ends.
 """
@@ -57,7 +57,7 @@ class HubCondition:
     what: str
     since: datetime
     advice: str
-    is_trouble: bool
+    is_error: bool
 
 
 Tell: TypeAlias = Callable[[Mapping[str, HubCondition]], Awaitable[bool]]
@@ -74,7 +74,7 @@ class _Finding:
     key: str
     what: str
     advice: str = ""
-    is_trouble: bool = False
+    is_error: bool = False
     since: datetime | None = None  # None: since it was noticed
 
 
@@ -126,7 +126,7 @@ class HubConditions:
                 is_told = await self._tell(self._known)
 
     async def look(self) -> tuple[HubCondition, ...]:
-        """What holds now, troubles first. It makes a trial write, if the last one was
+        """What holds now, errors first. It makes a trial write, if the last one was
         some time ago."""
         await self._try_write()
         self._free = self._disk.free()
@@ -135,8 +135,8 @@ class HubConditions:
     def describe(self) -> str:
         """What was found when it was last looked, as one line."""
         holding = self._known.values()
-        if troubles := [each.what for each in holding if each.is_trouble]:
-            return f"not ready: {'; '.join(troubles)}"
+        if errors := [each.what for each in holding if each.is_error]:
+            return f"not ready: {'; '.join(errors)}"
         return "; ".join(("ready", *(each.what for each in holding)))
 
     async def count(self) -> None:
@@ -215,13 +215,13 @@ class HubConditions:
                 if each.key in before
                 else each.since or now,
                 advice=each.advice,
-                is_trouble=each.is_trouble,
+                is_error=each.is_error,
             )
             for each in self._findings()
         }
         for key, found in self._known.items():
             if key not in before and key != _STOPPING:
-                tell = log.error if found.is_trouble else log.warning
+                tell = log.error if found.is_error else log.warning
                 tell(_sentence(found), kind="condition")
         for key, over in before.items():
             if key not in self._known:
@@ -229,20 +229,18 @@ class HubConditions:
         return tuple(self._known.values())
 
     def _findings(self) -> Iterator[_Finding]:
-        """Troubles first."""
+        """Errors first."""
         if self._stopping:
-            yield _Finding(key=_STOPPING, what="shutting down", is_trouble=True)
+            yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
         if error := self._storage.write_error() or self._write_error:
-            yield _Finding(
-                key="write", what=error, advice=_WRITE_ADVICE, is_trouble=True
-            )
+            yield _Finding(key="write", what=error, advice=_WRITE_ADVICE, is_error=True)
         if self._free < LEAST_FREE_BYTES:
             yield _Finding(
                 key="disk",
                 what=f"the disk has only {byte_size(self._free)} left",
                 advice="free space on the disk of the database: the hub needs"
                 f" {LEAST_FREE_BYTES // 2**20} MiB",
-                is_trouble=True,
+                is_error=True,
             )
         for number, warning in enumerate(self._warned):
             if text := warning():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -23,7 +23,7 @@ from hub.hub_address import (
 )
 from hub.services.hub_conditions import HubCondition, HubConditions
 from hub.services.hub_health import MetricsService
-from hub.web.json_output import JsonObject, Time, json_response
+from hub.web.json_output import JsonObject, Time, former_name, json_response
 from hub.web.operation import JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problem_types import EXPLANATIONS, PROBLEMS_PATH, ProblemType
 from hub.web.problems import Problem
@@ -42,17 +42,18 @@ class AliveJson(JsonObject):
 class HubConditionJson(JsonObject):
     """What is wrong, since when, and what to do about it, as far as that is known.
 
-    A ``trouble`` keeps the hub from working, anything else is a warning.
+    An ``error`` keeps the hub from working, anything else is a warning.
     """
 
     what: str
     since: Time
     advice: str
-    trouble: bool
+    error: bool
+    trouble: Annotated[bool, former_name("error")]
 
     @classmethod
     def of_condition(cls, condition: HubCondition) -> Self:
-        return cls.of(condition, trouble=condition.is_trouble)
+        return cls.of(condition, error=condition.is_error, trouble=condition.is_error)
 
 
 class ReadinessJson(JsonObject):
@@ -62,17 +63,19 @@ class ReadinessJson(JsonObject):
     """
 
     ready: bool
-    troubles: Sequence[str]
+    errors: Sequence[str]
+    troubles: Annotated[Sequence[str], former_name("errors")]
     warnings: Sequence[str]
     conditions: Sequence[HubConditionJson]
 
     @classmethod
     def of_conditions(cls, conditions: Sequence[HubCondition], **members: Any) -> Self:
-        troubles = [each.what for each in conditions if each.is_trouble]
+        errors = [each.what for each in conditions if each.is_error]
         return cls(
-            ready=not troubles,
-            troubles=troubles,
-            warnings=[each.what for each in conditions if not each.is_trouble],
+            ready=not errors,
+            errors=errors,
+            troubles=errors,
+            warnings=[each.what for each in conditions if not each.is_error],
             conditions=[HubConditionJson.of_condition(each) for each in conditions],
             **members,
         )

@@ -121,7 +121,7 @@ async def test_a_signature_is_made_with_the_algorithm_asked_for(
         assert subscriber.receipts[0].signature_valid
 
 
-async def test_trouble_is_told_once_when_it_begins_and_once_when_it_ends(
+async def test_an_error_is_told_once_when_it_begins_and_once_when_it_ends(
     tmp_path: Path,
 ) -> None:
     async with open_stage(tmp_path) as stage:

@@ -73,7 +73,7 @@ async def test_a_choice_is_listed_and_left_with_status_3(tmp_path: Path) -> None
         assert "no feeds yet" in listed.out
 
 
-async def test_a_page_without_feeds_is_registered_with_its_trouble(
+async def test_a_page_without_feeds_is_registered_with_its_error(
     tmp_path: Path,
 ) -> None:
     async with Publisher() as site, HubProcess(directory=tmp_path) as hub:

@@ -139,7 +139,7 @@ async def test_with_retrieve_the_newest_entries_come_at_once(
     assert titles == ["Entry 3", "Entry 2"]
 
 
-async def test_trouble_is_told_without_items(
+async def test_an_error_is_told_without_items(
     scene: WebSubScene, customer: Customer
 ) -> None:
     topic, callback = scene.topic(), scene.callback()
@@ -356,7 +356,7 @@ async def test_without_a_format_a_resource_comes_as_it_is_though_it_was_down_at_
     assert sent == ("application/json", b'{"price": 2}')
 
 
-async def test_a_resource_is_not_told_to_be_a_feed_in_trouble(
+async def test_a_resource_is_not_told_to_be_a_feed_that_fails(
     scene: WebSubScene, customer: Customer
 ) -> None:
     topic = resource(scene, b"<p>one</p>", "text/html")

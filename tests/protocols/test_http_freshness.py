@@ -116,7 +116,7 @@ def test_the_cap_is_the_callers() -> None:
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_no_header_is_trouble(
+def test_no_header_is_an_error(
     cache_control: str, expires: str, date: str, age: str
 ) -> None:
     seconds = fresh_for(cache_control, expires, date, age)

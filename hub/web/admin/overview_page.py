@@ -68,7 +68,7 @@ class OverviewPages(OperatorPages):
             viewer=viewer_of(request),
             now=self._clock.now(),
             health=health,
-            is_ready=not any(each.is_trouble for each in health.conditions),
+            is_ready=not any(each.is_error for each in health.conditions),
             attention=list(_attention(health)),
             range=range,
             ranges=RANGE_WORDS,

@@ -134,7 +134,7 @@ def test_it_ends_when_the_hub_ends_the_subscription(
     assert len(api.requests) == 1
 
 
-def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
+def test_an_error_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     on_subscribing(api, deliver)
     document = subscription_document(feed_status=feed_document(error="timed out"))
     api.answers[ADD] = (201, document)

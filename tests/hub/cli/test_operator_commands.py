@@ -30,7 +30,7 @@ def health(**changes: object) -> dict[str, Any]:
     )
     document: dict[str, Any] = {
         "ready": True,
-        "troubles": [],
+        "errors": [],
         "warnings": [],
         "conditions": [],
         "version": "1",
@@ -149,15 +149,15 @@ def test_health_says_what_can_be_searched(
     assert f"search         {words}" in fanfare("health").stdout
 
 
-def condition(what: str, *, trouble: bool, advice: str = "") -> dict[str, Any]:
+def condition(what: str, *, error: bool, advice: str = "") -> dict[str, Any]:
     since = "2026-01-01T12:00:00Z"
-    return {"what": what, "since": since, "advice": advice, "trouble": trouble}
+    return {"what": what, "since": since, "advice": advice, "error": error}
 
 
 def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    found = condition("the disk is full", trouble=True, advice="free some space")
+    found = condition("the disk is full", error=True, advice="free some space")
     api.answers["GET /api/health"] = (200, health(ready=False, conditions=[found]))
     result = fanfare("health", "--json")
     assert result.exit_code == 1
@@ -172,7 +172,7 @@ def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(
 def test_what_an_operator_should_look_at_is_told_of_a_hub_that_works(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
-    found = condition("the clock went back", trouble=False)
+    found = condition("the clock went back", error=False)
     api.answers["GET /api/health"] = (200, health(conditions=[found]))
     result = fanfare("health")
     assert result.exit_code == 0

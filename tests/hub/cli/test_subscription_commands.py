@@ -50,7 +50,7 @@ def test_who_subscribes_again_is_told_what_stays(
     assert "paused: nothing is sent until `fanfare subs resume 4`" in stdout
 
 
-def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
+def test_an_error_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
     document = subscription_document(feed_status=feed_document(error="timed out"))
     api.answers[ADD] = (201, document)
     result = fanfare("subs", "add", HOOK, URL)

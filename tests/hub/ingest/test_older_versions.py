@@ -68,7 +68,7 @@ async def test_the_older_one_is_read_and_asked_for_from_then_on(later: object) -
 
 
 @pytest.mark.parametrize("older", [None, LATER, {"a": 1}])
-async def test_without_one_that_can_be_read_the_later_one_is_trouble(
+async def test_without_one_that_can_be_read_the_later_one_is_an_error(
     older: object,
 ) -> None:
     commit, asked = await visit({"/feed.json": LATER, "/feed.v1.json": older})

@@ -340,7 +340,7 @@ async def test_a_large_document_is_decided_on_like_any_other(stage: Stage) -> No
     assert [each.key for each in stage.storage.commits[0].entries] == ["a"]
 
 
-async def test_a_body_that_is_no_feed_is_trouble(stage: Stage) -> None:
+async def test_a_body_that_is_no_feed_is_an_error(stage: Stage) -> None:
     stage.fetcher.answers = lambda request: an_answer(200, b"")
     stage.add(a_feed(1))
 

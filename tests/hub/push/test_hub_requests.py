@@ -83,7 +83,7 @@ async def test_from_http_any_redirect_is_followed() -> None:
         "javascript:1",
     ],
 )
-async def test_a_redirect_to_nowhere_is_trouble(target: str) -> None:
+async def test_a_redirect_to_nowhere_is_an_error(target: str) -> None:
     network = redirecting(target)
     assert "to an invalid URL" in (await subscribe(network)).error
     assert network.urls == [HUB]

@@ -45,7 +45,7 @@ class Teller:
             what=f"{name} is wrong",
             since=self.clock.now(),
             advice="mend it",
-            is_trouble=False,
+            is_error=False,
         )
 
     async def told(self) -> list[tuple[str, bool]]:
@@ -153,7 +153,7 @@ async def test_what_cannot_be_written_is_told_when_it_can_though_it_is_over() ->
     storage, clock = FullDisk(failures=9), ManualClock()
     events = ConditionEvents(cast("EventStore", storage), clock)
     began = clock.now()
-    condition = HubCondition(what="full", since=began, advice="", is_trouble=True)
+    condition = HubCondition(what="full", since=began, advice="", is_error=True)
 
     with capture_logs() as lines:
         for holding in ({"disk": condition}, {}, {}):

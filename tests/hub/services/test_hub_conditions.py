@@ -133,7 +133,7 @@ class Scene:
 
     async def found(self) -> list[tuple[str, datetime, bool]]:
         looked = await self.conditions.look()
-        return [(each.what, each.since, each.is_trouble) for each in looked]
+        return [(each.what, each.since, each.is_error) for each in looked]
 
     async def counted(self) -> list[str]:
         await self.conditions.count()
@@ -145,7 +145,7 @@ def scene() -> Scene:
     return Scene()
 
 
-async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
+async def test_a_write_that_hangs_or_fails_is_an_error_until_one_succeeds(
     scene: Scene,
 ) -> None:
     scene.storage.failures = [WriteFailed("no luck"), TimeoutError(), None]
@@ -241,7 +241,7 @@ async def test_what_begins_and_what_is_over_is_logged_once(scene: Scene) -> None
 async def test_a_hub_that_stops_is_not_ready(scene: Scene) -> None:
     scene.conditions.stop()
     (found,) = await scene.conditions.look()
-    assert (found.what, found.is_trouble) == ("shutting down", True)
+    assert (found.what, found.is_error) == ("shutting down", True)
 
 
 async def test_polls_that_are_late_are_named_since_they_were_due(scene: Scene) -> None:
@@ -250,7 +250,7 @@ async def test_polls_that_are_late_are_named_since_they_were_due(scene: Scene) -
     await scene.conditions.count()
     (found,) = await scene.conditions.look()
     assert found.what == "polling is late: a feed has been due for 45 min"
-    assert (found.since, found.is_trouble) == (due, False)
+    assert (found.since, found.is_error) == (due, False)
     assert "FANFARE_POLL_CONCURRENCY" in found.advice
 
 
@@ -284,10 +284,10 @@ async def test_a_database_that_cannot_be_asked_leaves_what_was_counted(
     assert len(await scene.counted()) == 1
 
 
-async def test_a_disk_without_room_is_a_trouble(scene: Scene) -> None:
+async def test_a_disk_without_room_is_an_error(scene: Scene) -> None:
     scene.disk.space = LEAST_FREE_BYTES - 1
     (found,) = await scene.conditions.look()
-    assert (found.what, found.is_trouble) == (
+    assert (found.what, found.is_error) == (
         "the disk has only 67.1 MB left",
         True,
     )

@@ -124,7 +124,7 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
         (an_answer(500), "answered 500"),
     ],
 )
-async def test_what_is_neither_a_feed_nor_a_page_is_trouble_and_nothing_else_is_tried(
+async def test_what_is_neither_a_feed_nor_a_page_is_an_error_and_nothing_else_is_tried(
     page: bytes | Fetched, trouble: str
 ) -> None:
     result, asked = await look({"/document": page}, "/document")

@@ -36,7 +36,7 @@ async def limit_pages(storage: SqliteStorage, pages: int) -> None:
     await storage._writer.submit(limit)
 
 
-async def test_a_full_disk_is_trouble_until_space_returns(
+async def test_a_full_disk_is_an_error_until_space_returns(
     storage: SqliteStorage,
 ) -> None:
     feed = await Scene(storage).add_feed()

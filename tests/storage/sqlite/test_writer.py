@@ -370,7 +370,7 @@ async def test_a_commit_that_fails_fails_all_of_its_units(pen: Pen) -> None:
     assert WriteFailed in kinds
 
 
-async def test_there_is_trouble_until_a_commit_works(pen: Pen) -> None:
+async def test_there_is_an_error_until_a_commit_works(pen: Pen) -> None:
     pen.disk.refusals = 1
 
     with pytest.raises(WriteFailed):

@@ -329,7 +329,7 @@ def test_a_commit_names_how_polls_go_only_when_that_has_changed() -> None:
 # --- trouble -------------------------------------------------------------------
 
 
-def test_trouble_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
+def test_an_error_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
     poll = a_poll_of("a")
 
     for status in (500, 0, 404):
@@ -364,7 +364,7 @@ def test_trouble_counts_from_where_it_began() -> None:
 @pytest.mark.parametrize(
     "error", [EmptyDocument(), MalformedDocument("no element", line=3)]
 )
-def test_a_200_that_is_no_feed_is_trouble_and_loses_nothing(error: FeedError) -> None:
+def test_a_200_that_is_no_feed_is_an_error_and_loses_nothing(error: FeedError) -> None:
     poll = a_poll_of("a", "b")
     seen = poll.target.seen
     last_parse = poll.polling.last_parse

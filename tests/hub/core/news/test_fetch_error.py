@@ -30,7 +30,7 @@ def answer(status: int, error: str = "") -> Fetched:
         (BAD, answer(304), Understood(), "the document is empty"),
     ],
 )
-def test_trouble_is_told_in_words(
+def test_an_error_is_told_in_words(
     polling: Polling, fetched: Fetched, understood: Understood, trouble: str
 ) -> None:
     assert fetch_error(polling, fetched, understood) == trouble

@@ -106,7 +106,7 @@ def test_white_space_around_markup_is_no_change() -> None:
     assert watch.fetch(b"<html>\n<p   class='n'>a\n  b</p>") == []
 
 
-def test_a_part_that_is_not_there_is_trouble_and_never_the_whole() -> None:
+def test_a_part_that_is_not_there_is_an_error_and_never_the_whole() -> None:
     watch = Watch("$.a")
 
     assert watch.fetch({"b": 1}) == []

@@ -220,7 +220,7 @@ def test_12_even_if_it_was_empty_for_a_year() -> None:
     assert reading.polling.gap_at is None
 
 
-async def test_13_a_truncated_document_is_trouble_or_silent_and_so_is_the_whole_one(
+async def test_13_a_truncated_document_is_an_error_or_silent_and_so_is_the_whole_one(
     hub: PolledHub,
 ) -> None:
     whole = posts(*range(9, 0, -1))
@@ -253,7 +253,7 @@ async def test_13_what_is_new_in_a_truncated_document_comes_once(
     assert await hub.told(feed) == ["Post 3"]
 
 
-async def test_14_an_error_page_with_200_is_trouble_and_loses_nothing(
+async def test_14_an_error_page_with_200_is_an_error_and_loses_nothing(
     hub: PolledHub,
 ) -> None:
     hub.sites.pages[SITE] = posts(2, 1)

@@ -133,7 +133,7 @@ def test_what_came_while_nobody_wanted_it_as_it_is_is_kept_then() -> None:
     assert target.feed.polling.is_resource
 
 
-def test_without_as_is_subscriptions_it_is_trouble() -> None:
+def test_without_as_is_subscriptions_it_is_an_error() -> None:
     _, target = fetch(WANTED, an_answer(200, b"one"))
     commit, _ = fetch(replace(target, keeps_body=False), an_answer(200, b"two"))
     assert kinds(commit) == [RecordKind.ERROR]

@@ -418,7 +418,7 @@ def test_a_sitemap_that_names_nothing_says_so() -> None:
     assert not walks.is_read
 
 
-def test_a_sitemap_that_cannot_be_read_is_trouble(walks: Walks) -> None:
+def test_a_sitemap_that_cannot_be_read_is_an_error(walks: Walks) -> None:
     walks.site.put(SITEMAP, "<urlset>")
     ended = walks.visit()
     assert ended is not None
@@ -568,7 +568,7 @@ def test_a_time_that_nobody_can_believe_is_named_and_the_feed_read_instead(
     }
 
 
-def test_without_a_feed_a_time_that_nobody_can_believe_is_trouble() -> None:
+def test_without_a_feed_a_time_that_nobody_can_believe_is_an_error() -> None:
     walks = Walks()
     walks.scp.at += timedelta(days=400)
     walks.later = -timedelta(days=400)

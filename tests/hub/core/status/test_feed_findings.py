@@ -66,7 +66,7 @@ def test_a_feed_that_was_given_up_is_dead(state: FeedState, answer: str) -> None
     assert "remove it" in finding.suggestion
 
 
-def test_trouble_is_told_once_it_lasts() -> None:
+def test_an_error_is_told_once_it_lasts() -> None:
     lasting, short = NOW - FAILING_AFTER, NOW - FAILING_AFTER / 2
 
     (finding,) = all_of(failing_since=lasting, error="cannot connect", code=0)

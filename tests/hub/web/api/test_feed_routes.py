@@ -48,7 +48,7 @@ async def test_a_known_feed_is_not_fetched_again(
     assert len(hub.poller.fetched) == 1
 
 
-async def test_a_feed_in_trouble_that_is_given_a_key_is_asked_at_once(
+async def test_a_feed_that_fails_that_is_given_a_key_is_asked_at_once(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     hub.poller.outcome = lambda polling: replace(polling, code=401, error="no key")
@@ -305,7 +305,7 @@ async def test_a_fetch_that_takes_too_long_leaves_the_feed_registered(
     assert answer.json()["last_fetch"] is None
 
 
-async def test_trouble_is_told_and_the_feed_stays(
+async def test_an_error_is_told_and_the_feed_stays(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     hub.poller.outcome = lambda polling: replace(polling, code=0, error="no such host")

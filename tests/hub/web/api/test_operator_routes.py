@@ -23,8 +23,8 @@ async def test_a_living_process_says_so(anybody: httpx2.AsyncClient) -> None:
 
 async def test_a_hub_that_can_write_is_ready(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/readyz")
-    ready = {"ready": True, "troubles": [], "warnings": [], "conditions": []}
-    assert answer.json() == ready
+    ready = {"ready": True, "errors": [], "troubles": [], "warnings": []}
+    assert answer.json() == {**ready, "conditions": []}
 
 
 async def test_a_hub_that_stops_is_not_ready(
@@ -35,6 +35,7 @@ async def test_a_hub_that_stops_is_not_ready(
     assert answer.status_code == 503
     assert answer.json() == {
         "ready": False,
+        "errors": ["shutting down"],
         "troubles": ["shutting down"],
         "warnings": [],
         "conditions": [
@@ -42,6 +43,7 @@ async def test_a_hub_that_stops_is_not_ready(
                 "what": "shutting down",
                 "since": "2026-01-01T00:00:00Z",
                 "advice": "",
+                "error": True,
                 "trouble": True,
             }
         ],
@@ -54,7 +56,7 @@ async def test_a_database_that_fails_makes_the_hub_not_ready(
     await hub.storage.close()
     answer = await anybody.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["troubles"]
+    assert answer.json()["errors"]
 
 
 async def test_health_has_backlog_and_database(client: httpx2.AsyncClient) -> None:

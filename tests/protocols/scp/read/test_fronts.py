@@ -56,7 +56,7 @@ def test_any_other_document_is_what_it_was(body: bytes, complaint: str) -> None:
         (gzip.compress(SITEMAP + TOO_MUCH, 1), "the unpacked size in bytes"),
     ],
 )
-def test_one_that_is_damaged_or_too_long_is_trouble(
+def test_one_that_is_damaged_or_too_long_is_an_error(
     body: bytes, complaint: str
 ) -> None:
     with pytest.raises(FeedError, match=complaint):

@@ -67,7 +67,7 @@ async def test_trouble_says_what_and_where_once_and_leaves_all_as_it_was(
     assert sorted(told) == [("entries", "/new"), ("error", ""), ("recovered", "")]
 
 
-async def test_an_index_that_answers_changes_is_trouble() -> None:
+async def test_an_index_that_answers_changes_is_an_error() -> None:
     reading = await a_reading(Ways(has_since=False))
     await reading.visit()
     reading.site.refusal = an_answer(200, {"sync": {}})
@@ -77,7 +77,7 @@ async def test_an_index_that_answers_changes_is_trouble() -> None:
     assert feed.polling.error.endswith("expected an index")
 
 
-async def test_a_front_document_that_is_wrong_is_trouble() -> None:
+async def test_a_front_document_that_is_wrong_is_an_error() -> None:
     reading = await a_reading()
     reading.front_body = b'{"version": "1.0", "site": {}, "feed": {}}'
 
@@ -143,7 +143,7 @@ async def test_three_pages_in_a_row_that_cannot_be_read_are_trouble() -> None:
     assert "answered 500" in feed.polling.error
 
 
-async def test_a_429_of_a_page_is_trouble_and_its_patience_is_granted() -> None:
+async def test_a_429_of_a_page_is_an_error_and_its_patience_is_granted() -> None:
     reading = await a_reading()
     reading.site.add("/new")
     reading.site.broken["/new"] = Answer(429, {"Retry-After": "7200"}, b"")
