@@ -153,9 +153,8 @@ class DeliveryReportService:
             since=since,
             until=until,
         )
-        ids = dict.fromkeys(each.feed_id for each in chunks)
-        feeds = {each: await self._storage.feeds.get(each) for each in ids}
-        return [SentReport(chunk=each, feed=feeds[each.feed_id]) for each in chunks]
+        feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
+        return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
     async def _told(
         self, attempts: Sequence[Attempt], feed_id: FeedId

@@ -227,6 +227,10 @@ class FeedReportService:
             push=push,
         )
 
+    def explanation(self, report: FeedReport) -> PlanExplanation:
+        is_hinted = report.push is not None and report.push.is_hinted
+        return explain_plan(report.feed, report.plan, is_hinted=is_hinted)
+
     async def findings(
         self, *, after: FeedId, limit: int, kind: FindingKind | None = None
     ) -> FindingsPage:

@@ -63,6 +63,10 @@ class FeedStore(Protocol):
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None: ...
 
+    async def several(self, ids: Collection[FeedId]) -> dict[FeedId, StoredFeed]:
+        """Those of them that there are."""
+        ...
+
     async def find(self, topic: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, removed ones included.
 

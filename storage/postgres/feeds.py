@@ -216,6 +216,12 @@ class PostgresFeeds:
         )
         return None if row is None else read_feed(row)
 
+    async def several(self, ids: Collection[FeedId]) -> dict[FeedId, StoredFeed]:
+        rows = await self._connections.all(
+            "SELECT * FROM stored_feeds WHERE id = ANY(%s)", (list(ids),)
+        )
+        return {feed.id: feed for feed in map(read_feed, rows)}
+
     async def find(self, topic: str) -> StoredFeed | None:
         return await self._likeliest(topic, "")
 

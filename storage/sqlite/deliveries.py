@@ -296,7 +296,10 @@ class SqliteDeliveries:
 
     async def _has_few(self, failures: _Failures) -> bool:
         """Whether so few attempts are wanted that all of them are looked at."""
-        return await self._count(failures, MOST_LOOKED_AT + 1) <= MOST_LOOKED_AT
+        return (
+            failures.of_subscription_alone
+            or await self._count(failures, MOST_LOOKED_AT + 1) <= MOST_LOOKED_AT
+        )
 
     async def _failures(self, wanted: AttemptFilter) -> _Failures:
         condition, values = _conditions(wanted)

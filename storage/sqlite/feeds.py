@@ -201,6 +201,7 @@ FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
+_SEVERAL = "SELECT v.* FROM json_each(?) i CROSS JOIN stored_feeds v ON v.id = i.value"
 _READABLE_OF_RESOURCE = " AND " + may_read("?3")
 _READABLE = (
     "SELECT a.viewer, f.id FROM (SELECT json_extract(value, '$[0]') AS viewer,"
@@ -267,6 +268,10 @@ class SqliteFeeds:
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         row = await self._readers.first(_GET, (feed_id,))
         return None if row is None else read_feed(row)
+
+    async def several(self, ids: Collection[FeedId]) -> dict[FeedId, StoredFeed]:
+        rows = await self._readers.all(_SEVERAL, (pack_ids(ids),))
+        return {feed.id: feed for feed in map(read_feed, rows)}
 
     async def find(self, topic: str) -> StoredFeed | None:
         return await self._likeliest("", *resource_keys(topic))

@@ -70,6 +70,8 @@ async def test_a_new_feed_is_found_by_its_topic_and_its_id(scene: Scene) -> None
     assert await scene.storage.feeds.get(feed.id) == feed
     assert await scene.storage.feeds.find("https://unknown.example/") is None
     assert await scene.storage.feeds.get(NO_FEED) is None
+    several = await scene.storage.feeds.several([feed.id, NO_FEED])
+    assert several == {feed.id: feed}
 
 
 async def test_the_parts_of_a_page_are_found_by_its_url(scene: Scene) -> None:

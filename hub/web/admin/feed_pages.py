@@ -13,6 +13,7 @@ from hub.core.status.feed_health import health_of
 from hub.core.status.feed_timeline import expected_week, has_known_hours
 from hub.runtime.clock import Clock
 from hub.services import FeedDocumentService, FeedReportService, FeedService
+from hub.services.feed_reports import PollHistory
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.service_errors import SeveralFeeds
 from hub.web.admin.feed_picture import DAY_NAMES, draw_timeline, draw_week
@@ -123,10 +124,13 @@ class FeedPages(OperatorPages):
     async def show(self, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "feed"))
         report = await self._reports.get(feed_id)
-        history = await self._reports.history(feed_id)
-        timeline = await self._reports.timeline(history)
-        expected = expected_week(report.plan.forecast)
-        now = self._clock.now()
+        polls = tuple(await self._storage.feeds.polls(feed_id))
+        timeline = await self._reports.timeline(
+            PollHistory(feed=report.feed, polls=polls)
+        )
+        now, viewer = self._clock.now(), viewer_of(request)
+        is_drawn = viewer.recorder is None  # the week does not move
+        expected = expected_week(report.plan.forecast) if is_drawn else ()
         has_hours = has_known_hours(report.feed.polling.posting, now)
         [activity] = await self._reports.activities([report.feed])
         subscribers = await self._storage.subscription_selections.page(
@@ -139,21 +143,21 @@ class FeedPages(OperatorPages):
         return render_page(
             "feed.html",
             section="Feeds",
-            viewer=viewer_of(request),
+            viewer=viewer,
             now=now,
             report=report,
             activity=activity,
             health=health_of(report.feed),
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,
-            plan=await self._reports.explain(feed_id),
-            polls=history.polls,
+            explanation=self._reports.explanation(report),
+            polls=polls,
             most_polls=SHOWN_POLLS,
             latest=await self._documents.entries(feed_id, SHOWN_ENTRIES),
             timeline=timeline,
             lanes=draw_timeline(timeline),
             expected=expected,
-            week=draw_week(expected) if has_hours else (),
+            week=draw_week(expected) if has_hours and expected else (),
             day_names=DAY_NAMES,
             subscribers=subscribers,
             actions=_ACTIONS.get(report.feed.state, _STOPPED),

@@ -202,6 +202,10 @@ class MemoryFeeds:
         found = self._state.feeds.get(feed_id)
         return None if found is None else found.stored
 
+    async def several(self, ids: Collection[FeedId]) -> dict[FeedId, StoredFeed]:
+        feeds = self._state.feeds
+        return {each: feeds[each].stored for each in ids if each in feeds}
+
     async def find(self, topic: str) -> StoredFeed | None:
         found = self._of_resource(topic)
         return found[0].stored if found else None
