@@ -5,23 +5,22 @@ Where pages are is read from the links of other pages.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 from xml.sax.saxutils import quoteattr
 
-from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Browser, BrowserContext, Cookie
 from websockets.asyncio.client import connect
 
 from scripts.benchmarks.stored_lists import ListLengths, open_lists
 from scripts.linked_pages import PAGES, STARTS, Fetch, find_addresses
 from tests.support.admin import ADMIN
-from tests.support.chromium import PHONE, Tab, new_tab
+from tests.support.chromium import CONTRAST, PHONE, Tab, new_tab
 from tests.support.command import fanfare, knowing
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubApi, HubProcess
@@ -39,6 +38,8 @@ LARGE: Final = ListLengths(feeds=100_000, subscriptions=1_000, deliveries=1_000)
 
 
 OF_ANY_HUB: Final = ("/docs/", "/about", "/admin/login", "/account/login")
+MOST_ADDRESSES: Final = 3
+"""Of one page, in a lively hub: its feeds, say, are in different states."""
 
 
 class Kind(StrEnum):
@@ -47,15 +48,12 @@ class Kind(StrEnum):
     FAILING = "failing"
     LARGE = "large"
 
-    @property
-    def addresses(self) -> int:
-        """How many are looked at of one route; each takes half a second."""
-        return 3 if self is Kind.LIVELY else 1
-
-    def shows_anew(self, page: str) -> bool:
-        """Whether a page is looked at in such a hub: one that does not depend on what
-        is in it is looked at once."""
-        return self is Kind.LIVELY or not page.startswith(OF_ANY_HUB)
+    def shown(self, page: str) -> int:
+        """At how many addresses a page is looked at in such a hub: one that does not
+        depend on what is in it is looked at once."""
+        if page.startswith(OF_ANY_HUB):
+            return 1 if self is Kind.LIVELY else 0
+        return MOST_ADDRESSES if self is Kind.LIVELY else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,40 +75,59 @@ class BrowsedHub:
     stage: Stage
     context: BrowserContext
     scriptless: BrowserContext
-    addresses: Mapping[str, list[str]]  # by path of the route
-    _seen: dict[tuple[str, bool], dict[str, Seen]] = field(default_factory=dict)
+    starts: Sequence[str]  # addresses from which links lead to all others
+    _addresses: dict[str, list[str]] = field(default_factory=dict)  # by page
+    _tabs: dict[bool, Tab] = field(default_factory=dict)  # by whether they have scripts
+    _seen: dict[str, dict[str, Seen]] = field(default_factory=dict)
 
-    async def look(self, page: str, *, has_scripts: bool = True) -> dict[str, Seen]:
-        """At every address of a page; what is seen is kept."""
-        key = page, has_scripts
-        if key not in self._seen:
-            tab = await self.new_tab(has_scripts=has_scripts)
-            look = partial(_look, tab, self.kind, has_scripts=has_scripts)
-            is_new = self.kind.shows_anew(page)
-            found = self.addresses.get(page, []) if is_new else []
-            self._seen[key] = {each: await look(each) for each in found}
-            await tab.page.close()
-        return self._seen[key]
+    async def look(self, page: str) -> dict[str, Seen]:
+        """At a page's addresses; what is seen is kept."""
+        if page not in self._seen:
+            tab = await self._tab(has_scripts=True)
+            self._seen[page] = {
+                address: await _look(tab, self.kind, address, is_first=number == 0)
+                for number, address in enumerate(await self._addresses_of(page))
+            }
+        return self._seen[page]
+
+    async def look_without_scripts(self, page: str) -> Seen:
+        """At a page's first address."""
+        first, *_ = await self._addresses_of(page)
+        return await _look_without_scripts(await self._tab(has_scripts=False), first)
 
     async def new_tab(self, *, has_scripts: bool = True) -> Tab:
         context = self.context if has_scripts else self.scriptless
         return await new_tab(context, self.stage.hub.url)
 
+    async def _tab(self, *, has_scripts: bool) -> Tab:
+        """One for all pages: a new one costs a browser as much as three pages."""
+        if has_scripts not in self._tabs:
+            self._tabs[has_scripts] = await self.new_tab(has_scripts=has_scripts)
+        return self._tabs[has_scripts]
 
-async def _look(tab: Tab, kind: Kind, address: str, *, has_scripts: bool) -> Seen:
-    """Axe waits by timers, which a page without scripts does not have. All colours are
-    in the lively hub."""
+    async def _addresses_of(self, page: str) -> list[str]:
+        if not self._addresses:
+            self._addresses = await find_addresses(
+                _fetching(self.stage.api, await self.context.cookies()),
+                [*self.starts, *FIXED_PAGES],
+                most=MOST_ADDRESSES if self.kind is Kind.LIVELY else 1,
+            )
+        return self._addresses.get(page, [])[: self.kind.shown(page)]
+
+
+async def _look(tab: Tab, kind: Kind, address: str, *, is_first: bool) -> Seen:
+    """All colours are in the lively hub, and those of a page at its first address. Axe
+    takes more time to compare colours than for all else."""
     tab.complaints.clear()
     await tab.see()
     status = await tab.open(address)
-    found: list[str] = []
-    standstill = ""
-    if has_scripts:
-        standstill = await tab.standstill()
-        found += [f"light: {each}" for each in await tab.inaccessible()]
-    if has_scripts and kind is Kind.LIVELY:
+    standstill = await tab.standstill()
+    if kind is Kind.LIVELY and is_first:
+        found = [f"light: {each}" for each in await tab.inaccessible()]
         await tab.see(scheme="dark")
-        found += [f"dark: {each}" for each in await tab.inaccessible("color-contrast")]
+        found += [f"dark: {each}" for each in await tab.inaccessible(CONTRAST)]
+    else:
+        found = await tab.inaccessible(without=[CONTRAST])
     await tab.see(width=PHONE)
     overflowing = await tab.overflowing()
     return Seen(
@@ -119,6 +136,19 @@ async def _look(tab: Tab, kind: Kind, address: str, *, has_scripts: bool) -> See
         inaccessible=found,
         overflowing=overflowing,
         standstill=standstill,
+    )
+
+
+async def _look_without_scripts(tab: Tab, address: str) -> Seen:
+    """Axe waits by timers, which a page without scripts does not have."""
+    tab.complaints.clear()
+    await tab.see(width=PHONE)
+    return Seen(
+        status=await tab.open(address),
+        complaints=list(tab.complaints),
+        inaccessible=[],
+        overflowing=await tab.overflowing(),
+        standstill="",
     )
 
 
@@ -140,17 +170,12 @@ async def open_browsed_hub(
         scriptless = await browser.new_context(
             storage_state=state, java_script_enabled=False
         )
-        cookies = {each["name"]: each["value"] for each in state["cookies"]}
         yield BrowsedHub(
             kind=kind,
             stage=stage,
             context=context,
             scriptless=scriptless,
-            addresses=await find_addresses(
-                _fetching(stage.api, cookies),
-                [*starts, *FIXED_PAGES],
-                most=kind.addresses,
-            ),
+            starts=starts,
         )
         await context.close()
         await scriptless.close()
@@ -188,8 +213,8 @@ def listener_of(stage: Stage) -> connect:
     return connect(f"{url}?{urlencode(topics)}", max_queue=None, ping_interval=None)
 
 
-def _fetching(api: HubApi, cookies: Mapping[str, str]) -> Fetch:
-    cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+def _fetching(api: HubApi, cookies: Sequence[Cookie]) -> Fetch:
+    cookie = "; ".join(f"{each.get('name')}={each.get('value')}" for each in cookies)
 
     async def fetch(address: str) -> str:
         answer = await api.ask("GET", address, headers={**OPENED, "Cookie": cookie})

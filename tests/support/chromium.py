@@ -7,7 +7,7 @@ itself: no network but what a test opens.
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -39,6 +39,8 @@ HEIGHT = 900
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 """None where no Chromium is installed."""
 Scheme = Literal["light", "dark"]
+CONTRAST = "color-contrast"
+"""A rule of axe."""
 
 in_a_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
 
@@ -87,11 +89,12 @@ class Tab:
         found: list[str] = await self.page.evaluate(OVERFLOWING)
         return found
 
-    async def inaccessible(self, *rules: str) -> list[str]:
+    async def inaccessible(self, *rules: str, without: Sequence[str] = ()) -> list[str]:
         """What axe finds by these rules, by default by all of its own."""
-        options: dict[str, Any] = {"resultTypes": ["violations"]}
+        options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
         if rules:
             options["runOnly"] = list(rules)
+        options["rules"] = {each: {"enabled": False} for each in without}
         if not await self.page.evaluate("'axe' in globalThis"):
             await self.page.evaluate(AXE_SCRIPT)
         found: list[str] = await self.page.evaluate(FINDINGS, options)
