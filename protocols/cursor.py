@@ -44,7 +44,7 @@ def cursor_in_turn(cursor: str, topic: str) -> str:
 
 @lru_cache(maxsize=4096)
 def turn_of(topic: str) -> str:
-    """When a topic is given a record that others are given too: by this order."""
+    """The order in which a topic is given a record that other topics are given, too."""
     return hashlib.sha256(topic.encode(errors="replace")).hexdigest()[:16]
 
 

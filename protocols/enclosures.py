@@ -117,7 +117,8 @@ def name_of_file(url: str) -> str:
 
 
 def type_of_file(declared: str, url: str) -> str:
-    """As declared, without parameters; by the file's name if that tells nothing."""
+    """The declared type, without parameters; if none is declared, what the file's name
+    says."""
     essence = declared.partition(";")[0].strip().lower()
     return type_by_name(url) or essence if essence in _UNTOLD else essence
 
@@ -146,7 +147,8 @@ def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
 
 
 def seconds_of(stated: object) -> int:
-    """Of a number, ``3723``, ``62:03``, ``1:02:03`` or ``PT1H``; else 0."""
+    """A duration in seconds, from ``3723``, ``62:03``, ``1:02:03`` or ``PT1H``; 0 for
+    anything else."""
     if not stated:  # mostly nothing is
         return 0
     if isinstance(stated, int | float) and not isinstance(stated, bool):
@@ -189,7 +191,7 @@ def _found_by_end(href: str, said: Mapping[str, EnclosedFile]) -> EnclosedFile:
 def _with_whole(
     file: EnclosedFile, seconds: int, captions: tuple[Captions, ...]
 ) -> EnclosedFile:
-    """With what is said of the entry as a whole, where it is audio or video."""
+    """The files with what is said of the whole entry, where it is audio or video."""
     if file.kind not in ("audio", "video"):
         return file
     return replace(
@@ -337,7 +339,7 @@ def _described_file(
 
 
 def _captions(listed: Iterable[_Said], name: str) -> tuple[Captions, ...]:
-    """Of WebVTT only, by type or by name; each file once."""
+    """The captions in WebVTT, known by type or by name; each file once."""
     found: dict[str, Captions] = {}
     for each in listed:
         url = _text(each.get(name))
@@ -356,7 +358,7 @@ def _is_webvtt(type: str, url: str) -> bool:
 
 
 def _pixels(value: object) -> int:
-    """Of a number, or of digits, with or without ``px``."""
+    """A size in pixels, from a number or from digits with or without ``px``."""
     if isinstance(value, str):
         digits = value.strip().removesuffix("px")
         value = int(digits) if re.fullmatch("[0-9]{1,7}", digits) else 0

@@ -114,7 +114,7 @@ def _has(lowered: str, signs: tuple[str, ...]) -> bool:
 
 
 def _without_strangers(content: str, lowered: str) -> str:
-    """Without scripts, advertisements and pictures that nobody sees."""
+    """The content without scripts, advertisements and pictures that nobody sees."""
     if _has(lowered, _SIGNS_OF_UNSEEN):
         content = _UNSEEN.sub("", content)
     if _has(lowered, _SIGNS_OF_ADVERTISERS):
@@ -132,7 +132,8 @@ def _quiet_source(tag: re.Match[str]) -> str:
 
 
 def _without_tokens(content: str, lowered: str) -> str:
-    """Without what is made for one request: in fields, addresses and attributes."""
+    """The content without what is made for one request: in fields, addresses and
+    attributes."""
     if "hidden" in lowered:
         content = _TOKEN_FIELDS.sub("", content)
     if "?" in content and _has(lowered, _SIGNS_OF_TOKENS):
@@ -210,7 +211,7 @@ def sanitize(entry: Entry) -> Entry:
 
 
 def disarm(entry: Entry) -> Entry:
-    """As `sanitize`, for content that takes too much to clean: its source is shown."""
+    """Like `sanitize`, for content that is too costly to clean: its source is shown."""
     return _with_texts(entry, clean=False)
 
 

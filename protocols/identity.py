@@ -67,7 +67,7 @@ def key_of_id(id: str) -> str:
 
 
 def key_of_link(url: str) -> str:
-    """As `key_of_id`; ``utm_*`` parameters name the reader's way, not the entry."""
+    """Like `key_of_id`; ``utm_*`` parameters name the reader's way, not the entry."""
     return key_of_id(without_tracking(url)) if url else ""
 
 

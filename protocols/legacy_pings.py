@@ -212,7 +212,8 @@ _DOMAIN: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}|\[[0-9A-Fa-f:.]+\]")
 
 
 def cloud_url(cloud: Mapping[str, object]) -> str:
-    """Where one registers with a ``<cloud>`` element; "" if that cannot be known."""
+    """The URL at which one registers with a ``<cloud>`` element; "" if that cannot be
+    known."""
     scheme = _SCHEMES.get(_cloud_attribute(cloud, "protocol").lower())
     domain, port = _cloud_attribute(cloud, "domain"), _cloud_attribute(cloud, "port")
     path = _cloud_attribute(cloud, "path")

@@ -72,7 +72,7 @@ class SecretBox:
 
 
 def key_path(database: Path) -> Path:
-    """Where the key of a database lies."""
+    """The path of a database's key."""
     return database.with_name(database.name + ".key")
 
 

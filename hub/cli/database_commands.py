@@ -191,7 +191,7 @@ def check(backup: Path | None, as_json: bool) -> None:
 
 
 def _findings(backup: Path | None) -> Sequence[str]:
-    """Of a backup, or else of the database."""
+    """What is damaged in a backup, or else in the database."""
     from storage.database_url import check_backup, check_storage
 
     if backup is not None:

@@ -285,7 +285,7 @@ def list_feeds(
 
 
 def _print_feeds(feeds: Sequence[Document]) -> None:
-    """Of nothing but failing feeds: why, and where, as wide as the terminal is."""
+    """Print feeds; if all of them fail, why and where, as wide as the terminal is."""
     if all(feed["health"]["reason"] for feed in feeds):
         failures = [
             (feed["id"], *health_cells(feed), feed["health"]["reason"], feed["url"])

@@ -237,7 +237,7 @@ def find_hub(url: str | None) -> Hub:
 
 
 def find_stream(url: str | None) -> Hub:
-    """As `find_hub`, where no token is needed: public topics take none."""
+    """Like `find_hub`, where no token is needed: public topics take none."""
     settings = read_settings()
     named = _named_url(url, settings)
     if settings.admin_token:

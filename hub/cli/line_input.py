@@ -14,7 +14,7 @@ _BARE_HOST: Final = re.compile(r"(localhost|[^\s/:@?#]+\.[^\s/:@?#]+)(:\d+)?([/?
 
 
 def read_lines(file: IO[str], option: str) -> Iterator[str]:
-    """Those that are neither empty nor comments. Raises `click.BadParameter`."""
+    """The lines that are neither empty nor comments. Raises `click.BadParameter`."""
     try:
         for line in map(str.strip, file):
             if line and not line.startswith("#"):

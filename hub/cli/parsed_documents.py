@@ -52,7 +52,7 @@ class ParsedSource:
 
 
 def read_document(source: str) -> ParsedSource:
-    """As `parse_source`, for a command. Raises `Failure`, with the reason in words."""
+    """Like `parse_source`, for a command. Raises `Failure` with the reason in words."""
     try:
         return asyncio.run(parse_source(source))
     except ParseFailed as error:

@@ -19,7 +19,7 @@ BAR: Final = 20
 
 
 class Progress:
-    """Of work in parts: how many of all are done, and when the rest will be.
+    """The progress of work in parts: how many are done, and when the rest will be.
 
     At a terminal one line that is written over, elsewhere a line on standard error now
     and then.

@@ -87,7 +87,8 @@ class Receiver:
         return HTTPStatus.NO_CONTENT
 
     def _is_genuine(self, body: bytes, headers: Message, now: float) -> bool:
-        """By both signatures: that of Standard Webhooks says when it was sent, too."""
+        """Whether both signatures are right: that of Standard Webhooks says when it was
+        sent, too."""
         is_signed = verify(headers.get("X-Hub-Signature", ""), self._secret, body)
         return is_signed and verify_webhook(
             headers.get("webhook-signature", ""),

@@ -23,7 +23,7 @@ def renamed_option(
     type: click.ParamType[Any] | None = None,
     **attributes: Any,
 ) -> Callable[[Command], Command]:
-    """As `click.option`. If both names are given, the new one counts, or where values
+    """Like `click.option`. If both names are given, the new one counts, or where values
     are collected both."""
     kept = f"{__name__}: {former}"
     if required:  # which click cannot check, as either name will do

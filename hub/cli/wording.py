@@ -193,7 +193,7 @@ def _begin(text: str, width: int) -> str:
 
 
 def colour_of(heading: str, cell: str) -> Colour | None:
-    """Of states, by their first word."""
+    """The colour of a state, by its first word."""
     word = cell.split(maxsplit=1)[0] if cell else ""
     return _COLOURS.get(word.strip(",:")) if heading in COLOURED else None
 
@@ -218,7 +218,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> No
 def _without_end(
     parts: Sequence[tuple[str, Colour | None]],
 ) -> Sequence[tuple[str, Colour | None]]:
-    """Without blanks at the end of the line."""
+    """The line without blanks at its end."""
     kept = list(parts)
     while kept and not kept[-1][0].strip():
         kept.pop()

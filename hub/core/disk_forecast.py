@@ -40,7 +40,8 @@ class DiskForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast_disk(samples: Sequence[DiskSample], limit: int) -> DiskForecast | None:
-    """From samples of the last day, the latest last.
+    """A forecast from samples of the last day, the latest last; None if they span too
+    little time.
 
     None if they span too little time. At its ``limit`` the database grows no more,
     unless it has grown beyond.

@@ -18,7 +18,8 @@ def duration(seconds: float) -> str:
 
 
 def read_span(text: str) -> timedelta | None:
-    """Of ``90s``, ``15min``, ``12h``, ``7d`` or ``2w``; None for anything else."""
+    """The seconds of ``90s``, ``15min``, ``12h``, ``7d`` or ``2w``; None for anything
+    else."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         return None

@@ -70,8 +70,8 @@ def _is_new(known: WatchedFeed | None) -> bool:
 def next_reading(
     fetched: Fetched, failures: int, every: float, jitter: float
 ) -> datetime:
-    """When to read a list again: ``every`` so many seconds, less often while it fails,
-    and not before its server says. ``jitter`` is -1 to 1."""
+    """When to read a list again: after ``every`` seconds, less often while it fails,
+    and not before the time that its server names. ``jitter`` is -1 to 1."""
     wait = every
     if failures:
         wait = max(every, backoff(fetched.status, failures, every).longest)

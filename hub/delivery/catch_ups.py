@@ -216,11 +216,10 @@ class RunningCatchUp:
 
 
 class CatchUps:
-    """``are_waited_for``: there is more to catch up than may be in hand at once.
-
-    Then each goes on for its turn only and is given back as it stands: a hundred
-    subscribers with days to catch up must not hold up one with a single record.
-    """
+    """Retrying subscriptions, each brought up to date from the log. ``are_waited_for``
+    True: more of them wait than may be in hand at once. Then each has one turn and is
+    given back as it stands: a hundred subscribers with days to catch up must not hold
+    up one with a single record."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ def details_of(
     stage: RequestStage,
     answer: Answer | None = None,
 ) -> AttemptDetails:
-    """Of an attempt that failed; ``answer``: what came, if anything did."""
+    """The details of an attempt that failed; ``answer``: what came, if anything did."""
     is_withheld = answer is not None and answer.is_exempt
     return AttemptDetails(
         stage=stage,
@@ -66,7 +66,7 @@ def kept_answer(answer: Answer) -> CallbackAnswer:
 
 
 def _kept_headers(answer: Answer) -> list[tuple[str, str]]:
-    """As many as there is room for. Credentials are not kept."""
+    """As many headers as there is room for. Credentials are not kept."""
     kept, room = [], HEADERS_KEPT
     for name, value in answer.headers.items():
         shown = NOT_KEPT if name in _SECRETS else _shortened(value)

@@ -94,7 +94,7 @@ class HaltedSubscriptions:
         self._paused = _RecentMarks(capacity)
 
     def note(self, event: ControlEvent) -> None:
-        """As it comes from the control log."""
+        """Heed an event of the control log."""
         match event:
             case SubscriptionsEnded(ids, log_end):
                 self.note_endings(ids, log_end)

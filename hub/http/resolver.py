@@ -199,14 +199,15 @@ class SystemLookup:
             self._tidy(name, zone)
 
     def _begin_some(self) -> None:
-        """Those that waited for longest first."""
+        """Begin lookups, those that waited longest first."""
         for name in list(self._line):
             if not self._free:
                 return
             self._begin_of(name, self._zones[name])
 
     def _begin_of(self, name: str, zone: _Zone) -> None:
-        """As many as the zone may have; then it is the last in line."""
+        """Begin as many lookups of the zone as it may have at once; the zone is last in
+        line then."""
         while zone.line and len(zone.begun) < self._most(name, zone):
             self._begin(name, zone)
             del self._line[name]

@@ -68,7 +68,7 @@ class AnswerHeaders(Mapping[str, str]):
 
 
 class SinkWriter:
-    """As `hub.http.decompression.Decompressor`; more than ``limit`` are TooLarge."""
+    """Like `hub.http.decompression.Decompressor`; more than ``limit`` are TooLarge."""
 
     def __init__(self, sink: BodySink, limit: int) -> None:
         self._sink = sink

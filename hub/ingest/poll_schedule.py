@@ -138,8 +138,8 @@ class PollSchedule:
         self._queue.add_first(Due(feed_id, host))
 
     async def wait_for_turn(self, due: Due, kind: RequestKind) -> bool:
-        """Until the visit may begin, by the pace of its host. False: the host wants no
-        requests for a while, and the feed is put off."""
+        """Wait until the visit may begin, by the pace of its host. False: the host
+        wants no requests for a while, and the feed is put off."""
         has_turn = await self._limiter.wait(
             due.host.removesuffix(_ASIDE), kind, longest_hold=LONGEST_HOLD
         )
@@ -246,7 +246,7 @@ class PollSchedule:
         return max(0.0, min(times) - now)
 
     def _allowed_at(self, now: float) -> float:
-        """When the budget has a poll to take."""
+        """When the poll budget allows the next poll."""
         return now + (self._tokens.wait(now) if self._tokens is not None else 0.0)
 
     def _admit(self, feed: DueFeed, now: float) -> None:

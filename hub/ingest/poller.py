@@ -272,7 +272,8 @@ class Poller:
         self._is_begun = True
 
     async def _rest(self) -> None:
-        """Until there may be something to do; a full queue is woken by its workers."""
+        """Sleep until there may be something to do; a full queue is woken by its
+        workers."""
         is_supplied = self._jobs.qsize() > self._concurrency // 2
         seconds = None if is_supplied else self._schedule.seconds_to_next()
         await wait_for(self._awake, seconds)

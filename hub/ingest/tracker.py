@@ -90,7 +90,7 @@ class Tracker:
                 self._shares.observe(each)
 
     def note(self, event: ControlEvent) -> None:
-        """As it comes from the control log."""
+        """Heed an event of the control log."""
         match event:
             case QueriesCame(version, queries):
                 for each in queries:

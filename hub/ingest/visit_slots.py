@@ -48,7 +48,8 @@ class SlowFeeds:
         return feed_id in self._slow
 
     def note(self, feed_id: FeedId, fetched: Fetched) -> None:
-        """By what it took to ask for the feed, and to get the whole answer."""
+        """Note how long it took to wait for the feed's host, and to get the whole
+        answer."""
         if (fetched.at - fetched.started).total_seconds() < PATIENCE:
             self._slow.pop(feed_id, None)
         else:

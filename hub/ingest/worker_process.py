@@ -64,7 +64,7 @@ class WorkerProcess:
         return cls(process, tasks, results)
 
     async def wait_ready(self) -> None:
-        """Until it can read documents. Raises WorkerDied."""
+        """Wait until it can read documents. Raises WorkerDied."""
         try:
             async with asyncio.timeout(START_SECONDS):
                 if await self._results.readexactly(len(READY)) != READY:
@@ -117,7 +117,7 @@ class WorkerProcess:
             self._process.kill()
 
     async def wait(self) -> None:
-        """Until it has ended and its pipes are closed; `kill` it first."""
+        """Wait until it has ended and its pipes are closed; `kill` it first."""
         self._tasks.close()
         while await self._results.read(1 << 16):
             pass

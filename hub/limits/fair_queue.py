@@ -116,7 +116,7 @@ class FairThread:
             raise
 
     def _pass_on(self) -> None:
-        """To the next who has not given up."""
+        """Give the turn to the next one that has not given up."""
         self._is_taken = False
         while self._waiting:
             _party, turn = self._waiting.take()

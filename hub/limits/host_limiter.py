@@ -77,7 +77,7 @@ class _Line:
         return not self.waiting and max(self.next_start, self.held_until) <= now
 
     def drop_gone(self) -> None:
-        """Those in front who wait no longer."""
+        """Drop those in front that no longer wait."""
         while self.waiting and self.waiting[0][2].done():
             heapq.heappop(self.waiting)
 
@@ -185,7 +185,7 @@ class HostLimiter:
     async def wait(
         self, host: str, kind: RequestKind, *, longest_hold: float = math.inf
     ) -> bool:
-        """Until one request to the host may start; it is to start then.
+        """Wait until one request to the host may start; it is to start then.
 
         False: none may, as the host wants no request for longer than ``longest_hold``
         seconds. A request that is given up later has taken its turn.

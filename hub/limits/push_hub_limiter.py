@@ -31,7 +31,7 @@ class Turn:
 
 @dataclass(slots=True)
 class _Pace:
-    """Of a host, or of one of its servers."""
+    """The pace of a host, or of one of its servers."""
 
     next_free: float = 0.0
     next_again: float = 0.0
@@ -92,7 +92,7 @@ class HubLimiter:
         return pace
 
     def _forget(self, now: float) -> None:
-        """Those that are idle, or else the one longest unused."""
+        """Forget the hosts that are idle, or else the one longest unused."""
         self._paces = {
             name: pace for name, pace in self._paces.items() if not pace.is_idle(now)
         }

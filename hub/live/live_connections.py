@@ -336,12 +336,12 @@ class ConnectionRegistry:
 
     @property
     def tokens(self) -> list[TokenId]:
-        """Those that connections were opened with."""
+        """The tokens that connections were opened with."""
         return list(self._holders)
 
     @property
     def feeds(self) -> list[FeedId]:
-        """Those that somebody listens to, or is being caught up with."""
+        """The feeds that somebody listens to, or is being caught up with."""
         return list(self._listeners)
 
     def find(self, id: int) -> LiveConnection | None:

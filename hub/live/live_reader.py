@@ -49,7 +49,7 @@ class RecentRecords:
         return position >= self._after
 
     def after(self, position: Position, feed_id: FeedId) -> tuple[Record, ...]:
-        """Those of the feed that come after the position, in order."""
+        """The feed's records that come after the position, in order."""
         found = deque[Record]()
         for record in reversed(self._of_feeds.get(feed_id, ())):
             if record.position <= position:

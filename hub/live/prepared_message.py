@@ -63,7 +63,7 @@ class PreparedMessage:
 
     @cached_property
     def body_event_chunk(self) -> bytes:
-        """As `event_chunk`, of a notification its body alone as the data."""
+        """Like `event_chunk`, of a notification its body alone as the data."""
         message = self.message
         if not isinstance(message, NotificationMessage):
             return self.event_chunk

@@ -300,7 +300,7 @@ class Replays:
             self._metrics.live_resuming.value -= 1
 
     async def _send_page(self, connection: LiveConnection, group: Group) -> None:
-        """The next records of all, as far as the shortest page of one goes."""
+        """Send the next records to all, up to the end of the shortest page."""
         found: list[list[_Found]] = []
         end = self._reader.position
         for number, each in enumerate(group):

@@ -71,7 +71,7 @@ class LocalTopics:
     async def find_readable(
         self, feeds: FeedStore, topic: str, viewer: AccountId | None
     ) -> StoredFeed | None:
-        """As `find`, if the viewer may read it: see `FeedStore.find_readable`."""
+        """Like `find`, if the viewer may read it: see `FeedStore.find_readable`."""
         if not self.owns(topic):
             return await feeds.find_readable(topic, viewer)
         feed = await self.find(feeds, topic)
@@ -80,7 +80,7 @@ class LocalTopics:
         return feed
 
     async def find_public(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
-        """As `find`; of this hub's pages only those that everybody can read."""
+        """Like `find`; of this hub's pages only those that everybody can read."""
         feed = await self.find(feeds, topic)
         is_hidden = feed is not None and feed.private and self.owns(topic)
         return None if is_hidden else feed

@@ -99,7 +99,7 @@ class PageChanges:
     def _tombstones(
         self, changes: Sequence[PageChange]
     ) -> tuple[list[Tombstone], bool]:
-        """Those that are not too old, and whether these are all there were."""
+        """The tombstones that are not too old, and whether these are all there were."""
         gone = [each for each in changes if each.page is None]
         seconds = min(self.tombstone_seconds, LONGEST_HORIZON)
         horizon = self.clock.now() - timedelta(seconds=seconds)

@@ -142,8 +142,8 @@ class HubRequests:
         return reply
 
     async def unsubscribe(self, callback: PushCallback) -> HubReply:
-        """Of WebSub. Once, whatever comes of it: what is pushed all the same is
-        refused."""
+        """End a subscription at a WebSub hub. It is tried once: what is pushed all the
+        same is refused."""
         body = subscription_form(
             mode="unsubscribe",
             topic=callback.topic,

@@ -127,7 +127,7 @@ class ReceivedPushes:
         )
 
     def put(self, delivery: ReceivedPush) -> None:
-        """Where it `has_place`."""
+        """Take a push into the queue, if it `has_place`."""
         self._of_feed.setdefault(delivery.callback.feed_id, deque()).append(delivery)
         self.held += len(delivery.body)
         self._waiting.append(delivery)

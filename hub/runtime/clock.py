@@ -20,7 +20,7 @@ class Clock(Protocol):
         ...
 
     def unix(self) -> float:
-        """As `now`, in Unix seconds."""
+        """Like `now`, in Unix seconds."""
         ...
 
     def monotonic(self) -> float:

@@ -118,7 +118,7 @@ class Histogram:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """By bucket; each is without those in the buckets below."""
+        """Observations by bucket, each without those of the buckets below."""
         return tuple(self._counts)
 
     @property

@@ -40,8 +40,8 @@ def take_short_turns() -> None:
 async def run_by_size(
     work: Callable[[], Result], size: int, entries: int = 0
 ) -> Result:
-    """Do ``work`` on so many bytes, or with so many entries: at once, or in a thread if
-    that is worth the way."""
+    """Do ``work`` on so many bytes, or with so many entries: at once if it is short, in
+    a thread if it is long."""
     if size > LARGE_BYTES or entries > MANY_ENTRIES:
         return await run_in_thread(work, size)
     return work()

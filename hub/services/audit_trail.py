@@ -147,7 +147,7 @@ class AuditTrail:
         return await self._storage.audit.page(wanted, before=before, limit=limit)
 
     async def _named(self, record: AuditRecord) -> AuditRecord:
-        """With the name of what it is about, where only its id was known."""
+        """The record with the name of what it is about, where only its id was known."""
         find = self._names.get(record.target) if record.target else None
         name = record.target_name
         if find is not None and record.target_id is not None and not name:

@@ -261,7 +261,7 @@ class CallbackTrialService:
     def _made_up(
         self, subscription: Subscription, told: Notification | None
     ) -> Notification:
-        """For a topic without entries."""
+        """A made-up document, for a topic without entries."""
         now = self._clock.now()
         sample = Entry(
             key="test",

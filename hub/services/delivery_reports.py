@@ -176,7 +176,7 @@ class DeliveryReportService:
         return {each.position: each for each in records if each.source not in hidden}
 
     async def _titles(self, records: Sequence[Record]) -> dict[EntryId, str]:
-        """Of the first entry of each record."""
+        """The title of the first entry of each record."""
         ids = [each.entries[0].entry_id for each in records if each.entries]
         return {
             each.id: _title(unpack(each.body, Entry))
@@ -210,7 +210,7 @@ class DeliveryReportService:
     async def _records(
         self, feed_id: FeedId, positions: Sequence[Position]
     ) -> list[Record]:
-        """Those of them that the log still has."""
+        """Those of the records that the log still has."""
         wanted, found = set(positions), list[Record]()
         after = Position(min(positions) - 1)
         while True:

@@ -46,7 +46,7 @@ class DiskReport:
 
 
 class DiskUsage(Protocol):
-    """As `shutil.disk_usage` tells it, in bytes."""
+    """A disk's bytes, as `shutil.disk_usage` tells them."""
 
     @property
     def total(self) -> int: ...
@@ -113,7 +113,7 @@ class DiskSpace:
         return self._disk_of(self._directory).total, _bytes_in(self._collections)
 
     async def _samples(self) -> list[DiskSample]:
-        """Of the last day, and as it is now."""
+        """Samples of the last day, and one of now."""
         now, database = self._clock.now(), await self._storage.status()
         sample = DiskSample(
             at=now,
@@ -125,7 +125,7 @@ class DiskSpace:
 
 
 def _bytes_in(folder: Path) -> int:
-    """Of the files that lie in a folder; 0 if there is none."""
+    """The bytes of the files in a folder; 0 if there is no folder."""
     try:
         with os.scandir(folder) as found:
             return sum(each.stat().st_size for each in found if each.is_file())

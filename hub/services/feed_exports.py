@@ -15,7 +15,7 @@ PAGE: Final = 500
 
 
 class FeedExportService:
-    """For operators: private feeds are in it."""
+    """Exports lists of feeds for operators: private feeds are in them."""
 
     def __init__(self, selections: FeedSelectionStore, public_url: str) -> None:
         self._selections = selections

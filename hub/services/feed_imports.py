@@ -88,7 +88,8 @@ class FeedImport:
 
     @property
     def asked(self) -> Sequence[AddFeed]:
-        """Those that are looked at in its state."""
+        """The feeds that the import looks at in its state: all wanted ones while it
+        checks, the new ones then."""
         return self.wanted if self.state is ImportState.CHECKING else self.new
 
 

@@ -406,7 +406,7 @@ class FeedService:
         return feed, ended
 
     async def _follow_period(self, feed: StoredFeed) -> StoredFeed:
-        """Of a feed that is due by another period than it was planned by."""
+        """Plan a feed anew whose period was changed after it was planned."""
         if feed.polling.last_fetch is None or feed.state is not FeedState.ACTIVE:
             return feed
         planned = self._poller.explain(feed).next_fetch
@@ -439,7 +439,7 @@ class FeedService:
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def find_open(self, url: str) -> StoredFeed | None:
-        """As `find`, among the feeds that take no credentials."""
+        """Like `find`, among the feeds that take no credentials."""
         if self._local_topics.owns(url):
             return await self._local_topics.find_public(self._storage.feeds, url)
         feed = await self._storage.feeds.find_open(url)

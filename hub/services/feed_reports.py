@@ -151,7 +151,7 @@ class FeedReportService:
         )
 
     async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
-        """Of the rows of a list, in their order."""
+        """The activity of each feed of a list, in the list's order."""
         now = self._clock.now()
         ids = [each.id for each in feeds]
         subscribers = await self._storage.subscriptions.counts(ids)

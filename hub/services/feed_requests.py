@@ -214,7 +214,8 @@ class RefreshedFeed:
 
 
 def read_credentials(basic: str, headers: Mapping[str, str]) -> Credentials | None:
-    """``basic``: ``user:password``, or "". None of nothing. Raises `InvalidValue`."""
+    """Credentials from ``basic`` (``user:password``, or "") and headers; None if there
+    are neither. Raises `InvalidValue`."""
     if not basic and not headers:
         return None
     username, separator, password = basic.partition(":")

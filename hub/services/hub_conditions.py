@@ -282,7 +282,7 @@ _LATE_DELIVERIES: Final = (
 def _many_failing(
     what: str, failing: int, total: int, advice: str
 ) -> Iterator[_Finding]:
-    """Where more than half fail, there may be one cause."""
+    """The condition that more than half of the feeds fail: there may be one cause."""
     if failing >= LEAST_FAILING and failing > total / 2:
         text = f"{failing:,} of {total:,} {what} are failing"
         yield _Finding(key=what, what=text, advice=advice)

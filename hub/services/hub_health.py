@@ -174,8 +174,8 @@ class MetricsService:
         ]
 
     async def _upstream(self) -> MetricFamily:
-        """Of all hubs together. They are many, and which they are is for the operator
-        alone; the API has them."""
+        """Metrics of other people's hubs, over all of them. They are many, and which
+        they are is for the operator alone; the API has them."""
         counts = {
             what: count
             for hub in await self._storage.pushes.hubs(0)

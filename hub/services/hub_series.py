@@ -102,7 +102,7 @@ class HubSeries:
     def buckets(
         self, since: float, until: float, points: int, *, have_delays: bool = False
     ) -> Buckets:
-        """Of a span of time, as far as anything is kept of it."""
+        """The buckets of a span of time, as far as anything is kept of it."""
         now = self._clock.unix()
         until = min(until, now)
         since = min(max(since, now - KEPT.total_seconds()), until)
@@ -111,7 +111,7 @@ class HubSeries:
     def recent(
         self, range: SeriesRange, points: int, *, have_delays: bool = False
     ) -> Buckets:
-        """Of the time up to now."""
+        """The buckets of the time up to now."""
         now = self._clock.unix()
         since = now - range.seconds
         return self.buckets(since, now, points, have_delays=have_delays)

@@ -66,7 +66,7 @@ class FeedListService:
     async def part(
         self, urls: Sequence[str], *, depth: int = 0, skip: int = 0
     ) -> OutlineWalk:
-        """As `read`. Further parts of a list come from the same reading, while it is
+        """Like `read`. Further parts of a list come from the same reading, while it is
         kept."""
         key = tuple(urls), depth
         at, walk = self._kept.pop(key, (0.0, None))

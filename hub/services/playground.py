@@ -710,7 +710,7 @@ def _review_request(
 
 
 def _location(step: PlaygroundStep, answer: Answer | None) -> str:
-    """Where a redirect leads that is to be followed; "" if there is none."""
+    """The URL of a redirect that is to be followed; "" if there is none."""
     if answer is None:
         return ""
     followed: tuple[int, ...] = (307, 308)
@@ -728,7 +728,7 @@ def _chosen(hubs: Sequence[str]) -> str:
 
 
 def _parameters(run: PlaygroundRun, step: PlaygroundStep) -> str:
-    """Of the usual request to a hub, one a line."""
+    """The parameters of the usual request to a hub, one a line."""
     if step is PlaygroundStep.PUBLISH:
         return form_text({"hub.mode": "publish", "hub.url": run.topic})
     form = {
@@ -742,7 +742,7 @@ def _parameters(run: PlaygroundRun, step: PlaygroundStep) -> str:
 
 
 def _sign(headers: dict[str, str], secret: str, body: bytes) -> None:
-    """By the algorithm of the signature that is there."""
+    """Sign by the algorithm of the signature that is there."""
     given = next(
         (value for name, value in headers.items() if name.lower() == _SIGNATURE), ""
     )

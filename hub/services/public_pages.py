@@ -134,7 +134,7 @@ class PublicService:
 
 
 def _outlines(feeds: Sequence[PublicFeed]) -> list[tuple[FeedOutline, datetime]]:
-    """Of those that may be listed, with the time when each was added."""
+    """The outlines of feeds that may be listed, with the time when each was added."""
     heads = [(feed, unpack_head(feed.head)) for feed in feeds]
     return [
         (_outline(feed, head), feed.created_at)

@@ -70,7 +70,7 @@ class PushCallbackService:
         return question.challenge
 
     async def answer_cloud(self, token: str, topic: str, challenge: str) -> str:
-        """As `answer`, for an rssCloud server: its challenge, which confirms the
+        """Like `answer`, for an rssCloud server: its challenge, which confirms the
         registration."""
         callback = await self._found(token)
         is_asked = callback.state is not CallbackState.ENDING

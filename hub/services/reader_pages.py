@@ -107,7 +107,7 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """By what readers without a token may subscribe."""
+    """The URLs at which readers without a token may subscribe."""
 
     url: str
     is_hub_open: bool = True

@@ -193,7 +193,7 @@ class CollectionService:
 
     @property
     def pages_written(self) -> int | None:
-        """Of the build under way; None: there is none."""
+        """The pages of the build under way; None: there is none."""
         return self._builder.pages_written
 
     def _listed(self, each: StoredCollection) -> ListedCollection:

@@ -10,7 +10,8 @@ from storage.records import AccountId, DeadLetter, SubscriptionId
 
 
 class UndeliveredService:
-    """With an ``account``, what is another one's is not found."""
+    """Retries and discards what was not delivered. With an ``account``, what is another
+    one's is not found."""
 
     def __init__(
         self, deliveries: DeliveryStore, subscriptions: SubscriptionStore, clock: Clock

@@ -132,7 +132,7 @@ class Spool:
             yield piece
 
     def _read_pages(self, reader: CollectionReader) -> Iterator[CollectionPage | None]:
-        """None after each slice."""
+        """Yields None after each slice of work."""
         for piece in self._read():
             yield from reader.feed(piece)
             yield None
@@ -192,7 +192,7 @@ class Spools:
         self._seconds = seconds
 
     async def open(self, rules: HeadRules, is_over: Callable[[], bool]) -> Spool | None:
-        """None if no turn comes in time."""
+        """A spool; None if no turn comes in time."""
         try:
             async with asyncio.timeout(self._seconds):
                 await self._turns.acquire()

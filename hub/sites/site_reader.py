@@ -397,7 +397,7 @@ def _feed_until(feed: StoredFeed) -> float:
 
 
 def _advance(walk: Walk, reply: WalkReply | None) -> Want | Ended:
-    """Advance a walk to its next want, or to its end. Raises `Exhausted`."""
+    """Advance a walk to its next step, or to its end. Raises `Exhausted`."""
     try:
         return next(walk) if reply is None else walk.send(reply)
     except StopIteration as stop:

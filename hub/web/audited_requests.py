@@ -90,7 +90,7 @@ def operation_name(id: str) -> str:
 def name_target(
     request: HTTPConnection, target: AuditTarget, id: int | None, name: str = ""
 ) -> None:
-    """To what it was done, where the path does not say so."""
+    """Note what an operation was done to, where the path does not say so."""
     draft = draft_of(request)
     draft.target, draft.target_id, draft.target_name = target, id, name
 

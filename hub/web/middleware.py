@@ -258,7 +258,7 @@ class LimitRequests:
 
 
 def _worth(connection: HTTPConnection) -> int:
-    """As how many requests it counts."""
+    """As how many requests a request counts."""
     if connection.scope["path"] != STREAM_PATH:
         return 1
     topics = len(connection.query_params.getlist("topic"))

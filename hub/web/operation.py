@@ -144,7 +144,7 @@ def _declared(kind: type[Routes]) -> Iterator[tuple[str, Operation]]:
 
 
 def every_operation(kind: type[Routes] = Routes) -> Iterator[Operation]:
-    """Those of all routes whose modules are imported."""
+    """The operations of all routes whose modules are imported."""
     for each in kind.__subclasses__():
         yield from each.operations()
         yield from every_operation(each)

@@ -137,7 +137,7 @@ def rate_text(rate: float) -> str:
 
 
 def host_of(url: str) -> str:
-    """With its port; "" of what has none."""
+    """A URL's host with its port; "" if it has none."""
     return urlsplit(url).netloc
 
 
@@ -156,7 +156,7 @@ def with_times(text: str) -> list[str | datetime]:
 
 
 def span_text(seconds: float) -> str:
-    """As `duration`, but with milliseconds."""
+    """Like `duration`, but with milliseconds."""
     return f"{seconds * 1e3:.3g} ms" if 0 < seconds < 1 else duration(seconds)
 
 
@@ -232,7 +232,7 @@ def answer_problem(request: HTTPConnection, problem: Problem) -> Response:
 
 
 def _start(path: str) -> str:
-    """The first of the pages that a path is one of."""
+    """The path of the start page that a path lies below; "/" if there is none."""
     return next((each for each in _PAGES_OF_SESSIONS if path.startswith(each)), "/")
 
 
@@ -278,7 +278,7 @@ class AssetRoutes(Routes):
 
 
 def icon_answer() -> Response:
-    """By the name that browsers remember."""
+    """The icon, under the name that browsers remember."""
     headers = {
         "Content-Type": _ASSETS[_ICON],
         "Content-Security-Policy": POLICY,

@@ -147,7 +147,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 def logged_problem(request: Request, error: Exception) -> Problem:
-    """As `as_problem`. What nobody expected is logged by the server, which gets it
+    """Like `as_problem`. What nobody expected is logged by the server, which gets it
     raised again."""
     problem = as_problem(error)
     if isinstance(error, StorageError) and problem.status >= 500:

@@ -91,7 +91,7 @@ class RateLimits:
         return self._count("token", key, self._limits.of_token, requests)
 
     def client(self, connection: HTTPConnection) -> str:
-        """Who asks, as their requests are counted."""
+        """The name under which a client's requests are counted."""
         if not self._has_warned:
             self._look_for_proxy(connection)
         return client_address(connection, self._limits.trusted_proxies)

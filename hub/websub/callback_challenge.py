@@ -118,7 +118,8 @@ class CallbackChallenges:
             return error.status
 
     def _excerpt(self, callback: str, answer: Answer) -> str:
-        """None of an exempt host: the diagnostics would read internal pages aloud."""
+        """The beginning of an answer, for the diagnostics; "" for an exempt host, whose
+        internal pages nobody is shown."""
         return excerpt_of(answer.body) if self.is_paced(callback) else ""
 
     async def _get(self, callback: str, url: str) -> Answer:

@@ -102,7 +102,7 @@ class PlaygroundNetwork:
         return self._send_watched(run, request)
 
     async def send_unwatched(self, request: Request) -> Answer:
-        """As `send`; who sends it notes it."""
+        """Like `send`; who sends it notes it."""
         if self.is_own(request.url):
             return await self._send_to_itself(request)
         return await self._network.send(request)

@@ -122,7 +122,7 @@ def message_of(
     *,
     is_whole: bool = True,
 ) -> HttpMessage:
-    """As it is kept: bounded, and without secrets. ``is_whole``: ``body`` is."""
+    """A message as it is kept: bounded, without secrets. ``is_whole``: ``body`` is."""
     kept = tuple(
         (_clean(name[:LONGEST_HEADER]), _clean(value[:LONGEST_HEADER]))
         for name, value in headers[:KEPT_HEADERS]
@@ -140,7 +140,7 @@ def message_of(
 
 
 def _clean(text: str) -> str:
-    """Without what no document in UTF-8 can have."""
+    """The text without what no document in UTF-8 can have."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -155,7 +155,8 @@ def without_credentials(message: HttpMessage) -> HttpMessage:
 
 
 def without_secret(text: str) -> str:
-    """Without the value of ``hub.secret``, in whatever way its name is escaped."""
+    """The text without the value of ``hub.secret``, in whatever way its name is
+    escaped."""
 
     def mask(parameter: re.Match[str]) -> str:
         name = parameter[1]
@@ -277,7 +278,7 @@ class PlaygroundRun:
         return self._number
 
     def since(self, number: int) -> Iterator[PlaygroundExchange]:
-        """Those with a higher number."""
+        """Exchanges with a higher number."""
         return (each for each in self.exchanges if each.number > number)
 
     def publish(self, title: str, text: str, at: datetime) -> None:
@@ -357,7 +358,7 @@ class PlaygroundRuns:
         return self.of(None)[-1] if len(self._runs) >= MOST_RUNS else None
 
     def of(self, account: AccountId | None) -> list[PlaygroundRun]:
-        """Those of an account, or all; the last used one first."""
+        """The runs of an account, or all; the last used one first."""
         found = [
             each for each in self._runs.values() if account in (None, each.account.id)
         ]
@@ -459,7 +460,7 @@ def form_lines(body: str) -> str:
 
 
 def form_text(form: Mapping[str, str]) -> str:
-    """As `form_lines`; parameters without a value are left out."""
+    """Like `form_lines`; parameters without a value are left out."""
     return "\n".join(f"{name}={value}" for name, value in form.items() if value)
 
 
@@ -470,7 +471,7 @@ def form_body(lines: str) -> str:
 
 
 def parameters_of(query_or_body: str) -> Mapping[str, str]:
-    """Of repeated ones the last."""
+    """A form's parameters; of repeated ones the last."""
     try:
         return dict(parse_qsl(query_or_body, keep_blank_values=True, max_num_fields=99))
     except ValueError:

@@ -89,7 +89,7 @@ class PublisherValidation:
         parameters: Mapping[str, str],
         headers: Mapping[str, str] = NONE,
     ) -> str:
-        """As `refusal`, of a publisher whose URL is known."""
+        """Like `refusal`, of a publisher whose URL is known."""
         url = validator.url
         if not is_web_url(url):
             return UNREACHABLE

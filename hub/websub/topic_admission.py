@@ -46,7 +46,8 @@ class NamedHubs:
         return self._is_among(hubs)
 
     def is_named_by(self, polling: Polling, head: Feed) -> bool:
-        """By a feed that is known: its last document, and that one's header."""
+        """Whether a known feed names this hub: in its last document, or that one's
+        header."""
         return self._is_among(polling.hubs or hubs_of_feed(head))
 
     def _is_among(self, hubs: Sequence[str]) -> bool:
@@ -88,7 +89,7 @@ class OpenHub(StrEnum):
 
 
 class TopicRefused(Exception):
-    """Nobody may subscribe to this topic here; ``reason`` is for the subscriber."""
+    """Nobody may subscribe to this topic here; ``reason`` is told to the subscriber."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -137,7 +137,8 @@ class VerificationLoop:
         }
 
     def _admit_waiting(self) -> None:
-        """As many of each zone as it has room for, those that waited longest first."""
+        """Admit as many of each zone as it has room for, those that waited longest
+        first."""
         let_in: Counter[str] = Counter()
         for id, each in list(self._postponed.items()):
             zone = each.crowd

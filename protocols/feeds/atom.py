@@ -166,7 +166,7 @@ def is_page(type: str) -> bool:
 
 
 def read_enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Of RSS; some feeds of Atom 0.3 have it as well."""
+    """Read an ``enclosure`` of RSS; some feeds of Atom 0.3 have it as well."""
     href = scope.within(element).resolve(element.get("url"))
     type = (element.get("type") or "").strip()
     link = make_link(href, "enclosure", type, length=element.get("length"))
@@ -176,7 +176,7 @@ def read_enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _best_alternative(element: Element) -> Element:
-    """Of Atom 0.3's ``multipart/alternative``, the one that says most."""
+    """The part of Atom 0.3's ``multipart/alternative`` that says most."""
     type = (element.get("type") or "").strip().lower()
     if type != "multipart/alternative":
         return element

@@ -91,7 +91,7 @@ def read_link(element: Element, scope: Scope) -> Link | None:
 
 
 def link_of(said: Mapping[str, str], scope: Scope) -> Link | None:
-    """As `read_link`, of its attributes, in the scope inside of it."""
+    """Like `read_link`, of its attributes, in the scope inside of it."""
     href = scope.resolve(said.get("href"))
     if not href:
         return None

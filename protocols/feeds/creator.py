@@ -417,7 +417,8 @@ class _Reading:
 
 
 def older_url(url: str) -> str:
-    """Where version 1 is, while later ones are published at ``url``: beside it."""
+    """The URL of version 1, which stays beside ``url`` where later versions are
+    published."""
     return urljoin(url, "feed.v1.json")
 
 

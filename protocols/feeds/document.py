@@ -263,7 +263,7 @@ def open_document(body: bytes, context: ParseContext) -> OpenedDocument:
 
 
 def _open_json(body: bytes, context: ParseContext) -> OpenedDocument | None:
-    """As `_open_any` for JSON in UTF-8, which most of it is; None for all else."""
+    """Like `_open_any` for JSON in UTF-8, which most of it is; None for all else."""
     if not body.startswith((b"{", b"[")):
         return None
     utf8 = to_utf8(body, context.content_type)

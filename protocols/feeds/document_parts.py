@@ -145,7 +145,7 @@ class _Page:
         return found & self._asked(alone)
 
     def _asked(self, tree: Tree) -> set[int]:
-        """By name, attributes, text or language."""
+        """The elements that a name, attributes, a text or a language selects."""
         self._count()
         select = etree.XPath(f"descendant-or-self::{HTMLTranslator().xpath(tree)}")
         return {self.numbers[each] for each in select(self.root)}
@@ -161,7 +161,7 @@ class _Page:
         return found if rest is None else found & rest
 
     def _after(self, sign: str, found: set[int]) -> set[int]:
-        """Those that stand below or behind one of what was found."""
+        """Those that stand below or behind one of the elements found."""
         self._count()
         nearest, is_far = self._way(sign)
         reached: set[int] = set()
@@ -171,7 +171,7 @@ class _Page:
         return reached
 
     def _before(self, sign: str, found: set[int]) -> set[int]:
-        """Those that one of what was found stands below or behind."""
+        """Those that one of the elements found stands below or behind."""
         self._count()
         nearest, is_far = self._way(sign)
         reached: set[int] = set()

@@ -107,7 +107,7 @@ class Draft(Struct):
     def offer_summary(
         self, summary: Text, element: Element | None = None, rank: int = 0
     ) -> None:
-        """As `offer`, for a text that describes what it stands in."""
+        """Like `offer`, for a text that describes what it stands in."""
         if summary.value:
             self.offer("summary", summary, element, rank)
 

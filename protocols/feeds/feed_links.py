@@ -106,8 +106,8 @@ def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
 
 
 def parse_page(page: bytes) -> Element | None:
-    """The tree of a page in UTF-8, None for nothing, and for an element that has about
-    `MOST_ATTRIBUTES`.
+    """The tree of a page in UTF-8. None if it is empty, or if an element has about
+    `MOST_ATTRIBUTES` or more.
 
     HTML is never ill-formed to this parser: it recovers from everything.
     """

@@ -63,7 +63,7 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def read_document(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    """As `parse`, for a document that was opened before."""
+    """Like `parse`, for a document that was opened before."""
     try:
         return _read(document, context)
     except (MalformedDocument, LimitExceeded) as error:
@@ -79,7 +79,8 @@ def _read(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
 
 
 def _read_json(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    """As it is, or mended; the error is that of the first that is UTF-8."""
+    """Read JSON as it is, or mended; if neither works, the error is that of the first
+    text that is UTF-8."""
     try:
         return document.note_reading(read_json(document.body, context))
     except MalformedDocument:

@@ -48,7 +48,7 @@ PATH: Final = "incremental"
 def read_incrementally(
     document: OpenedDocument, known: bytes, context: ParseContext
 ) -> ParsedFeed:
-    """As `parse_xml`, but for entries that are among the ``known`` ones.
+    """Like `parse_xml`, but for entries that are among the ``known`` ones.
 
     The outline is missing where it would not tell everything. Raises a `FeedError`.
     """

@@ -129,7 +129,7 @@ def read_item(item: dict[str, Json], base: str) -> EntryDraft:
 
 
 def date_of_item(item: dict[str, Json]) -> datetime | None:
-    """Of one that is not read yet."""
+    """The date of an item that has not been read yet."""
     return parse_date(text_of(item, "date_published")) or parse_date(
         text_of(item, "date_modified")
     )

@@ -113,7 +113,7 @@ def flag(
 
 
 def number(holder: Members, name: str, place: str, notes: Notes) -> int | float | None:
-    """Not negative."""
+    """A number that is not negative."""
     value = holder.get(name)
     if value is None:
         return None

@@ -106,7 +106,7 @@ class KnownSlices(Struct, frozen=True):
     def last_columns(
         self,
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
-        """As `last`, no more than its slices and keys, and which of these are links."""
+        """Like `last`, only its slices and keys, and which of these are links."""
         # At one go: row by row takes three times as long.
         values = struct.unpack_from(f"<{_ROW * self.count}", self.rows)
         return values[::3], values[1::3], values[2::3]
@@ -216,7 +216,7 @@ class WrittenItems:
 
     @cached_property
     def hashes(self) -> tuple[int, ...]:
-        """Of each item; 0 for one that is nested too deep."""
+        """The hash of each item; 0 for one that is nested too deep."""
         return tuple(map(_hash, self._items))
 
     def find_all(self, known: KnownSlices, setting: int) -> AllItems | None:

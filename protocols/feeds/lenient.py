@@ -42,7 +42,7 @@ _MOST_BRACKETS: Final = 50_000
 
 
 def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
-    """As `protocols.feeds.parse`, and then whatever it takes. Raises a `FeedError`.
+    """Like `protocols.feeds.parse`, and then whatever it takes. Raises a `FeedError`.
 
     The error for a document that nobody can read is the strict parser's own.
     """
@@ -63,7 +63,7 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def _read_somehow(document: OpenedDocument, context: ParseContext) -> ParsedFeed | None:
-    """By recovery, unless feedparser finds what that lost."""
+    """Read by libxml2's recovery, unless feedparser finds what that lost."""
     root = _recover_tree(document.body)
     visible = _OPAQUE.sub(b"", document.body)
     lost = 0 if root is None else _count_lost_parts(root, visible)

@@ -35,7 +35,7 @@ _NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
 def newest(
     entries: Sequence[Item], date_of: Callable[[Item], datetime | None]
 ) -> Sequence[Item]:
-    """As many as are kept, in the document's order."""
+    """The newest entries, as many as are kept, in the document's order."""
     if len(entries) <= MAX_ENTRIES:
         return entries
     dates = [date_of(entry) or _NO_DATE for entry in entries]
@@ -80,7 +80,7 @@ def _check(body: bytes, sign: bytes, what: str, most: int, lines_before: int) ->
 
 
 def _place_beyond(body: bytes, sign: bytes, most: int) -> int:
-    """Of the first one too many."""
+    """The place of the first one too many."""
     start, end = 0, len(body)
     while end - start > 1:
         middle = (start + end) // 2

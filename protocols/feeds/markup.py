@@ -74,7 +74,7 @@ def markup_inside(element: Element) -> str:
 
 
 def html_inside(element: Element) -> str:
-    """As `markup_inside`, where HTML was half escaped and half not.
+    """Like `markup_inside`, where HTML was half escaped and half not.
 
     Text beside elements that closes a tag, or has one that needs no closing, is markup
     as they are; other text is text.
@@ -92,7 +92,7 @@ def html_inside(element: Element) -> str:
 
 
 def with_markup_unescaped(html: str) -> str:
-    """As `html_inside`, of what feedparser made of it, which shows by its end tags of
+    """Like `html_inside`, of what feedparser made of it, which shows by its end tags of
     empty elements that there were elements. Text inside of them stays text."""
     if not _OF_ELEMENTS(html):
         return html
@@ -112,7 +112,7 @@ def _unescaped(text: str) -> str:
 
 
 def _plain_markup(element: Element) -> str | None:
-    """As `markup_inside`, in a third of the time; ``None`` if it needs a namespace."""
+    """Like `markup_inside`, in a third of the time; None if it needs a namespace."""
     if _default_namespace(element) not in _DEFAULTS:
         return None
     written: str = etree.tostring(element, encoding="unicode", with_tail=False)

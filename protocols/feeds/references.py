@@ -108,7 +108,7 @@ class _Base(Struct, frozen=True):
 
     @classmethod
     def of_tree(cls, url: str) -> _Base:
-        """For values that are escaped later."""
+        """A base for values that are escaped later."""
         authority = _ORIGIN.match(url)
         return cls(url, authority[0] if authority else "", url.partition("#")[0])
 
@@ -130,7 +130,7 @@ def has_relative_references(markup: str) -> bool:
 
 
 def may_be_relative(text: Text) -> bool:
-    """As `has_relative_references`, for a text, which need not be markup."""
+    """Like `has_relative_references`, for a text, which need not be markup."""
     return text.type in ("html", "xhtml") and has_relative_references(text.value)
 
 
@@ -185,7 +185,7 @@ def resolve_references(markup: str, url: str) -> str:
 
 
 def _resolve_plain(markup: str, base: _Base) -> str:
-    """As `resolve_references`, where brackets stand for tags alone (`_IS_PLAIN`).
+    """Like `resolve_references`, where brackets stand for tags alone (`_IS_PLAIN`).
 
     An address is in a tag if the bracket before it opens one.
     """

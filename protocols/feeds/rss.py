@@ -142,12 +142,13 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _abstract(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Of the Channel Definition Format."""
+    """Read the ``abstract`` of the Channel Definition Format."""
     draft.offer_summary(Text(value=text_of(element)), element, rank=2)
 
 
 def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Of no version of RSS, as are the dates below: trackers and shops write them."""
+    """Read an ``id``. No version of RSS has it, nor the dates below: trackers and shops
+    write them."""
     draft.offer("id", text_of(element), element)
 
 

@@ -144,7 +144,8 @@ _ENTRY_NAMES: Final[Mapping[str, bytes]] = {
 
 
 def entry_name(body: bytes, root: str) -> bytes | None:
-    """By the root's name; ``None`` for a document that has to be read whole."""
+    """The name of a document's entries, by its root; None for a document that has to be
+    read whole."""
     # A larger text is refused by the parser, and must be shown to it for that.
     if len(body) > MAX_TEXT_BYTES:
         return None

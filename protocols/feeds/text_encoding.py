@@ -321,7 +321,7 @@ def to_utf8(
 
 
 def decode_as_claimed(body: bytes, content_type: str) -> Utf8Document:
-    """As `to_utf8`; what was encoded twice stays as it is."""
+    """Like `to_utf8`; what was encoded twice stays as it is."""
     for mark, codec in BYTE_ORDER_MARKS if body.startswith(_MARKS) else ():
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])

@@ -131,7 +131,7 @@ def syntax_error(
 def read_whole_tree(
     root: Element, body: bytes, context: ParseContext, texts: LongTexts | None = None
 ) -> ParsedFeed:
-    """As `read_tree`, whatever the case of the names. Raises `NotAFeed`."""
+    """Like `read_tree`, whatever the case of the names. Raises `NotAFeed`."""
     parsed = read_tree(root, body, context, texts)
     if parsed.entries or not has_containers_in_capitals(root):
         return parsed

@@ -112,7 +112,7 @@ def sendable_content_type(header: str, default: str) -> str:
 
 
 def _is_sendable(parameter: str) -> bool:
-    """Not so for parts of a quoted string that was split at a semicolon in it."""
+    """False for parts of a quoted string that was split at a semicolon in it."""
     is_whole = bool(parameter) and parameter.count('"') % 2 == 0
     return is_whole and parameter.isascii() and parameter.isprintable()
 

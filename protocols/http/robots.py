@@ -108,7 +108,7 @@ def _token(value: str) -> str:
 
 
 def _rules(written: Iterable[tuple[str, bool]]) -> Iterator[_Rule]:
-    """As many of the first as may be held against every URL."""
+    """The first rules, as many as may be matched against every URL."""
     room = MOST_PARTS
     for path, allows in islice(written, MOST_RULES):
         rule = _rule(path, allows=allows)

@@ -101,7 +101,8 @@ def actor_object(person: Author) -> JsonObject:
 
 
 def last_segment(uris: Sequence[str]) -> str:
-    """Of the last one: ``http://activitystrea.ms/schema/1.0/place`` is ``place``."""
+    """The last segment of a type: ``http://activitystrea.ms/schema/1.0/place`` is
+    ``place``."""
     return uris[-1].rstrip("/").rpartition("/")[2] if uris else ""
 
 

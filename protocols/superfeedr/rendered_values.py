@@ -32,7 +32,7 @@ def source_id(source: Feed) -> str:
 
 
 def source_topic(source: Feed) -> str:
-    """Where a source can be subscribed to; "" if that is not known."""
+    """The URL by which a source can be subscribed to; "" if that is not known."""
     return _link(source, "superfeedr") or _link(source, "self")
 
 

@@ -260,7 +260,7 @@ def _one_or(kind: type[All | AnyOf], members: list[Member]) -> Member | None:
 
 
 def _check_single(member: Member, given: set[str], position: int) -> None:
-    """Of the same entry two of these cannot be wanted, or only to no purpose."""
+    """Refuse a second term of a kind of which an entry can match only one."""
     if isinstance(member, SiteTerm | LinkTo | Language) and not member.is_negated:
         name = str(member).partition(":")[0]
     elif isinstance(member, Popularity):

@@ -63,7 +63,7 @@ def folded(word: str) -> str:
 
 
 def folded_words(words: list[str]) -> list[str]:
-    """As `folded`, for all of them."""
+    """Like `folded`, for all of them."""
     text = " ".join(words)
     return text.lower().split() if text.isascii() else [*map(folded, words)]
 
@@ -112,7 +112,8 @@ def _spoken_pieces(markup: str) -> Iterator[str]:
 
 
 def _end_of(end: re.Pattern[str], markup: str, place: int) -> int:
-    """Where it ends, or the whole does, looked for piece by piece."""
+    """Where something ends that is looked for piece by piece; the end of the whole if
+    it does not."""
     while place < len(markup):
         found = end.search(markup, place, place + _PIECE + _LONGEST_END)
         if found is not None:

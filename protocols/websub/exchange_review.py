@@ -135,7 +135,7 @@ def _link_elements(headers: Headers, body: bytes) -> Iterator[Element]:
 
 
 def _xml_tree(body: bytes) -> etree._Element | None:
-    """None if there is not even an element."""
+    """The tree of a document; None if it has not even an element."""
     parser = etree.XMLParser(**SAFE, recover=True)
     try:
         root: etree._Element | None = etree.fromstring(body, parser)
@@ -318,7 +318,8 @@ def _difference(body: bytes, challenge: str) -> str:
 
 
 def check_signature(header: str, secret: str, body: bytes) -> SignatureCheck | None:
-    """None for a header without a known algorithm, and without a secret."""
+    """Whether a signature is right; None for a header without a known algorithm, or
+    without a secret."""
     algorithm, _, digest = header.strip().partition("=")
     if algorithm.lower() not in ALGORITHMS or not secret:
         return None

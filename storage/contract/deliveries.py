@@ -91,14 +91,14 @@ class DeliveryStore(Protocol):
         ...
 
     async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
-        """When the next unleased retry, or the end of a lease, is due."""
+        """When the next unleased retry is due, or the next lease ends."""
         ...
 
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
-        """By the subscription's id; with a filter: those that a failed request which it
-        finds has told of what they lack."""
+        """Retrying subscriptions, by their id. With a filter: those of which it finds a
+        failed request that says what they lack."""
         ...
 
     async def retrying_subscription(
@@ -113,7 +113,7 @@ class DeliveryStore(Protocol):
     async def dead_letters(
         self, *, after: int, limit: int, wanted: AttemptFilter | None = None
     ) -> list[DeadLetter]:
-        """By id; with a filter: as `retrying`."""
+        """Dead letters, by id; with a filter as in `retrying`."""
         ...
 
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:

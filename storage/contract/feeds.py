@@ -84,13 +84,13 @@ class FeedStore(Protocol):
         ...
 
     async def find_open(self, topic: str) -> StoredFeed | None:
-        """As `find`, as far as it has no credentials: what anybody gets."""
+        """Like `find`, as far as it has no credentials: what anybody gets."""
         ...
 
     async def find_readable(
         self, topic: str, viewer: AccountId | None
     ) -> StoredFeed | None:
-        """As `find`, as far as the viewer may read it.
+        """Like `find`, as far as the viewer may read it.
 
         None: the operator, who reads all; `storage.records.NOBODY`: who reads what is
         public. A private feed opens to accounts that subscribe to it, one with
@@ -101,7 +101,8 @@ class FeedStore(Protocol):
     async def readable(
         self, asked: Collection[tuple[AccountId | None, FeedId]]
     ) -> frozenset[tuple[AccountId | None, FeedId]]:
-        """Those pairs of a viewer and a feed that it may read, as `find_readable`."""
+        """Of pairs of a viewer and a feed those that the viewer may read, by the rule
+        of `find_readable`."""
         ...
 
     async def page(
@@ -202,7 +203,8 @@ class FeedStore(Protocol):
         ...
 
     async def set_subscription_callback(self, feed_id: FeedId, url: str) -> None:
-        """Where its publisher is asked about each new subscription; "" for nowhere."""
+        """Set the URL at which the feed's publisher is asked about each new
+        subscription; "" for none."""
         ...
 
     async def subscription_callback(self, feed_id: FeedId) -> str:
@@ -225,11 +227,11 @@ class FeedStatisticsStore(Protocol):
         ...
 
     async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
-        """Those of feeds that were purged meanwhile are left out."""
+        """Store statistics; those of feeds that were purged meanwhile are left out."""
         ...
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
-        """None before the first maintenance."""
+        """A feed's statistics; None before the first maintenance."""
         ...
 
     async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
@@ -257,7 +259,7 @@ class PushStore(Protocol):
     async def get(self, feed_id: FeedId) -> FeedPush | None: ...
 
     async def of(self, ids: Sequence[FeedId]) -> list[FeedPush]:
-        """Of those feeds that have any."""
+        """The pushes of those feeds that have any."""
         ...
 
     async def due(
@@ -268,12 +270,12 @@ class PushStore(Protocol):
         without: Collection[FeedId] = (),
         shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
-        """Those for which something may have to be done now, the longest due first;
+        """Pushes for which something may have to be done now, the longest due first;
         ``shards`` of feeds."""
         ...
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
-        """Not due before then, unless something happens to it."""
+        """Have a push not be due before then, unless something happens to it."""
         ...
 
     async def switch(self, *, is_on: bool) -> None:
@@ -316,7 +318,7 @@ class PushStore(Protocol):
         ...
 
     async def find(self, token: str) -> PushCallback | None:
-        """By the last part of its path."""
+        """The push of the callback whose path ends in that token."""
         ...
 
     async def hint(self, callback: PushCallback, at: datetime) -> None:
@@ -331,8 +333,8 @@ class PushStore(Protocol):
     async def count(self, hub: str, what: PushCount) -> None: ...
 
     async def hubs(self, limit: int) -> list[PushHub]:
-        """Those with the most confirmed subscriptions, and first of all "", for the
-        sums over all hubs."""
+        """The hubs with the most confirmed subscriptions; before them "", with the sums
+        over all hubs."""
         ...
 
 
@@ -340,7 +342,7 @@ class SiteStore(Protocol):
     """What is known of a site's pages. Written by `LogStore.commit`, with entries."""
 
     async def state(self, feed_id: FeedId) -> bytes:
-        """As `SiteWrite.state` was last; b"" before the first step."""
+        """The `SiteWrite.state` that was written last; b"" before the first step."""
         ...
 
     async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[StoredSitePage]:
@@ -358,5 +360,5 @@ class SiteStore(Protocol):
         ...
 
     async def tally(self, feed_id: FeedId, walk: int) -> SiteTally:
-        """Without pages that are deleted."""
+        """Counts of a site's pages, without those that are deleted."""
         ...

@@ -20,7 +20,7 @@ class ListWatchStore(Protocol):
     async def get(self, watch_id: ListWatchId) -> ListWatch | None: ...
 
     async def page(self, *, after: ListWatchId, limit: int) -> list[ListWatch]:
-        """By id."""
+        """Watched lists, by id."""
         ...
 
     async def due(self, now: datetime, limit: int) -> list[ListWatch]:

@@ -31,7 +31,7 @@ class PublicStore(Protocol):
     """
 
     async def feeds(self, *, after: FeedId, limit: int) -> list[PublicFeed]:
-        """By id."""
+        """Public feeds, by id."""
         ...
 
     async def count(self) -> int:

@@ -65,15 +65,16 @@ class SubscriptionSelectionStore(Protocol):
         ...
 
     async def count(self, wanted: SubscriptionFilter, most: int) -> int:
-        """As `FeedSelectionStore.count`."""
+        """Like `FeedSelectionStore.count`."""
         ...
 
     async def counts(self) -> dict[SubscriptionHealth, int]:
-        """Those that are not well, and have not ended; none that are zero."""
+        """How many subscriptions are in each state but the good one, without those that
+        have ended. States that none is in are left out."""
         ...
 
     async def conditions(
         self, ids: Sequence[SubscriptionId]
     ) -> list[SubscriptionCondition]:
-        """Of those of them that there are, by id."""
+        """The conditions of those subscriptions that exist, by id."""
         ...

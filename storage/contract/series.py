@@ -17,5 +17,5 @@ class SeriesStore(Protocol):
         ...
 
     async def page(self, since: datetime, limit: int) -> list[SeriesSample]:
-        """From that time on, the oldest first."""
+        """Samples from that time on, the oldest first."""
         ...

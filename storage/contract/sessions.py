@@ -9,7 +9,8 @@ from storage.records import StoredSession, TokenId
 
 
 class SessionStore(Protocol):
-    """By the digest of what only the browser knows, or who was given the link."""
+    """Sessions and links, by the digest of a secret that only the browser, or who was
+    given the link, knows."""
 
     async def add(
         self, digest: bytes, token: TokenId | None, now: datetime, *, is_link: bool

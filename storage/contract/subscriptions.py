@@ -61,7 +61,7 @@ class SubscriptionStore(Protocol):
     async def edit(
         self, subscription_id: SubscriptionId, new: NewSubscription, now: datetime
     ) -> Subscription | None:
-        """As `add`, of one that is active; its lease stays. None: it has ended, or its
+        """Like `add`, of an active one; its lease stays. None: it has ended, or its
         feed is gone."""
         ...
 
@@ -152,7 +152,7 @@ class SubscriptionStore(Protocol):
         ...
 
     async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
-        """Of each of them that there is."""
+        """The number of subscriptions of each of these feeds that has any."""
         ...
 
 
@@ -293,7 +293,8 @@ class TokenStore(Protocol):
     """What opens the API for which account."""
 
     async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
-        """None if there is one with that SHA-256 already, revoked or not."""
+        """Store a token; None if there is one with that SHA-256 already, revoked or
+        not."""
         ...
 
     async def account(self, name: str) -> Account | None:
@@ -301,7 +302,7 @@ class TokenStore(Protocol):
         ...
 
     async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
-        """Of those of them that there are."""
+        """The names of those accounts that exist."""
         ...
 
     async def find(self, digest: bytes) -> StoredToken | None:
@@ -352,7 +353,8 @@ class TrackStore(Protocol):
         ...
 
     async def find(self, name: str) -> StoredFeed | None:
-        """Of any owner, the first; also one that is removed."""
+        """The feed that stands for a query, of the first of its owners; also one that
+        was removed."""
         ...
 
     async def version(self) -> int:

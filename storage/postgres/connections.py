@@ -207,7 +207,7 @@ class Connections:
         return rows
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
-        """As `write`: how many rows it has changed."""
+        """Like `write`: how many rows it has changed."""
         _, count = await self._submit(sql, parameters, None)
         return count
 
@@ -272,7 +272,7 @@ class Connections:
         number: int,
         then: Callable[[Any], None] | None = None,
     ) -> Any:
-        """As `write`, of what ``run_in_lane`` of the database does; its answer.
+        """Like `write`, of what ``run_in_lane`` of the database does; its answer.
 
         Where that is lost, the server is asked again by the number, which no other
         write of the lane has, for a while. 0: it has none.

@@ -284,7 +284,7 @@ def _feed_of(commit: QuietCommit) -> int:
 
 
 def _quiet_outcome(version: int | None) -> CommitOutcome:
-    """As ``commit_quiet`` tells it."""
+    """Like ``commit_quiet`` tells it."""
     if version is None:
         return NotStored.GONE
     return NotStored.STALE if version < 0 else Stored((), version)

@@ -67,6 +67,6 @@ def read_stored_record(row: Row) -> Record:
 
 
 def unpack_references(packed: bytes) -> Iterator[EntryRef]:
-    """As ``refer`` of the database has packed them."""
+    """Like ``refer`` of the database has packed them."""
     for entry_id, marked in struct.iter_unpack(">qq", packed):
         yield EntryRef(EntryId(entry_id), marked >> 1, bool(marked & 1))

@@ -12,7 +12,7 @@ from storage.records.subscriptions import Account
 
 
 class AuditSource(StrEnum):
-    """By what somebody acted."""
+    """The means by which somebody acted."""
 
     API = "api"
     CLI = "cli"  # the same, asked by what names itself the command
@@ -65,8 +65,8 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditRetention(msgspec.Struct, frozen=True, kw_only=True):
-    """For how many ``seconds`` records are kept, and how many: of administrators, and
-    as many of everybody else."""
+    """For how many ``seconds`` records are kept, and how many at most: of
+    administrators, and as many again of everybody else."""
 
     seconds: float = 90 * 86_400.0
     count: int = 100_000

@@ -40,7 +40,7 @@ named."""
 
 
 def pace_of(period: float) -> Pace:
-    """Of a period in seconds; 0 is none yet."""
+    """The stored pace for a period in seconds; 0 if there is none yet."""
     if period <= 0:
         return UNKNOWN_PACE
     return min(max(int(period).bit_length() - 1, 0), PACES - 1)
@@ -55,7 +55,7 @@ def lateness(due: datetime, pace: Pace, now: datetime) -> float:
 
 
 class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one feed, as docs/status.md defines it."""
+    """Statistics of one feed, as docs/status.md defines them."""
 
     maintained_at: datetime
     popularity: float = 0.0
@@ -84,7 +84,7 @@ class PushWay(StrEnum):
 
 
 class PushOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a feed says that it can be had without being asked for.
+    """A feed's own word of where it can be had without polling.
 
     ``marks`` are what its own documents are known by: their id and addresses.
     """
@@ -190,7 +190,7 @@ class FeedHealth(StrEnum):
 
     @classmethod
     def of(cls, state: FeedState, condition: FeedHealth) -> FeedHealth:
-        """Of a feed in that state, whose last poll went so."""
+        """The health of a feed in that state whose last poll ended that way."""
         if state is FeedState.ACTIVE:
             return condition
         return cls.GONE if state.is_stopped else cls(state.value)

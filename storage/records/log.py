@@ -289,7 +289,7 @@ class SearchState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share_read(self) -> float:
-        """Of the entries, about."""
+        """The share of entries that are in the index, about."""
         if not self.unread:
             return 1.0
         return max(0.0, 1 - (self.unread - self.first) / (self.last + 1 - self.first))

@@ -50,7 +50,7 @@ class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
     is_leader: bool = True
 
     def shards(self, kind: ShardKind) -> Shards:
-        """Of a kind. The leader has the one there is."""
+        """The node's shards of a kind; of a kind with one shard it is the leader's."""
         if kind is ShardKind.LEADER:
             return ALL_SHARDS if self.is_leader else frozenset()
         return self.feeds if kind is ShardKind.FEEDS else self.callbacks

@@ -24,7 +24,7 @@ class ListPlace(msgspec.Struct, frozen=True):
 
 
 class ListSort(StrEnum):
-    """By what a list is sorted; with a minus it is in falling order."""
+    """The order of a list; with a minus it is falling."""
 
     @property
     def is_falling(self) -> bool:
@@ -70,7 +70,7 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedSort(ListSort):
-    """By what feeds are listed."""
+    """The orders in which feeds are listed."""
 
     ID = "id"
     URL = "url"
@@ -117,7 +117,7 @@ class FeedCount(msgspec.Struct, frozen=True):
 
 
 class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """As `FeedFilter`; ``text`` is a part of the callback or the topic."""
+    """Like `FeedFilter`; ``text`` is a part of the callback or the topic."""
 
     health: tuple[SubscriptionHealth, ...] = ()  # none: all that have not ended
     account: AccountId | None = None
@@ -131,7 +131,7 @@ class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionSort(ListSort):
-    """By what subscriptions are listed."""
+    """The orders in which subscriptions are listed."""
 
     ID = "id"
     SINCE = "since"
@@ -159,7 +159,7 @@ class SelectedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """As `FeedPage`; it may be short, or empty, and not the last one."""
+    """Like `FeedPage`; it may be short, or empty, and not the last one."""
 
     subscriptions: tuple[SelectedSubscription, ...]
     next: ListPlace | None

@@ -248,7 +248,7 @@ class TokenScope(StrEnum):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Who subscriptions belong to."""
+    """The owner of subscriptions."""
 
     id: AccountId
     name: str

@@ -71,8 +71,8 @@ from storage.sqlite.writer import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
-    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: nothing
-    but whose they are is asked, or not even that."""
+    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: it asks
+    for no more than whose attempts they are."""
 
     condition: str
     values: dict[str, int | str]

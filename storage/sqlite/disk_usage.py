@@ -88,7 +88,7 @@ def index_bytes(structure: bytes) -> int:
 
 
 def numbers_of(packed: bytes) -> Iterator[int]:
-    """As FTS5 packs them: seven bits to a byte, the highest first."""
+    """Numbers as FTS5 packs them: seven bits to a byte, the highest first."""
     number = 0
     for byte in packed:
         number = number << 7 | byte & 0x7F

@@ -250,7 +250,7 @@ class SqliteStorage:
 
     @contextmanager
     def _abandoning(self) -> Iterator[Callable[[], bool]]:
-        """For work in a thread: whether nobody waits for it any more."""
+        """Whether nobody waits any more for work in a thread."""
         if self._closing is not None:
             raise StorageClosed("the database is closed")
         is_left = threading.Event()

@@ -348,7 +348,7 @@ def read_page_news(row: Row) -> PageNews:
 
 
 def present_urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
-    """Those that there are: none of a feed that is gone."""
+    """Those of a feed's two URLs that there are: none of a feed that is gone."""
     return tuple(filter(None, (url, fetch_url)))
 
 

@@ -418,7 +418,7 @@ _FIRST_SECOND: Final = 2**20
 
 
 def _first_id(milliseconds: int) -> int:
-    """Of the second of that time."""
+    """The lowest id of the second of that time."""
     return max(milliseconds // MILLISECONDS, _FIRST_SECOND) << SLOT_BITS
 
 

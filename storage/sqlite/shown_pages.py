@@ -248,7 +248,7 @@ class _PageUpdate:
         return after
 
     def _page_id(self, url: str) -> int:
-        """Of the page with this URL, which is made if there is none."""
+        """The id of the page with this URL, which is made if there is none."""
         url_hash = hash_key(url)
         self._connection.execute(
             "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"

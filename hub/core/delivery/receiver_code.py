@@ -20,7 +20,8 @@ _OF_CURL: Final = frozenset({"host", "content-length", "transfer-encoding"})
 
 
 def as_curl(method: str, url: str, headers: Mapping[str, str], body: bytes) -> str:
-    """Of a longer body than `LONGEST_BODY` only the name of a file that has it."""
+    """The request as a command for curl. Of a body longer than `LONGEST_BODY` it names
+    only a file that has it."""
     given = [
         f"-H {quote(f'{name}: {value}')}"
         for name, value in headers.items()

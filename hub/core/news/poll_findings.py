@@ -35,7 +35,7 @@ def poll_of(decision: Decision, commit: FetchCommit, new: int | None = None) -> 
 
 
 def _outcome(decision: Decision, commit: FetchCommit) -> PollOutcome:
-    """As if it had brought nothing new."""
+    """The outcome of a poll, as if it had brought nothing new."""
     before, fetched = decision.polling, decision.fetched
     if fetched.error:
         return PollOutcome.FAILED

@@ -173,7 +173,8 @@ class WordShares:
             self._forget()
 
     def share_of(self, word: str) -> float:
-        """From 0 to 1. Of a word never seen it is guessed by its length."""
+        """The share of entries that have a word, from 0 to 1; guessed by its length if
+        it was never seen."""
         guess = 2.0 ** -min(len(word), _LONGEST_COMMON)
         entries = self._entries + _PRIOR_ENTRIES
         return (self._counts[word] + _PRIOR_ENTRIES * guess) / entries

@@ -61,7 +61,7 @@ class ForgetPush(msgspec.Struct, frozen=True):
 
 
 class WaitUntil(msgspec.Struct, frozen=True):
-    """Nothing is done before then."""
+    """Do nothing before that time."""
 
     until: datetime | None
 

@@ -293,7 +293,8 @@ LARGE_BODY, SIZEABLE_BODY = 1_048_576, 262_144
 
 
 def _unconditional_floor(body_bytes: int, rules: PollingRules) -> tuple[float, str]:
-    """Of a server that has not answered 304: by what a poll costs it."""
+    """The shortest period of a feed whose server never answered 304: by what a poll
+    costs it."""
     if body_bytes >= LARGE_BODY:
         return 3 * rules.default_floor, "no 304 yet, and a document of 1 MB or more"
     if body_bytes >= SIZEABLE_BODY:

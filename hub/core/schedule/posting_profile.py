@@ -159,7 +159,8 @@ def burst_of(posting: Posting, now: datetime) -> float:
 
 
 def watched_days(posting: Posting, now: datetime) -> float:
-    """For how long anything is known of a feed: since its first document's oldest."""
+    """For how many days a feed's posts are known: since the oldest entry of its first
+    document."""
     if posting.since is None:
         return 0.0
     return max(0.0, (now - posting.since).total_seconds() / 86_400)
@@ -229,12 +230,12 @@ Counts = tuple[float, ...]
 
 
 def hour_of(moment: float) -> int:
-    """Of a time in Unix seconds: 0 to 23, UTC."""
+    """The hour of a time in Unix seconds: 0 to 23, UTC."""
     return int(moment // 3_600) % _HOURS
 
 
 def weekday_of(moment: float) -> int:
-    """Of a time in Unix seconds: 0 is Monday, UTC."""
+    """The weekday of a time in Unix seconds: 0 is Monday, UTC."""
     return (int(moment // 86_400) + _THURSDAY) % _DAYS
 
 
@@ -357,7 +358,9 @@ def _shrunk(counts: Sequence[float]) -> Counts:
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a feed's rate is multiplied at each hour, weekday and part of an hour.
+    """Factors on a feed's rate, for each hour, weekday and part of an hour. Each of the
+    three has the mean 1 over its range. Factors are computed when asked for: most
+    forecasts end within a few hours.
 
     Each of the three has the mean 1 over its range. Factors are computed when asked
     for: most forecasts end within a few hours.

@@ -39,7 +39,7 @@ _VERSION = 1
 
 
 class IndexMark(msgspec.Struct, frozen=True, array_like=True):
-    """By what a page of the index is known not to have changed."""
+    """What a page of the index has that shows whether it has changed."""
 
     etag: str = ""
     last_modified: str = ""
@@ -93,7 +93,8 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
         return self.checked, self.read_through, self.confirmed
 
     def found(self, discovery: DiscoveryDocument) -> OpenFeederState:
-        """With what the discovery document says. Another endpoint is another index."""
+        """The state with what the discovery document says. Another endpoint is another
+        index."""
         marks = self.marks if discovery.endpoint == self.endpoint else ()
         return msgspec.structs.replace(
             self,

@@ -29,7 +29,7 @@ LAST_RETRY: Final = 86_400.0
 
 
 class File(msgspec.Struct, frozen=True, array_like=True):
-    """As `SiteFile`; times are seconds since 1970."""
+    """Like `SiteFile`; times are seconds since 1970."""
 
     section: str
     url: str
@@ -40,7 +40,7 @@ class File(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Section(msgspec.Struct, frozen=True, array_like=True):
-    """As `SectionState`, with the last snapshot's URL and validators."""
+    """Like `SectionState`, with the last snapshot's URL and validators."""
 
     reached: float
     snapshot: float | None = None

@@ -29,7 +29,7 @@ from storage.records import OperationalEvent, Subscription
 
 
 def api_url_of(hub_url: str) -> str:
-    """Of the same hub: both are below its public URL."""
+    """The URL of the API for a page of the same hub: both are below its public URL."""
     return f"{hub_url.removesuffix('/hub')}/api"
 
 

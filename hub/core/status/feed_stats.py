@@ -48,7 +48,7 @@ class WordList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """As `storage.records.FeedStatisticsWrite` has them."""
+    """What `storage.records.FeedStatisticsWrite` stores of an examination."""
 
     site: str
     places: frozenset[str]

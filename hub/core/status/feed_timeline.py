@@ -30,7 +30,7 @@ class SeenPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def delay(self) -> timedelta | None:
-        """From its publication to its commit; None if its date says none."""
+        """Seconds from publication to commit; None if the entry's date says none."""
         if self.published is None or self.published > self.committed:
             return None
         return self.committed - self.published

@@ -148,7 +148,7 @@ def _bucket(seconds: float) -> int:
 
 
 def _middle(bucket: int) -> float:
-    """Of a bucket's ends, in seconds to three digits."""
+    """The middle of a bucket, in seconds to three digits."""
     end = 2 ** (bucket / _STEPS_AN_OCTAVE)
     start = 2 ** ((bucket - 1) / _STEPS_AN_OCTAVE)
     return float(f"{sqrt(start * end) / 1_000:.3g}")

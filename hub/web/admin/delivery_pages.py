@@ -245,7 +245,7 @@ def _section(request: Request) -> str:
 
 
 def _back(request: Request, dead_letter: DeadLetter, done: str) -> Response:
-    """To where dead letters are listed: an account's with their subscription."""
+    """Redirect to the list of dead letters: an account's is with their subscription."""
     if area_of(request) is Area.OPERATOR:
         return redirect(f"/admin/deliveries?done={done}")
     whose = dead_letter.subscription_id

@@ -297,7 +297,7 @@ _DONE: Final[Mapping[str, str]] = {
 
 
 def _back(feed_id: FeedId, done: str) -> Response:
-    """To the feed's page, which says what was done."""
+    """Redirect to the feed's page, which says what was done."""
     return redirect(f"/admin/feeds/{feed_id}?done={done}")
 
 

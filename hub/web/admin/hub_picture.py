@@ -337,7 +337,7 @@ def _scale_of(buckets: Buckets, range: SeriesRange) -> TimeScale:
 
 
 def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFlight:
-    """Of a span of time."""
+    """Draw the flight of entries of a span of time."""
     ends = since.timestamp(), until.timestamp()
     buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}

@@ -46,7 +46,7 @@ _FORM: Final = (
 
 
 class LoginPages(Routes):
-    """For who has no session yet: there is no form token that could be checked."""
+    """Pages for who has no session yet, and so no form token that could be checked."""
 
     tag = "pages"
 

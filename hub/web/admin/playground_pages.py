@@ -240,7 +240,7 @@ class PlaygroundPages(OperatorPages):
 
 
 def _back(request: Request, run: PlaygroundRun, number: int = 0) -> Response:
-    """To the run's page, there to a message."""
+    """Redirect to the run's page, there to a message."""
     place = f"#message-{number}" if 0 < number <= run.last_number else ""
     return redirect(f"{area_of(request)}/playground/{run.id}{place}")
 

@@ -324,7 +324,7 @@ def round_decimal(value: float) -> float:
 
 
 def round_count(value: float) -> float:
-    """As `round_decimal`, but whole: of what is counted."""
+    """Like `round_decimal`, but whole: of what is counted."""
     return max(round_decimal(value), 1.0) if value > 0 else 0.0
 
 
@@ -453,7 +453,7 @@ def _last(values: Values, words: Callable[[float], str]) -> str:
 
 
 def _said(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
-    """Of each line the mean and the highest value."""
+    """The mean and the highest value of each line, in words."""
     parts = []
     for each in traces:
         means = [value for value in each.means if value is not None]

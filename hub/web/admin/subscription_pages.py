@@ -396,6 +396,6 @@ def _subscription_id(request: Request) -> SubscriptionId:
 
 
 def _back(request: Request, subscription_id: SubscriptionId, done: str) -> Response:
-    """To the subscription's page, which says what was done."""
+    """Redirect to the subscription's page, which says what was done."""
     area = area_of(request)
     return redirect(f"{area}/subscriptions/{subscription_id}?done={done}")

@@ -214,7 +214,7 @@ class ApiReader:
     # --- examples ---
 
     def _request(self, method: str, path: str, operation: Schema) -> str:
-        """As a command for the shell."""
+        """An operation's request as a command for the shell."""
         parts = ["curl"] if method == "GET" else ["curl", "-X", method]
         if operation.get("security") and {} not in operation["security"]:
             parts += ["-H", "Authorization: Bearer TOKEN"]

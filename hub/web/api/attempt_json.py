@@ -207,7 +207,7 @@ def _headers(headers: Iterable[tuple[str, str]]) -> list[HeaderJson]:
 
 
 def _text(body: bytes, headers: Mapping[str, str]) -> str:
-    """By the charset that the headers name, UTF-8 if that is none."""
+    """The text of a body, by the charset that the headers name; UTF-8 without one."""
     named = {name.lower(): value for name, value in headers.items()}
     charset = parse_content_type(named.get("content-type", "")).charset or "utf-8"
     try:

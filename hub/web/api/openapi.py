@@ -307,7 +307,7 @@ def _parameter_schema(parameter: Parameter) -> Members:
 
 
 def _responses(each: Operation) -> Members:
-    """By status."""
+    """The responses of an operation, by status."""
     answered = {
         str(status): _answer(status, contents, each.headers.get(status))
         for status, contents in each.answers.items()

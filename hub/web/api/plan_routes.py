@@ -132,7 +132,7 @@ class PlanFilterJson(JsonObject):
 
 
 def _status(statuses: tuple[int, int] | None) -> str | None:
-    """As it was asked for."""
+    """The statuses of a filter, written as in a request."""
     match statuses:
         case None:
             return None

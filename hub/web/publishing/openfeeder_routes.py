@@ -65,7 +65,7 @@ log = structlog.get_logger()
 
 
 def base_headers(*, is_keyed: bool) -> dict[str, str]:
-    """Of every answer; pages of any site may read them."""
+    """The headers of every answer; pages of any site may read them."""
     return {
         "X-OpenFeeder": VERSION,
         "X-OpenFeeder-Cache": "MISS",

@@ -105,7 +105,7 @@ class LineWriter(EventWriter):
 
 
 class BodyEventWriter(EventWriter):
-    """As `EventWriter`; the data of a notification is its body alone."""
+    """Like `EventWriter`; the data of a notification is its body alone."""
 
     def write(self, message: PreparedMessage) -> None:
         self.write_chunk(message.body_event_chunk)

@@ -62,7 +62,7 @@ def json_answer(call: Call, document: object) -> Response:
 
 
 def json_bytes_answer(call: Call, body: bytes) -> Response:
-    """As `json_answer`, of JSON that was rendered already."""
+    """Like `json_answer`, of JSON that was rendered already."""
     name = call.parameters.one("callback").strip()
     if not name:
         return Response(body, headers={"Content-Type": JSON_TYPE})

@@ -84,7 +84,7 @@ class Streaming:
     async def events(
         self, call: Call, selection: Selection, page: EntryRange
     ) -> StreamingResponse:
-        """As `documents`, in JSON, and resumed by ``Last-Event-ID``.
+        """Like `documents`, in JSON, and resumed by ``Last-Event-ID``.
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """

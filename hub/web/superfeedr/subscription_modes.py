@@ -161,7 +161,8 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
 
 
 def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
-    """Those that say something of the request, and neither who it is nor its form."""
+    """The headers that say something of the request, and neither who sends it nor its
+    form."""
     return tuple(
         (name, combined_field(headers, name)[:LONGEST_HEADER])
         for name in dict.fromkeys(headers.keys())

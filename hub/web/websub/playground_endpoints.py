@@ -139,7 +139,7 @@ class NotedBody:
 
 
 def answer_of(response: Response) -> GivenAnswer:
-    """As it is to be shown."""
+    """The answer as it is shown."""
     return GivenAnswer(
         status=response.status_code,
         headers=dict(response.headers),

@@ -26,7 +26,7 @@ def changes_url(endpoint: str, since: str) -> str:
 
 
 def page_url(endpoint: str, reference: str) -> str:
-    """Of the page that the site calls ``reference``, in its own spelling."""
+    """The URL of the page that the site calls ``reference``, in its own spelling."""
     return _with_query(endpoint, f"url={quote(reference, safe='')}&limit={LIMIT}")
 
 
@@ -94,7 +94,8 @@ def _documents_in(text: str) -> Iterator[str]:
 
 
 def _is_named(relations: Collection[str], title: str) -> bool:
-    """By a relation of its own, or as an alternate of that title."""
+    """Whether a link names the document: by a relation of its own, or as an alternate
+    of that title."""
     is_titled = "alternate" in relations and title.strip().lower() == _NAME
     return _NAME in relations or is_titled
 

@@ -41,7 +41,7 @@ BOTS: Final = tuple(
 
 
 def find_bot(user_agent: str) -> Bot | None:
-    """None for people, and for programs nobody knows."""
+    """The bot that made a request; None for people, and for unknown programs."""
     written = user_agent.lower()
     return next((bot for bot in BOTS if bot.name.lower() in written), None)
 

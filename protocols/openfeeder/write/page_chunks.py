@@ -138,7 +138,8 @@ _Said = tuple[ChunkType, str]
 
 
 def chunks_of(text: Text | None) -> tuple[Chunk, ...]:
-    """None for what is no text. Pictures and media have no words, and are left out."""
+    """The chunks of a text; of None there are none. Pictures and media have no words,
+    and are left out."""
     said = [(_TYPES[each["type"]], _words(each)) for each in _blocks(text)]
     return _named(_merged([each for each in said if _is_content(each)]))
 

@@ -97,7 +97,7 @@ def render_discovery(
 
 
 def render_index(items: Sequence[Scored], *, page: int, total_pages: int) -> bytes:
-    """Of all pages, or of those that answer a query."""
+    """The index of all pages, or of those that answer a query."""
     return orjson.dumps(
         {
             "schema": SCHEMA,

@@ -68,7 +68,7 @@ def media_urls(block: Block) -> list[tuple[str, str]]:
 
 
 def _shown(text: str) -> str:
-    """As `html.escape` without quotes; most texts have nothing to be escaped."""
+    """Like `html.escape` without quotes; most texts have nothing to be escaped."""
     if "&" in text:
         text = text.replace("&", "&amp;")
     if "<" in text:
@@ -251,7 +251,7 @@ def entry_of_page(page: CollectionPage, warnings: Warnings) -> Entry:
 
 
 class _Links:
-    """Of an entry, the page itself first, each once."""
+    """The links of an entry, the page itself first, each once."""
 
     __slots__ = ("_counts", "_hrefs", "_known", "found")
 
@@ -267,7 +267,7 @@ class _Links:
             self._append(url, rel)
 
     def add_file(self, url: str, type_: str) -> None:
-        """None that is linked already, however."""
+        """Add a link to a file, unless the file is linked already."""
         if url not in self._hrefs:
             self._append(url, "enclosure", type_)
 

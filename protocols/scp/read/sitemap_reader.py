@@ -54,7 +54,8 @@ def _unpacked_beginning(body: bytes) -> bytes:
 
 
 def head_of_site(url: str) -> Feed:
-    """Of the site of a sitemap, which says nothing of itself but where it is."""
+    """The metadata of the feed that a site is: a sitemap says nothing of it but where
+    it is."""
     home = urljoin(url, "/")
     return Feed(title=host_name(url), links=(Link(href=home),))
 
@@ -274,7 +275,7 @@ class _Reading:
 
 
 class _Attributes:
-    """Of one element; what is wrong with one is noted."""
+    """The attributes of one element; what is wrong with one is noted."""
 
     __slots__ = ("_element", "_reading", "place")
 

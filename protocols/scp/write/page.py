@@ -108,7 +108,8 @@ def _recording_block(
 
 
 def _picture_size(sources: Iterable[EnclosedFile]) -> Block:
-    """Of the first source that tells both sides, else what the first tells."""
+    """The size that the first source with both sides tells, else what the first source
+    tells."""
     sized = [each for each in sources if each.width or each.height]
     whole = [each for each in sized if each.width and each.height]
     for each in (whole or sized)[:1]:
@@ -340,7 +341,7 @@ def _more(
 def _recorded(
     kind: str, entry: Entry, context: PageContext, page: dict[str, object]
 ) -> dict[str, object]:
-    """Of an episode or a video."""
+    """What schema.org has of an episode or a video besides what all pages have."""
     more: dict[str, object] = {}
     is_video = kind == "VideoObject"
     if not is_video and context.feed.title:
