@@ -438,21 +438,23 @@ class RetryingSubscriptions:
         while True:
             await self._acknowledgements.until_healthy()
             room = self._limit - self._in_hand
-            expires = self._leases.expiry()
-            claimed = await self._claim(room) if room else []
+            claimed, expires = await self._claim(room)
             for retrying in claimed:
                 self._in_hand += 1
                 self._tasks.start(self._catch_up(retrying, expires))
             await self._rest(is_full=len(claimed) == room)
 
-    async def _claim(self, room: int) -> list[RetryingSubscription]:
+    async def _claim(self, room: int) -> tuple[list[RetryingSubscription], float]:
+        """Up to so many, and the (monotonic) end of their leases."""
         try:
-            if not await self._are_due():
-                return []
-            return await self._deliveries.claim_retrying(self._leases.terms(room))
+            if not room or not await self._are_due():
+                return [], 0.0
+            # Of one moment, or a clock that moves between them ends a lease at once.
+            terms, expires = self._leases.terms(room), self._leases.expiry()
+            return await self._deliveries.claim_retrying(terms), expires
         except StorageError as error:
             log.warning("retries_not_claimed", error=str(error))
-            return []
+            return [], 0.0
 
     async def _are_due(self) -> bool:
         """Whether any waits: what is in hand is due when its lease ends."""
