@@ -1,8 +1,9 @@
 """``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
 
 Much of a test is waiting, for a disk, a hub or a moment, so seven lanes keep two cores
-busy. Only the floors need tests to be traced, which makes them half as fast; what is
-not traced goes to a lane of its own. What a lane prints is in ``build/NAME.txt``.
+busy. Tests are traced, which makes them half as fast, only as far as the floors need
+it: in some lanes, and there as `tests.support.tracing` says. What a lane prints is in
+``build/NAME.txt``.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ LANES: Final = (
         True,
     ),
     Lane("surface", SURFACE, True),
-    Lane("engines", (*ENGINES, *ignoring(WAITING)), True),
+    Lane("engines", (*ENGINES, *ignoring(WAITING))),
     Lane("formats", FORMATS, True),
     Lane("waiting", WAITING),
     Lane("hardening", HARDENING),

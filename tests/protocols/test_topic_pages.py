@@ -135,6 +135,15 @@ def test_a_feed_without_authors_gets_its_title_for_one() -> None:
     assert nameless.findtext(f"{ATOM}id") == "urn:x"
 
 
+def test_a_page_as_json_feed_names_itself_and_the_next() -> None:
+    page = a_page(an_entry("a"), next_url=f"{URL}?before=1-1")
+    document = orjson.loads(render_topic_page(page, TopicFormat.JSON_FEED))
+    assert document["version"] == "https://jsonfeed.org/version/1.1"
+    assert document["feed_url"] == URL
+    assert document["next_url"] == f"{URL}?before=1-1"
+    assert len(document["items"]) == 1
+
+
 @given(FEEDS, st.lists(ENTRIES, max_size=2))
 def test_whatever_feeds_say_makes_a_document(feed: Feed, entries: list[Entry]) -> None:
     page = a_page(*entries, feed=feed)

@@ -1,8 +1,8 @@
 """Coverage of the tests alone: a plugin for pytest (``-p tests.support.tracing``).
 
-Tracing makes Python half as fast, and much of the time of the tests goes into reading
-them, which is not traced, nor is what does one thing a hundred thousand times
-(``bulk``). Where the data go is told by ``COVERAGE_FILE``.
+Tracing makes Python half as fast. So what does one thing a hundred thousand times is
+not traced (``bulk``), and of a test with many cases only the first is, except where
+every branch is to be covered. Where the data go is told by ``COVERAGE_FILE``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ import pytest
 from coverage import Coverage
 
 MEASURED = ("hub", "protocols", "storage")
+WHOLE = ("tests/protocols/", "tests/hub/core/")
+"""Of these, every case of a test is traced."""
 
 _coverage = Coverage()
+_traced: set[str] = set()
+"""Tests of which a case was traced."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,10 +47,19 @@ def pytest_runtestloop() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    if item.get_closest_marker("bulk") is None:
+    if is_traced(item):
         return (yield)
     _coverage.stop()
     try:
         return (yield)
     finally:
         _coverage.start()
+
+
+def is_traced(item: pytest.Item) -> bool:
+    name, _, _ = item.nodeid.partition("[")
+    if item.get_closest_marker("bulk") is not None:
+        return False
+    is_first = name not in _traced
+    _traced.add(name)
+    return is_first or name.startswith(WHOLE)

@@ -405,6 +405,20 @@ def test_places_are_few_and_each_once() -> None:
     assert len(discovery_urls(SITE, '</wp-json/>; rel="https://api.w.org/"', b"")) == 2
 
 
+@pytest.mark.parametrize(
+    "element",
+    [
+        b"<meta name=openfeeder content=/of.json>",
+        b"<link rel=openfeeder href=/of.json>",
+        b"<link rel=alternate title=OpenFeeder href=/of.json>",
+    ],
+)
+def test_what_a_page_names_comes_first(element: bytes) -> None:
+    places = discovery_places(SITE, "", element)
+
+    assert places == ("https://site.example/of.json", FRONT)
+
+
 def test_a_page_that_names_the_protocol_may_have_the_usual_endpoint() -> None:
     places = discovery_urls(SITE, "", b"", is_spoken=True)
 
