@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from protocols.model import FeedFormat
 from storage.records import EntryRef, Format, Record, RecordKind, Updates
@@ -74,3 +75,14 @@ def wanted_entries(record: Record, updates: Updates) -> tuple[EntryRef, ...]:
     if record.kind is RecordKind.UPDATED and updates is Updates.FRESH:
         return tuple(ref for ref in record.entries if ref.fresh)
     return record.entries
+
+
+def wanted_news() -> Iterator[tuple[str, str]]:
+    """The rule of `wants` as pairs, for SQL: ``format || '/' || updates`` of a
+    subscription, and the ``news`` of records that it gets."""
+    either = (False, True)
+    for case in product(Format, Updates, RecordKind, either, either):
+        format, updates, kind, any_fresh, is_superseded = case
+        if wants(format, updates, kind, any_fresh, is_superseded):
+            news = f"{kind}/{int(any_fresh)}/{int(is_superseded)}"
+            yield f"{format}/{updates}", news

@@ -14,7 +14,7 @@ from hub.cli.wording import (
     printable,
     say_json,
 )
-from hub.core.delivery.request_stages import STAGE_WORDS
+from protocols.http.request_stage import STAGE_WORDS
 
 WITHHELD: Final = "the rest is not shown for callbacks in allowed networks"
 

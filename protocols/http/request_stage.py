@@ -5,7 +5,9 @@ It is a file of its own because network, storage and messages all use it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 
 class RequestStage(StrEnum):
@@ -18,3 +20,17 @@ class RequestStage(StrEnum):
     HEAD = "head"  # of the answer
     BODY = "body"  # of the answer
     ANSWERED = "answered"  # to the end: what failed is its status
+
+
+STAGE_WORDS: Final[Mapping[str, str]] = {
+    "queued": "in the hub, waiting for a free connection",
+    "dns": "looking up the callback's host (DNS)",
+    "guard": "at the address guard, before connecting",
+    "connect": "connecting",
+    "tls": "negotiating TLS",
+    "first_byte": "waiting for the first byte of the answer",
+    "head": "reading the head of the answer",
+    "body": "reading the body of the answer",
+    "answered": "complete answer, but not a 2xx",
+}
+"""Where a request to a callback failed, by the value of `RequestStage`."""

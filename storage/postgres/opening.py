@@ -33,7 +33,7 @@ async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> Postgres
     try:
         await _prepare(connection, settings.name, migrate=migrate)
         box = await _open_box(connection, settings.name, key_file)
-        epoch, log_end = await _begin(connection)
+        epoch, log_end = await _begin_epoch(connection)
     except psycopg.Error as error:
         await connection.close()
         raise DatabaseUnusable(settings.name, _explained(error)) from error
@@ -223,7 +223,7 @@ RETURNING epoch, head
 """
 
 
-async def _begin(connection: AsyncConnection[Row]) -> tuple[str, Position]:
+async def _begin_epoch(connection: AsyncConnection[Row]) -> tuple[str, Position]:
     """The epoch and the log's end.
 
     A database that was restored, copied or promoted begins a new epoch: records that

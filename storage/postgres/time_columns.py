@@ -16,7 +16,7 @@ from storage.clock_steps import NOTICED, FeedTimes, capped_times, correct_times
 from storage.postgres.connections import Connections
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
-from storage.sqlite.pollings import encode_cold, encode_hot
+from storage.sqlite.polling_state import encode_cold, encode_hot
 from storage.sqlite.time_columns import TIME_COLUMNS
 
 _MILLISECOND: Final = timedelta(milliseconds=1)

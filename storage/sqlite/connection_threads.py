@@ -18,7 +18,7 @@ import aiosqlite
 
 from storage.secrets import SecretBox
 from storage.sqlite.trigrams import folded
-from storage.sqlite.wanted_news import wanted_news
+from storage.subscription_filter import wanted_news
 
 _STATEMENTS_KEPT = 256
 

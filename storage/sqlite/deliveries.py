@@ -65,8 +65,8 @@ from storage.sqlite.rows import (
     read_sent_chunk,
 )
 from storage.sqlite.selections import topics_of
-from storage.sqlite.wanted_news import wanted_news
 from storage.sqlite.writer import Writer
+from storage.subscription_filter import wanted_news
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

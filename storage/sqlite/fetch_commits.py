@@ -37,7 +37,7 @@ from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or
 from storage.sqlite.event_queue import are_wanted, encode_event, queue_events
 from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.log_appends import assign_positions, fan_out
-from storage.sqlite.pollings import encode_cold, encode_hot
+from storage.sqlite.polling_state import encode_cold, encode_hot
 from storage.sqlite.polls import APPENDED, pack_poll
 from storage.sqlite.pushes import EncodedPush, put_push
 from storage.sqlite.rows import encode_push, hash_key, pack_refs

@@ -74,7 +74,7 @@ def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
         try:
             box = _open_box(path, connection)
             teach_secrets(connection, box)
-            epoch, log_end = _begin(connection)
+            epoch, log_end = _begin_epoch(connection)
         except BaseException:
             connection.close()
             raise
@@ -147,7 +147,7 @@ def _create_key(path: Path) -> bytes:
         raise DatabaseUnusable(str(path), reason) from error
 
 
-def _begin(connection: sqlite3.Connection) -> tuple[str, Position]:
+def _begin_epoch(connection: sqlite3.Connection) -> tuple[str, Position]:
     """The epoch and the log's end.
 
     A new file begins a new epoch, and so does a copy that is put in place.

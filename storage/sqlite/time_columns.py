@@ -25,7 +25,7 @@ from storage.clock_steps import (
 )
 from storage.records import Polling, PushRecord
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
-from storage.sqlite.pollings import encode_cold, encode_hot
+from storage.sqlite.polling_state import encode_cold, encode_hot
 
 _MILLISECOND = timedelta(milliseconds=1)
 _SECOND, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 3_600, 86_400))

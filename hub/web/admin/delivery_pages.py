@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import as_curl
-from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services.delivery_reports import DeliveryReportService, SentReport
 from hub.services.undelivered_records import UndeliveredService
@@ -40,6 +39,7 @@ from hub.web.api.selection_input import (
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import path_id, query_choice
+from protocols.http.request_stage import STAGE_WORDS
 from storage.contract import DeliveryStore
 from storage.records import DeadLetter, FailedAttempt, SubscriptionId, TokenScope
 

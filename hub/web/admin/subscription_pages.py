@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, as_curl
-from hub.core.delivery.request_stages import STAGE_WORDS
 from hub.runtime.clock import Clock
 from hub.services import SubscriptionService
 from hub.services.account_subscriptions import SubscriptionRequest
@@ -50,6 +49,7 @@ from hub.web.request_input import (
     path_id,
     query_number,
 )
+from protocols.http.request_stage import STAGE_WORDS
 from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
