@@ -414,7 +414,7 @@ def test_places_are_few_and_each_once() -> None:
     ],
 )
 def test_what_a_page_names_comes_first(element: bytes) -> None:
-    places = discovery_places(SITE, "", element)
+    places = discovery_urls(SITE, "", element)
 
     assert places == ("https://site.example/of.json", FRONT)
 
