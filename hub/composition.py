@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -135,6 +135,7 @@ from protocols.openfeeder.write.content_queries import AuthorDisplay
 from protocols.scp.collection import Encoding
 from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
+from storage.errors import StorageError
 from storage.records import PlanKind
 
 COLLECTIONS_FOLDER: Final = "scp"
@@ -459,6 +460,8 @@ async def build_hub(
     playground = PlaygroundService(
         playground_runs, watched, callbacks, feeds, storage, clock
     )
+    with suppress(StorageError):  # tried again in the background
+        await playground.load()
     metrics_service = MetricsService(
         storage, metrics, clock, disk, lambda: poller.under_way
     )

@@ -54,6 +54,20 @@ class SecretBox:
         except InvalidTag as error:
             raise StorageError("a stored secret does not fit the key file") from error
 
+    def seal(self, data: bytes) -> bytes:
+        """As `encrypt`, of what is long, and seldom read."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, data, None)
+
+    def unseal(self, sealed: bytes) -> bytes:
+        """Raises `StorageError` if it was not sealed with this key."""
+        try:
+            return self._cipher.decrypt(
+                sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None
+            )
+        except InvalidTag as error:
+            raise StorageError("what is stored does not fit the key file") from error
+
     def fingerprint(self, text: str) -> bytes:
         """The same for the same text and key, and telling nothing to who has no key; of
         the empty text nothing."""

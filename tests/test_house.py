@@ -39,6 +39,7 @@ APART = {
     "storage/postgres/membership.py": "an engine's file of a contract",
     "storage/postgres/series.py": "an engine's file of a contract",
     "storage/postgres/sites.py": "an engine's file of a contract",
+    "storage/postgres/stored_runs.py": "an engine's file of a contract",
     "storage/sqlite/series.py": "an engine's file of a contract",
     "storage/sqlite/membership.py": "an engine's file of a contract",
 }

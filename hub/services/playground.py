@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from msgspec import MsgspecError
 
 from hub import PRODUCT
 from hub.http import Answer, Purpose, Request, ResponseLimits
@@ -38,7 +39,9 @@ from hub.websub.playground_network import (
     with_answer,
 )
 from hub.websub.playground_runs import (
+    KEPT,
     KEPT_BODY,
+    MOST_RUNS,
     MOST_WAITING,
     SECRET_MARK,
     ChallengeManner,
@@ -53,6 +56,7 @@ from hub.websub.playground_runs import (
     form_lines,
     form_text,
     message_of,
+    pack_run,
     parameters_of,
     without_credentials,
     without_secret,
@@ -95,6 +99,9 @@ LEASE: Final = 86_400
 SLOWLY: Final = 3.0
 """Seconds that the callback takes for an answer, if it is to be slow."""
 LOOK_SECONDS: Final = 60.0
+SAVE_SECONDS: Final = 1.0
+"""For which changes of runs are gathered before they are written."""
+LONGEST_LAST_SAVE: Final = 0.5
 PATIENCE: Final = 8.0
 """Seconds for which a step waits for what it brings about."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -204,6 +211,7 @@ class PlaygroundService:
         self._storage = storage
         self._clock = clock
         self._sent: TokenBuckets[AccountId] = TokenBuckets(1_000)
+        self._is_loaded = False
         self.patience = PATIENCE
         self.slowly = SLOWLY
 
@@ -217,11 +225,17 @@ class PlaygroundService:
         self, principal: Principal, *, topic: str = "", hub: str = ""
     ) -> PlaygroundRun:
         """``topic`` "": one of the playground's own; ``hub``: the one that this
-        names, "": this hub. Raises `InvalidValue`."""
+        names, "": this hub. The account's least used run makes room.
+
+        Raises `InvalidValue`, and `TooManyWaiting` if only others could make room.
+        """
+        self._require_loaded()
         topic = read_web_url(topic, "topic").partition("#")[0] if topic.strip() else ""
         hub = read_callback(hub, "hub") if hub.strip() else ""
         while surplus := self._runs.surplus(principal.account.id):
             await self.remove(surplus)
+        if self._runs.is_full:
+            raise TooManyWaiting(f"{MOST_RUNS} runs are kept, all of other accounts")
         run = self._runs.start(
             principal.account, topic=topic, hub=hub, sees_all=principal.is_admin
         )
@@ -230,7 +244,9 @@ class PlaygroundService:
         return run
 
     def get(self, id: str, account: AccountId | None) -> PlaygroundRun:
-        """Raises `NotFound`, also for one of another account than the given one."""
+        """Raises `NotFound`, also for one of another account than the given one, and
+        `TooManyWaiting` while it is not known."""
+        self._require_loaded()
         return self._runs.get(id, account)
 
     def latest(self, account: AccountId | None) -> list[PlaygroundRun]:
@@ -251,6 +267,7 @@ class PlaygroundService:
             raise InvalidValue("secret", f"at most {LONGEST_SECRET} bytes")
         run.on_challenge = on_challenge or run.on_challenge
         run.on_delivery = on_delivery or run.on_delivery
+        run.touch()
         if secret is not None:
             run.secret = secret
             run.note_secret(run.callback_url, secret)
@@ -258,23 +275,66 @@ class PlaygroundService:
     async def remove(self, run: PlaygroundRun) -> None:
         """Forget a run: its topic and its callback are gone (410). The hub stops
         polling the topic, and ends its subscriptions."""
+        await self._storage.playground.remove(run.id)
         self._runs.remove(run)
         feed = await self._storage.feeds.find_open(run.topic_url)
         if feed is not None:
             await self._feeds.remove(feed.id)
 
-    async def run(self) -> None:
-        """Forget runs whose time is over, until cancelled; at first the topics of those
-        that ended with a former process."""
-        is_swept = False
-        while True:
+    async def load(self) -> None:
+        """Take up the runs that are kept. Until that is done, nothing is said to be
+        gone. Raises `StorageError`."""
+        stored = await self._storage.playground.since(self._clock.now() - KEPT)
+        for each in stored[:MOST_RUNS]:
             try:
-                is_swept = is_swept or await self._sweep()
-                for each in self._runs.expired():
-                    await self.remove(each)
-            except StorageError as error:
-                log.warning("playground_not_tidied", error=str(error))
-            await asyncio.sleep(LOOK_SECONDS)
+                self._runs.restore(each)
+            except MsgspecError:
+                log.warning("playground_run_not_read", id=each.id)
+        self._is_loaded = True
+
+    def _require_loaded(self) -> None:
+        if not self._is_loaded:
+            raise TooManyWaiting("the runs of the playground cannot be read now")
+
+    async def run(self) -> None:
+        """Save runs that changed, and forget those whose time is over, until cancelled;
+        at first the topics of those that are not kept."""
+        is_swept = False
+        try:
+            while True:
+                try:
+                    if not self._is_loaded:
+                        await self.load()
+                    is_swept = is_swept or await self._sweep()
+                    for each in self._runs.expired():
+                        await self.remove(each)
+                except StorageError as error:
+                    log.warning("playground_not_tidied", error=str(error))
+                await self._save_for(LOOK_SECONDS)
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_LAST_SAVE):
+                    await self.save()
+
+    async def _save_for(self, seconds: float) -> None:
+        """Save what changes, as often as is good."""
+        until = self._clock.monotonic() + seconds
+        while (left := until - self._clock.monotonic()) > 0:
+            await wait_for(self._runs.unsaved, left)
+            await asyncio.sleep(min(SAVE_SECONDS, left))
+            await self.save()
+
+    async def save(self) -> None:
+        """What has changed; if it cannot be written, it is tried again."""
+        runs = self._runs.take_unsaved()
+        if not runs:
+            return
+        try:
+            await self._storage.playground.save([pack_run(each) for each in runs])
+        except StorageError as error:
+            log.warning("playground_not_saved", error=str(error))
+            for each in runs:
+                each.touch()
 
     async def _sweep(self) -> bool:
         prefix = self._runs.topic_prefix
@@ -308,11 +368,16 @@ class PlaygroundService:
             raise InvalidValue("title", f"at most {LONGEST_TITLE} characters")
         if len(text) > LONGEST_DRAFT:
             raise InvalidValue("text", f"at most {LONGEST_DRAFT} characters")
-        draft = self.draft(run, step)
+        draft, entry = self.draft(run, step), None
         if step is PlaygroundStep.PUBLISH and run.has_own_topic:
-            run.publish(title.strip(), text, self._clock.now())
+            entry = run.publish(title.strip(), text, self._clock.now())
         before = run.last_number
-        made = await self.send(run, draft)
+        try:
+            made = await self.send(run, draft)
+        except (InvalidValue, TooManyWaiting):
+            if entry is not None and run.last_number == before:
+                run.withdraw(entry)
+            raise
         if step in _BRINGS and 200 <= made.status < 300:
             await self.wait_for(run, _BRINGS[step], before)
         return made
@@ -512,7 +577,8 @@ class PlaygroundService:
     # --- what comes from outside ---
 
     def topic_at(self, token: str) -> PlaygroundRun:
-        """Raises `Gone`."""
+        """Raises `Gone` and `TooManyWaiting`."""
+        self._require_loaded()
         run = self._runs.topic_at(token)
         if run is None:
             raise Gone("there is no such topic any more")
@@ -589,6 +655,7 @@ class PlaygroundService:
 
         Raises `Gone` and `TooManyWaiting`.
         """
+        self._require_loaded()
         run = self._runs.callback_at(token)
         if run is None:
             raise Gone("there is no such callback any more")

@@ -1,7 +1,8 @@
 """Runs of the WebSub playground: a callback, a topic, and the messages that passed.
 
-They are kept in memory alone: for a day after somebody last looked or a message came,
-until a restart at most. Everything is bounded: runs, messages of a run, and bytes.
+They are in memory, and packed for the database, so that their addresses last: for 30
+days after somebody last looked, or sent a message. Everything is bounded: runs,
+messages of a run, and bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from hub.limits.token_bucket import Rate, TokenBucket
@@ -27,15 +28,17 @@ from hub.runtime.clock import Clock
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.exchange_review import Remark
 from storage.errors import NotFound
-from storage.records import Account, AccountId
+from storage.records import Account, AccountId, StoredRun
 
-KEPT: Final = timedelta(days=1)
-"""After a run was last looked at, and after its last message."""
-MOST_RUNS: Final = 50
+KEPT: Final = timedelta(days=30)
+"""After a run was last looked at, and after its last message but for the hub's own."""
+USE_SECONDS: Final = 3_600.0
+"""Between two looks at a run of which the later one is noted in the database."""
+MOST_RUNS: Final = 100
 MOST_OF_ACCOUNT: Final = 10
 MOST_EXCHANGES: Final = 100
 """Of a run; older ones are forgotten."""
-MOST_BYTES: Final = 1_000_000
+MOST_BYTES: Final = 500_000
 """Of all messages of a run."""
 KEPT_BODY: Final = 32_768
 """Bytes of a body that are kept."""
@@ -239,6 +242,9 @@ class PlaygroundRun:
     """By callback, what notifications are signed with, as far as it was seen."""
     waiting: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    unsaved: asyncio.Event = field(default_factory=asyncio.Event)
+    """That of all runs; set when `is_saved` of one becomes false."""
+    is_saved: bool = False
     _number: int = 0
 
     @property
@@ -254,12 +260,25 @@ class PlaygroundRun:
         self._number += 1
         kept = replace(exchange, number=self._number)
         self.exchanges.append(kept)
-        self.used_at = exchange.at
+        if exchange.sender is not MessageSender.HUB:  # it comes by itself for ever
+            self.used_at = exchange.at
         while len(self.exchanges) > MOST_EXCHANGES or self._is_too_large():
             self.exchanges.popleft()
             self.forgotten += 1
         self.changed.set()
+        self.touch()
         return kept
+
+    def touch(self) -> None:
+        """It is no longer as it was saved."""
+        self.is_saved = False
+        self.unsaved.set()
+
+    def use(self, now: datetime) -> None:
+        """Somebody looks at it."""
+        if (now - self.used_at).total_seconds() >= USE_SECONDS:
+            self.touch()
+        self.used_at = now
 
     def _is_too_large(self) -> bool:
         if len(self.exchanges) < 2:
@@ -281,29 +300,119 @@ class PlaygroundRun:
         """Exchanges with a higher number."""
         return (each for each in self.exchanges if each.number > number)
 
-    def publish(self, title: str, text: str, at: datetime) -> None:
+    def publish(self, title: str, text: str, at: datetime) -> PlaygroundEntry:
         """Add an entry to the run's own topic."""
         self.published += 1
         title = title or f"Entry {self.published}"
-        self.entries.appendleft(
-            PlaygroundEntry(number=self.published, title=title, text=text, at=at)
-        )
+        entry = PlaygroundEntry(number=self.published, title=title, text=text, at=at)
+        self.entries.appendleft(entry)
+        self.touch()
+        return entry
+
+    def withdraw(self, entry: PlaygroundEntry) -> None:
+        """Nobody was told of it."""
+        self.entries.remove(entry)
+        self.touch()
 
     def want(self, mode: str, topic: str) -> None:
         """Have the callback confirm what was asked for here."""
         self.wanted[mode, topic] = True
         _forget_oldest(self.wanted)
+        self.touch()
 
     def note_secret(self, callback: str, secret: str) -> None:
         """What a request to subscribe a callback has for a secret; "": none."""
         self.secrets.pop(callback, None)
         self.secrets[callback] = secret
         _forget_oldest(self.secrets)
+        self.touch()
 
 
 def _forget_oldest(known: dict[Any, Any]) -> None:
     if len(known) > MOST_KNOWN:
         del known[next(iter(known))]
+
+
+class PackedRun(Struct, frozen=True, kw_only=True):
+    """What is kept of a run in the database; see `PlaygroundRun`."""
+
+    account: Account
+    sees_all: bool
+    created_at: datetime
+    topic: str
+    hub: str
+    own_hub: str
+    topic_url: str
+    callback_url: str
+    secret: str
+    unreachable: str
+    on_challenge: ChallengeManner
+    on_delivery: DeliveryManner
+    exchanges: tuple[PlaygroundExchange, ...]
+    forgotten: int
+    entries: tuple[PlaygroundEntry, ...]
+    published: int
+    wanted: tuple[tuple[str, str], ...]
+    secrets: dict[str, str]
+    number: int
+
+
+_decoder: Final = msgpack.Decoder(PackedRun)
+
+
+def pack_run(run: PlaygroundRun) -> StoredRun:
+    packed = PackedRun(
+        account=run.account,
+        sees_all=run.sees_all,
+        created_at=run.created_at,
+        topic=run.topic,
+        hub=run.hub,
+        own_hub=run.own_hub,
+        topic_url=run.topic_url,
+        callback_url=run.callback_url,
+        secret=run.secret,
+        unreachable=run.unreachable,
+        on_challenge=run.on_challenge,
+        on_delivery=run.on_delivery,
+        exchanges=tuple(run.exchanges),
+        forgotten=run.forgotten,
+        entries=tuple(run.entries),
+        published=run.published,
+        wanted=tuple(run.wanted),
+        secrets=run.secrets,
+        number=run.last_number,
+    )
+    return StoredRun(id=run.id, used_at=run.used_at, body=msgpack.encode(packed))
+
+
+def unpack_run(stored: StoredRun, arrivals: TokenBucket) -> PlaygroundRun:
+    """Raises `msgspec.MsgspecError` if another version has packed it otherwise."""
+    packed = _decoder.decode(stored.body)
+    return PlaygroundRun(
+        id=stored.id,
+        account=packed.account,
+        sees_all=packed.sees_all,
+        created_at=packed.created_at,
+        used_at=stored.used_at,
+        topic=packed.topic,
+        hub=packed.hub,
+        own_hub=packed.own_hub,
+        topic_url=packed.topic_url,
+        callback_url=packed.callback_url,
+        secret=packed.secret,
+        arrivals=arrivals,
+        unreachable=packed.unreachable,
+        on_challenge=packed.on_challenge,
+        on_delivery=packed.on_delivery,
+        exchanges=deque(packed.exchanges),
+        forgotten=packed.forgotten,
+        entries=deque(packed.entries, maxlen=MOST_ENTRIES),
+        published=packed.published,
+        wanted=dict.fromkeys(packed.wanted, True),
+        secrets=packed.secrets,
+        is_saved=True,
+        _number=packed.number,
+    )
 
 
 class PlaygroundRuns:
@@ -315,6 +424,7 @@ class PlaygroundRuns:
         self._runs: dict[str, PlaygroundRun] = {}
         self._topics: dict[str, PlaygroundRun] = {}
         self._callbacks: dict[str, PlaygroundRun] = {}
+        self.unsaved = asyncio.Event()
         self.topic_prefix = f"{public_url}{PLAYGROUND_PATH}topics/"
         self.callback_prefix = f"{public_url}{PLAYGROUND_PATH}callbacks/"
 
@@ -324,10 +434,8 @@ class PlaygroundRuns:
     def start(
         self, account: Account, *, topic: str, hub: str, sees_all: bool
     ) -> PlaygroundRun:
-        """``topic`` "": the run's own; ``hub``: the one that this names, "": this one.
-
-        The least used run makes room, first one of the same account.
-        """
+        """``topic`` "": the run's own; ``hub``: the one that this names, "": this
+        one."""
         own_topic = f"{self.topic_prefix}{secrets.token_urlsafe(16)}"
         now, own_hub = self._clock.now(), hub or f"{self.public_url}/hub"
         run = PlaygroundRun(
@@ -344,18 +452,38 @@ class PlaygroundRuns:
             secret=secrets.token_hex(20),
             arrivals=TokenBucket(ARRIVALS, self._clock.monotonic()),
         )
+        self._put(run)
         run.publish("The first entry", "It is there before anybody subscribes.", now)
-        self._runs[run.id] = run
-        self._topics[own_topic] = run
-        self._callbacks[run.callback_url] = run
         return run
 
+    def restore(self, stored: StoredRun) -> None:
+        """Raises `msgspec.MsgspecError` if another version has packed it otherwise."""
+        bucket = TokenBucket(ARRIVALS, self._clock.monotonic())
+        self._put(unpack_run(stored, bucket))
+
+    def _put(self, run: PlaygroundRun) -> None:
+        run.unsaved = self.unsaved
+        self._runs[run.id] = run
+        self._topics[run.topic_url] = run
+        self._callbacks[run.callback_url] = run
+
+    def take_unsaved(self) -> list[PlaygroundRun]:
+        """Those that are to be saved now."""
+        self.unsaved.clear()
+        found = [each for each in self._runs.values() if not each.is_saved]
+        for each in found:
+            each.is_saved = True
+        return found
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._runs) >= MOST_RUNS
+
     def surplus(self, account: AccountId) -> PlaygroundRun | None:
-        """The run that is to make room before this account starts another one."""
+        """The account's own run that is to make room before it starts another one."""
         own = self.of(account)
-        if len(own) >= MOST_OF_ACCOUNT:
-            return own[-1]
-        return self.of(None)[-1] if len(self._runs) >= MOST_RUNS else None
+        most = len(own) if self.is_full else MOST_OF_ACCOUNT
+        return own[-1] if own and len(own) >= most else None
 
     def of(self, account: AccountId | None) -> list[PlaygroundRun]:
         """The runs of an account, or all; the last used one first."""
@@ -369,7 +497,7 @@ class PlaygroundRuns:
         run = self._runs.get(id)
         if run is None or account not in (None, run.account.id):
             raise NotFound("playground run", id[:40])
-        run.used_at = self._clock.now()
+        run.use(self._clock.now())
         return run
 
     def expired(self) -> list[PlaygroundRun]:

@@ -52,6 +52,7 @@ from storage.contract.selections import (
 )
 from storage.contract.series import SeriesStore
 from storage.contract.sessions import SessionStore
+from storage.contract.stored_runs import PlaygroundStore
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -105,6 +106,7 @@ __all__ = [
     "MembershipStore",
     "PageListStore",
     "PageStore",
+    "PlaygroundStore",
     "PublicStore",
     "PushStore",
     "SearchStore",

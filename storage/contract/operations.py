@@ -23,6 +23,7 @@ from storage.contract.selections import (
 )
 from storage.contract.series import SeriesStore
 from storage.contract.sessions import SessionStore
+from storage.contract.stored_runs import PlaygroundStore
 from storage.contract.subscriptions import (
     DigestStore,
     ListingStore,
@@ -100,6 +101,8 @@ class Storage(Protocol):
     def audit(self) -> AuditStore: ...
     @property
     def series(self) -> SeriesStore: ...
+    @property
+    def playground(self) -> PlaygroundStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

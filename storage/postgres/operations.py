@@ -38,6 +38,7 @@ from storage.postgres.series import PostgresSeries
 from storage.postgres.sessions import PostgresSessions
 from storage.postgres.sites import PostgresSites
 from storage.postgres.stored_entries import PostgresEntries
+from storage.postgres.stored_runs import PostgresPlayground
 from storage.postgres.subscriptions import PostgresDigests, PostgresSubscriptions
 from storage.postgres.time_columns import note_time
 from storage.postgres.tokens import PostgresTokens
@@ -111,6 +112,7 @@ class PostgresStorage:
         self.audit = PostgresAudit(connections)
         self.membership = PostgresMembership(connections)
         self.series = PostgresSeries(connections)
+        self.playground = PostgresPlayground(connections, box)
         self.public = PostgresPublic(connections)
         self.pages = PostgresPages(connections)
         self.page_list = PostgresPageList(connections)

@@ -198,6 +198,7 @@ from storage.records.selections import (
 )
 from storage.records.series import SeriesSample
 from storage.records.sessions import IDLE_SESSION, LONGEST_SESSION, StoredSession
+from storage.records.stored_runs import StoredRun
 from storage.records.subscriptions import (
     EVERY_TOKEN,
     LISTED_SUBSCRIPTIONS,
@@ -393,6 +394,7 @@ __all__ = [
     "StoredBody",
     "StoredEntry",
     "StoredFeed",
+    "StoredRun",
     "StoredSession",
     "StoredSitePage",
     "StoredToken",

@@ -66,6 +66,7 @@ from storage.sqlite.series import SqliteSeries
 from storage.sqlite.sessions import SqliteSessions
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.stored_entries import SqliteEntries
+from storage.sqlite.stored_runs import SqlitePlayground
 from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.tracking import SqliteTracking
@@ -130,6 +131,7 @@ class SqliteStorage:
         self.list_watches = SqliteListWatches(self._writer, readers)
         self.audit = SqliteAudit(self._writer, readers)
         self.series = SqliteSeries(self._writer, readers)
+        self.playground = SqlitePlayground(self._writer, readers, box)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

@@ -95,6 +95,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "expires_at": Limit(ahead=_HOUR),
         "finished_at": HISTORY,
     },
+    "playground_runs": {"used_at": HISTORY},
     "push_callbacks": {"asked_at": Limit(), "until": Limit(ahead=_ENDLESS)},
     "pushes": {
         "asked_at": Limit(),

@@ -50,7 +50,7 @@ class PlaygroundEndpoints(Routes):
         summary="A topic of the WebSub playground, in Atom",
         answers={200: {TOPIC_TYPE: str}},
         headers={200: {"Link": "the hub (rel=hub) and the topic itself (rel=self)"}},
-        plain_problems=(410,),
+        plain_problems=(410, 503),
     )
     async def topic(self, request: Request) -> Response:
         try:

@@ -34,6 +34,7 @@ from .series import MemorySeries
 from .sessions import MemorySessions
 from .sites import MemorySites
 from .state import State
+from .stored_runs import MemoryPlayground
 from .subscriptions import MemorySubscriptions
 from .tokens import MemoryTokens
 from .verifications import MemoryVerifications
@@ -77,6 +78,7 @@ class MemoryStorage:
         self.verifications = MemoryVerifications(self._state)
         self.audit = MemoryAudit()
         self.series = MemorySeries()
+        self.playground = MemoryPlayground()
 
     async def status(self) -> DatabaseStatus:
         return DatabaseStatus(

@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -16,17 +17,20 @@ from msgspec.structs import replace
 from hub.http import Purpose, Request
 from hub.http.network_errors import Blocked, TimedOut, Unreachable
 from hub.services.playground import SENDING
-from hub.services.token_authentication import CreateToken
+from hub.services.token_authentication import CreateToken, Principal
 from hub.websub.playground_runs import (
     KEPT,
     MOST_EXCHANGES,
     MOST_OF_ACCOUNT,
+    MOST_RUNS,
     without_secret,
 )
 from protocols.websub.signatures import sign
-from storage.records import FeedId, FeedState, NewFeed, TokenScope
+from storage.records import Account, AccountId, FeedId, FeedState, NewFeed, TokenScope
+from tests.support.admin import ADMIN
+from tests.support.application_client import client_of
 from tests.support.fake_network import answered
-from tests.support.services import Hub
+from tests.support.services import Hub, open_hub
 from tests.support.waiting import eventually, in_background
 
 HUB = "http://hub.example/hub"
@@ -590,7 +594,7 @@ async def is_removed(hub: Hub, feed_id: FeedId) -> bool:
     return feed is None or feed.state is FeedState.REMOVED
 
 
-async def test_runs_end_a_day_after_they_were_used(
+async def test_runs_end_a_month_after_they_were_used(
     playground: Playground, hub: Hub
 ) -> None:
     left, _ = await hub.storage.feeds.add(
@@ -616,6 +620,76 @@ async def test_the_least_used_run_of_an_account_makes_room(
     assert (await playground.client.get(playground.path)).status_code == 404
     listed = (await playground.client.get("/api/playground")).json()["runs"]
     assert len(listed) == MOST_OF_ACCOUNT
+
+
+async def test_a_run_is_as_it_was_after_a_restart(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub, client_of(hub.application) as client:
+        client.headers.update(ADMIN)
+        hub.services.playground.patience = 0.01
+        hub.network.answer_with(Blocked())
+        before = await start(hub, client)
+        async with in_background(hub.built.background["playground"]):
+            await before.manner(challenge="confirm-all", secret="a secret of its own")
+            await before.step("all")
+        report = (await client.get(before.path)).json()
+        document = (await before.come("GET", before.run["own_topic"])).content
+    assert report["exchanges"]
+    async with open_hub(tmp_path) as hub, client_of(hub.application) as client:
+        client.headers.update(ADMIN)
+        after = Playground(hub, client, before.run)
+        assert (await client.get(after.path)).json() == report
+        assert (await after.ask()).text == "abc"
+        there = (await after.come("GET", before.run["own_topic"])).content
+        assert there == document
+        assert b"a secret of its own" not in (tmp_path / "hub.db").read_bytes()
+
+
+async def test_runs_are_not_gone_while_they_cannot_be_read(
+    playground: Playground, hub: Hub
+) -> None:
+    hub.services.playground._is_loaded = False  # as after a read that failed
+    assert (
+        await playground.come("GET", playground.run["own_topic"])
+    ).status_code == 503
+    assert (await playground.ask()).status_code == 503
+    assert (await playground.client.get(playground.path)).status_code == 503
+
+
+async def test_what_could_not_be_published_is_no_entry(
+    playground: Playground, hub: Hub, alice: dict[str, str]
+) -> None:
+    client = playground.client
+    made = (await client.post("/api/playground", json={}, headers=alice)).json()
+    own = f"/api/playground/{made['id']}/steps"
+    publish = {"step": "publish", "title": "News"}
+    statuses = [
+        (await client.post(own, json=publish, headers=alice)).status_code
+        for _ in range(int(SENDING.burst) + 1)
+    ]
+    assert statuses[-2:] == [200, 503]
+    document = await playground.come("GET", made["own_topic"])
+    last = int(SENDING.burst) + 1  # beside the first one, that is there from the start
+    assert f"#entry-{last}<" in document.text
+    assert f"#entry-{last + 1}<" not in document.text
+
+
+async def test_no_account_pushes_out_the_runs_of_another(
+    playground: Playground, hub: Hub, alice: dict[str, str]
+) -> None:
+    runs = hub.services.playground.latest(None)
+    for number in range(MOST_RUNS - 1):
+        principal = Principal(
+            account=Account(id=AccountId(100 + number), name=f"{number}"),
+            scopes=frozenset({TokenScope.SUBSCRIBE}),
+        )
+        await hub.services.playground.start(principal)
+    client = playground.client
+    refused = await client.post("/api/playground", json={}, headers=alice)
+    assert refused.status_code == 503
+    assert "all of other accounts" in refused.json()["detail"]
+    assert len(hub.services.playground.latest(None)) == MOST_RUNS
+    await start(hub, client)  # in the place of its own
+    assert hub.services.playground.latest(None)[-1] not in runs
 
 
 # --- accounts ---

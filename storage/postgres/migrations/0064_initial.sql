@@ -52,6 +52,13 @@ CREATE TABLE series_samples (
     body bytea NOT NULL             -- `storage.records.SeriesSample` as MessagePack
 );
 
+-- Runs of the WebSub playground, so that their addresses last.
+CREATE TABLE playground_runs (
+    id text COLLATE "C" PRIMARY KEY,
+    used_at bigint NOT NULL,
+    body bytea NOT NULL             -- encrypted: a run has secrets
+);
+
 -- --- accounts ---
 
 CREATE TABLE accounts (
