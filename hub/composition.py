@@ -55,7 +55,7 @@ from hub.publishing.openfeeder_analytics import Analytics, create_sink
 from hub.publishing.openfeeder_gatekeeper import Gatekeeper
 from hub.publishing.output_readers import OutputReaders
 from hub.publishing.page_visibility import PageUpdater
-from hub.push.push_subscriber import HubRequests, Polls, PushSubscriber
+from hub.push.push_subscriber import HubRequests, PollResumer, PushSubscriber
 from hub.push.received_pushes import ReceivedPushes
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
@@ -378,7 +378,7 @@ async def build_hub(
             publishers,
         ),
         HubLimiter(partial(network.is_exempt, purpose=Purpose.HUB)),
-        Polls(storage, poller.explain, poller.wake),
+        PollResumer(storage, poller.explain, poller.wake),
         clock,
         random,
         is_on=settings.takes_pushes,

@@ -35,17 +35,17 @@ DO_NOT_RETURN = range(3500, 4000)
 """Close codes after which a new connection would end alike."""
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection was lost, or could not be made; trying again may help."""
 
 
 @dataclass(frozen=True, slots=True)
-class LiveListening:
+class TopicsConfirmed:
     """The hub has confirmed every topic: whatever is published from now on comes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class RecordsMissed:
     """Records of a topic that cannot be sent any more, and from where it goes on."""
 
     topic: str
@@ -53,7 +53,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamGone:
+class TopicEnded:
     """A topic that sends nothing any more."""
 
     topic: str
@@ -66,9 +66,9 @@ class _Confirmations:
 
     open: set[str]
 
-    def count(self, topic: str) -> Iterator[LiveListening]:
+    def count(self, topic: str) -> Iterator[TopicsConfirmed]:
         if self.open == {topic}:
-            yield LiveListening()
+            yield TopicsConfirmed()
         self.open.discard(topic)
 
 
@@ -85,7 +85,7 @@ class LiveClient:
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[ClientConnection]:
-        """A connection. Raises `Lost`, and `Failure` where a retry is of no use."""
+        """Connect. Raises `ConnectionLost`, and `Failure` if a retry is of no use."""
         try:
             with connect(
                 self._url(),
@@ -100,18 +100,18 @@ class LiveClient:
         except InvalidStatus as error:
             status = error.response.status_code
             if status in (429, 503):
-                raise Lost(f"HTTP {status}") from error
+                raise ConnectionLost(f"HTTP {status}") from error
             raise Failure(f"{self.hub.url} answers HTTP {status}") from error
         except InvalidHandshake as error:
-            raise Lost(str(error)) from error
+            raise ConnectionLost(str(error)) from error
         except (WebSocketException, InvalidValue) as error:
             raise Failure(str(error)) from error
         except OSError as error:
-            raise Lost(str(error) or type(error).__name__) from error
+            raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def events(
         self, connection: ClientConnection
-    ) -> Iterator[NotificationMessage | LiveListening | Missed | StreamGone]:
+    ) -> Iterator[NotificationMessage | TopicsConfirmed | RecordsMissed | TopicEnded]:
         """What happens, until the connection ends.
 
         Raises `Failure` for an error, and when no topic is left.
@@ -122,12 +122,12 @@ class LiveClient:
             match message:
                 case NotificationMessage():
                     if self._is_gap(message):
-                        yield Missed(message.topic, message.cursor)
+                        yield RecordsMissed(message.topic, message.cursor)
                     self.known[message.topic] = self.cursor = message.cursor
                     yield message
                 case Reset():
                     self.known.pop(message.topic, None)  # it has been told already
-                    yield Missed(message.topic, message.cursor)
+                    yield RecordsMissed(message.topic, message.cursor)
                 case Subscribed():
                     self.known[message.topic] = self.cursor = message.cursor
                     yield from confirmations.count(message.topic)
@@ -138,7 +138,7 @@ class LiveClient:
                     raise Failure(f"{message.topic or self.hub.url}: {message.reason}")
                 case Unsubscribed(topic=topic):
                     self.topics = [each for each in self.topics if each != topic]
-                    yield StreamGone(topic, message.reason or "unsubscribed")
+                    yield TopicEnded(topic, message.reason or "unsubscribed")
                     if not self.topics:
                         raise Failure("all topics have ended")
 
@@ -163,9 +163,9 @@ class LiveClient:
         return f"{secure}://{rest}/stream?{urlencode(query)}"
 
 
-def _ended(closed: ConnectionClosed) -> Lost | Failure:
+def _ended(closed: ConnectionClosed) -> ConnectionLost | Failure:
     if closed.rcvd is None:
-        return Lost("without a close message")
+        return ConnectionLost("without a close message")
     if closed.rcvd.code in DO_NOT_RETURN:
         return Failure(f"the hub closed the connection: {closed.rcvd.reason}")
-    return Lost(closed.rcvd.reason or f"code {closed.rcvd.code}")
+    return ConnectionLost(closed.rcvd.reason or f"code {closed.rcvd.code}")

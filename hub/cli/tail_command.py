@@ -18,7 +18,7 @@ from hub.cli.wording import HubUnreachable, json_option, plural, printable
 from hub.runtime.clock import SystemClock
 
 if TYPE_CHECKING:
-    from hub.cli.live_client import LiveClient, Missed
+    from hub.cli.live_client import LiveClient, RecordsMissed
     from protocols.live.live_messages import NotificationMessage
 
 FIRST_WAIT = 1.0
@@ -87,12 +87,12 @@ class _Tail:
 
     def follow(self) -> None:
         """Until so many messages were printed. Raises `Failure`."""
-        from hub.cli.live_client import Lost
+        from hub.cli.live_client import ConnectionLost
 
         while self._left is None or self._left > 0:
             try:
                 self._follow_once()
-            except Lost as error:
+            except ConnectionLost as error:
                 if not self._has_connected:
                     raise HubUnreachable(
                         f"no live stream at {self._client.hub.url} ({error})"
@@ -100,23 +100,28 @@ class _Tail:
                 self._pause(str(error))
 
     def _follow_once(self) -> None:
-        from hub.cli.live_client import LiveListening, Lost, Missed, StreamGone
+        from hub.cli.live_client import (
+            ConnectionLost,
+            RecordsMissed,
+            TopicEnded,
+            TopicsConfirmed,
+        )
 
         with self._client.connected() as connection:
             for event in self._client.events(connection):
                 self._wait = FIRST_WAIT
-                if isinstance(event, LiveListening):
+                if isinstance(event, TopicsConfirmed):
                     self._greet()
-                elif isinstance(event, Missed):
+                elif isinstance(event, RecordsMissed):
                     self._print_missed(event)
-                elif isinstance(event, StreamGone):
+                elif isinstance(event, TopicEnded):
                     topic, reason = printable(event.topic), printable(event.reason)
                     say(f"ended: {topic}: {reason}", err=True)
                 else:
                     self._print(event)
                 if self._left == 0:
                     return
-        raise Lost("closed by the hub")
+        raise ConnectionLost("closed by the hub")
 
     def _greet(self) -> None:
         client = self._client
@@ -149,7 +154,7 @@ class _Tail:
         parts.append(describe(message.body, "application/json"))
         say("  ".join(parts))
 
-    def _print_missed(self, missed: Missed) -> None:
+    def _print_missed(self, missed: RecordsMissed) -> None:
         say(
             f"missed: records of {printable(missed.topic)} before {missed.cursor}"
             " are no longer kept",

@@ -68,7 +68,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class ParseOutcome:
     """What the parser made of a 200: a feed, or why not. Both None: not parsed.
 
     ``body_hash``: of its bytes, if that was taken (`hub.core.news.document_bodies`).
@@ -79,4 +79,4 @@ class Understood:
     body_hash: str = ""
 
 
-NOT_PARSED = Understood()
+NOT_PARSED = ParseOutcome()

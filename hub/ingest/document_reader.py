@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 
 from lxml import etree
 
-from hub.core.fetched import NOT_PARSED, Fetched, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, ParseOutcome
 from hub.core.news.document_bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
 from hub.core.news.known_slices import READER_BYTES, known_slices
@@ -66,7 +66,7 @@ class DocumentReader:
     metrics: Metrics
     name: bytes = field(default_factory=reader_name)
 
-    async def read(self, target: FetchTarget, fetched: Fetched) -> Understood:
+    async def read(self, target: FetchTarget, fetched: Fetched) -> ParseOutcome:
         """Parse a whole 200, unless its bytes are known to be a feed."""
         if fetched.error or fetched.status != 200:
             return NOT_PARSED
@@ -87,9 +87,9 @@ class DocumentReader:
             feed = await self.parser.parse(fetched.body, context)
         except FeedError as error:
             count(DocumentReading.UNREADABLE)
-            return Understood(error=error, body_hash=digest)
+            return ParseOutcome(error=error, body_hash=digest)
         count(DocumentReading.INCREMENTAL if feed.is_partial else DocumentReading.FULL)
-        return Understood(feed=feed, body_hash=digest)
+        return ParseOutcome(feed=feed, body_hash=digest)
 
     async def _known(self, target: FetchTarget) -> bytes:
         known = partial(known_slices, target.slices, target.seen, self.name)

@@ -11,11 +11,11 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import fetch_error
-from hub.core.schedule.next_request import lands_elsewhere
+from hub.core.schedule.next_request import comes_from_elsewhere
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
 from hub.core.sites.format_changes import page_keys, seen_as_pages
 from hub.http import BodyAllowance
@@ -140,7 +140,7 @@ class FetchPipeline:
         self,
         target: FetchTarget,
         fetched: Fetched,
-        understood: Understood,
+        understood: ParseOutcome,
         reason: PollReason,
     ) -> Decision:
         return Decision(
@@ -159,8 +159,8 @@ class FetchPipeline:
         request: FetchRequest,
         target: FetchTarget,
         fetched: Fetched,
-        understood: Understood,
-    ) -> tuple[Fetched, Understood]:
+        understood: ParseOutcome,
+    ) -> tuple[Fetched, ParseOutcome]:
         """The older version of a document, where there is one for those who cannot read
         the newest; else what was found."""
         if request.url == fetched.url:
@@ -204,7 +204,7 @@ class FetchPipeline:
         if target.feed.format in SITE_FORMATS:
             target = await self._no_longer_site(target, fetched, feed)
             decision = replace(decision, target=target)
-        if lands_elsewhere(target.feed, fetched):
+        if comes_from_elsewhere(target.feed, fetched):
             elsewhere = await self._seen_elsewhere(target, fetched)
             decision = replace(decision, elsewhere=elsewhere)
         return decision

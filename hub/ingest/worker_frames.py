@@ -44,7 +44,7 @@ class Task:
     is_malformed: bool = False
 
 
-class Order(msgspec.Struct, frozen=True):
+class TaskHeader(msgspec.Struct, frozen=True):
     """A task without its document, which is the next frame."""
 
     context: ParseContext
@@ -92,14 +92,14 @@ class Exceeded(msgspec.Struct, frozen=True, tag=True):
 Result = Parsed | Empty | Other | Malformed | Invalid | Unsupported | Exceeded
 
 _encoder = msgspec.msgpack.Encoder()
-_order_decoder = msgspec.msgpack.Decoder(Order)
+_order_decoder = msgspec.msgpack.Decoder(TaskHeader)
 _result_decoder: msgspec.msgpack.Decoder[Result] = msgspec.msgpack.Decoder(Result)
 _batch_decoder = msgspec.msgpack.Decoder(tuple[Entry, ...])
 
 
 def encode_task(task: Task) -> tuple[bytes, bytes]:
     """Two frames, as two pieces: the second is the document, which is not copied."""
-    order = _frame(Order(task.context, task.is_malformed))
+    order = _frame(TaskHeader(task.context, task.is_malformed))
     return order + LENGTH.pack(len(task.body)), task.body
 
 
@@ -128,7 +128,7 @@ def decode_batch(payload: bytes) -> tuple[Entry, ...]:
     return _batch_decoder.decode(payload)
 
 
-def _frame(message: Order | Result | Sequence[Entry]) -> bytes:
+def _frame(message: TaskHeader | Result | Sequence[Entry]) -> bytes:
     payload = _encoder.encode(message)
     return LENGTH.pack(len(payload)) + payload
 

@@ -233,7 +233,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 ANONYMOUS_CLIENT = Client()
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectionOpening(msgspec.Struct, frozen=True, kw_only=True):
     """Which connection it is of this process, and how and when it was opened."""
 
     id: int
@@ -264,7 +264,7 @@ class LiveConnection:
         writer: ClientWriter,
         replays: Replayer,
         tasks: asyncio.TaskGroup,
-        opening: Opening,
+        opening: ConnectionOpening,
         client: Client = ANONYMOUS_CLIENT,
     ) -> None:
         self.writer = writer

@@ -21,11 +21,11 @@ from hub.live.live_connections import (
     Channels,
     Client,
     ClientWriter,
+    ConnectionOpening,
     ConnectionRegistry,
     Interest,
     LiveConnection,
     LiveSubscription,
-    Opening,
     QuotaExceeded,
     TooManyConnections,
 )
@@ -120,7 +120,7 @@ class LiveStream:
 
         `check_room` comes before, while there is still an answer to refuse it with.
         """
-        opening = Opening(
+        opening = ConnectionOpening(
             id=next(self._numbers), transport=transport, at=self._clock.now()
         )
         connection = LiveConnection(writer, self._replays, tasks, opening, client)

@@ -65,7 +65,7 @@ from storage.records import (
 )
 
 
-class Polls:
+class PollResumer:
     """What is needed of the poller: feeds that are not pushed any more are polled."""
 
     def __init__(
@@ -243,7 +243,7 @@ class PushSubscriber:
         storage: Storage,
         requests: HubRequests,
         hosts: HubLimiter,
-        polls: Polls,
+        polls: PollResumer,
         clock: Clock,
         random: Random,
         *,

@@ -209,7 +209,7 @@ SHOWN_DEAD_LETTERS: Final = 100
 SHOWN_LAG: Final = 10_000
 
 
-class Publishers(Protocol):
+class PublisherRefusals(Protocol):
     """What is needed of `hub.websub.publisher_validation.PublisherValidation`."""
 
     async def refusal(
@@ -229,7 +229,7 @@ class SubscriptionService:
         clock: Clock,
         tracks: TrackTopics,
         local_topics: LocalTopics | None = None,
-        publishers: Publishers | None = None,
+        publishers: PublisherRefusals | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
         """``publishers`` None: they are not asked. ``secret_overlap``: how long the
@@ -572,7 +572,7 @@ def check_signing(algorithm: str, secret: str, prefix: str = "") -> None:
 
 CONFIRM_SECONDS: Final = 25.0
 """How long the answer to a request waits for a callback's word."""
-ROOM_OF_ACCOUNTS: Final = 1_000
+MOST_WAITING_OF_ACCOUNTS: Final = 1_000
 """Requests that wait for their callbacks, beyond those of the open hub: strangers
 cannot take it from accounts."""
 PREFIX: Final = "hub."
@@ -580,7 +580,7 @@ PREFIX: Final = "hub."
 _NULL_DEVICES: Final = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null")
 
 
-class Asker(Protocol):
+class ChallengeSender(Protocol):
     """What is needed of `hub.websub.callback_challenge.CallbackChallenges`."""
 
     async def ask(
@@ -600,7 +600,7 @@ class SuperfeedrService:
         self,
         storage: Storage,
         subscriptions: SubscriptionService,
-        asker: Asker,
+        asker: ChallengeSender,
         clock: Clock,
         public_url: str,
         wake_verifier: Callable[[], None],
@@ -699,8 +699,8 @@ class SuperfeedrService:
         is_taken = await self._storage.verifications.add(
             request.as_verification(secrets.token_urlsafe(24)),
             self._clock.now(),
-            most=MOST_PENDING + ROOM_OF_ACCOUNTS,
-            most_of_host=MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS,
+            most=MOST_PENDING + MOST_WAITING_OF_ACCOUNTS,
+            most_of_host=MOST_PENDING_OF_HOST + MOST_WAITING_OF_ACCOUNTS,
             most_of_asker=None
             if request.account == OPERATOR
             else MOST_PENDING_OF_ASKER,

@@ -90,7 +90,7 @@ class SourceFinder(Protocol):
     ) -> LookupResult: ...
 
 
-class Provider(Protocol):
+class ResponseProvider(Protocol):
     """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
 
     def provide(
@@ -109,7 +109,7 @@ class FeedService:
         on_hide: Callable[[], None] | None = None,
         local_topics: LocalTopics | None = None,
         finder: SourceFinder | None = None,
-        prefetched: Provider | None = None,
+        prefetched: ResponseProvider | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private.
         Without ``finder`` nothing is discovered; without ``prefetched`` what was looked

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hub.publishing.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.service_errors import HubClosed, TooManyWaiting
-from hub.websub.ping_queue import PingQueue, Taken
+from hub.websub.ping_queue import PingDecision, PingQueue
 from hub.websub.topic_admission import OpenHub
 from protocols.protocol_errors import InvalidValue
 from protocols.track import is_track_topic
@@ -62,7 +62,7 @@ _NEVER_PINGED = (
 )
 
 
-class Ping(StrEnum):
+class PingOutcome(StrEnum):
     """What is done about a URL that was published."""
 
     FETCHED = "fetching"
@@ -73,16 +73,16 @@ class Ping(StrEnum):
 
 
 _OUTCOMES = {
-    Taken.ACCEPTED: Ping.FETCHED,
-    Taken.COALESCED: Ping.COALESCED,
-    Taken.PUT_OFF: Ping.LIMITED,
+    PingDecision.ACCEPTED: PingOutcome.FETCHED,
+    PingDecision.COALESCED: PingOutcome.COALESCED,
+    PingDecision.PUT_OFF: PingOutcome.LIMITED,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pinged:
+class PublishedUrl:
     url: str
-    outcome: Ping
+    outcome: PingOutcome
     reason: str = ""
 
 
@@ -148,7 +148,7 @@ class WebSubService:
         self._wake_verifier()
         return f"{self._public_url}/hub/subscriptions/{token}"
 
-    async def publish(self, request: PublishRequest) -> list[Pinged]:
+    async def publish(self, request: PublishRequest) -> list[PublishedUrl]:
         """Have the topics that are known fetched soon.
 
         Raises `TooManyWaiting`, and `StorageError` while nothing can be stored: then
@@ -158,28 +158,32 @@ class WebSubService:
             await self._storage.check()
         pinged = [await self._ping(topic) for topic in request.topics]
         return pinged + [
-            Pinged(url=each.url, outcome=Ping.INVALID, reason=each.reason)
+            PublishedUrl(url=each.url, outcome=PingOutcome.INVALID, reason=each.reason)
             for each in request.refused
         ]
 
-    async def _ping(self, topic: str) -> Pinged:
+    async def _ping(self, topic: str) -> PublishedUrl:
         """Fetch a topic's feed soon, and those that follow parts of the same page."""
         feed = await self._local_topics.find_public(self._storage.feeds, topic)
         parts = await self._storage.feeds.parts(topic, MOST_PARTS)
         outcomes = [self._fetch_soon(each) for each in (feed, *parts) if each]
-        seen = next((each for each in outcomes if each is not Ping.NOT_LISTED), None)
+        seen = next(
+            (each for each in outcomes if each is not PingOutcome.NOT_LISTED), None
+        )
         if seen is None:
-            return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
-        return Pinged(url=topic, outcome=seen)
+            return PublishedUrl(
+                url=topic, outcome=PingOutcome.NOT_LISTED, reason=NOT_LISTED
+            )
+        return PublishedUrl(url=topic, outcome=seen)
 
-    def _fetch_soon(self, feed: StoredFeed) -> Ping:
+    def _fetch_soon(self, feed: StoredFeed) -> PingOutcome:
         """Have a feed fetched soon. Of a private feed the answer tells nothing."""
         if feed.state in _NEVER_PINGED:
-            return Ping.NOT_LISTED
+            return PingOutcome.NOT_LISTED
         taken = self._pings.add(feed)
-        if taken is Taken.REFUSED:
+        if taken is PingDecision.REFUSED:
             raise TooManyWaiting("too many topics are waiting to be fetched")
-        return Ping.NOT_LISTED if feed.private else _OUTCOMES[taken]
+        return PingOutcome.NOT_LISTED if feed.private else _OUTCOMES[taken]
 
     async def diagnose(self, token: str) -> Diagnosis:
         """What became of a request. Raises `NotFound`."""

@@ -111,7 +111,7 @@ class OpenFeederOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServedDocument:
     """A document.
 
     ``etag`` has no quotes, and covers all but the document's age. ``results`` counts
@@ -154,7 +154,7 @@ class OpenFeederService:
     def endpoint(self) -> str:
         return f"{self._public_url}/openfeeder"
 
-    def discovery(self) -> Served:
+    def discovery(self) -> ServedDocument:
         """2; "MUST be publicly accessible (no auth required)"."""
         options = self.options
         host = self._public_url.partition("://")[2]
@@ -170,7 +170,7 @@ class OpenFeederService:
         capabilities = (*search, DIFF_SYNC, *auth)
         return _served(render_discovery(site, self.endpoint, capabilities))
 
-    async def answer(self, request: Request) -> Served:
+    async def answer(self, request: Request) -> ServedDocument:
         """Raises `OpenFeederError` for a page that there is not, and `StorageError`."""
         match request:
             case IndexQuery():
@@ -182,7 +182,7 @@ class OpenFeederService:
             case SyncQuery():
                 return await self._sync(request)
 
-    async def _index(self, request: IndexQuery) -> Served:
+    async def _index(self, request: IndexQuery) -> ServedDocument:
         state = await self._storage.page_list.state()
         listed = await self._storage.page_list.page(
             skip=(request.page - 1) * request.limit, limit=request.limit
@@ -195,7 +195,7 @@ class OpenFeederService:
         )
         return _served(body, results=len(made), is_cached=_all_kept(made))
 
-    async def _page(self, request: PageQuery) -> Served:
+    async def _page(self, request: PageQuery) -> ServedDocument:
         listed = await self._find(request.url)
         made = await self._shown([listed] if listed else [])
         if not made:
@@ -213,14 +213,14 @@ class OpenFeederService:
         # The same state has the same tag, however old what was made of it is.
         stable = render_page(found.page, returned, scores, Cached())
         cached = Cached(seconds=found.kept_for)
-        return Served(
+        return ServedDocument(
             body=render_page(found.page, returned, scores, cached),
             etag=_digest(stable),
             results=len(returned),
             is_cached=found.kept_for is not None,
         )
 
-    async def _found(self, request: PageSearchQuery) -> Served:
+    async def _found(self, request: PageSearchQuery) -> ServedDocument:
         if not self.options.has_search:
             raise invalid_parameter("q", "a url beside it: this site has no search")
         gatekeeper = self.options.gatekeeper
@@ -239,7 +239,7 @@ class OpenFeederService:
         )
         return _served(body, results=len(items))
 
-    async def _sync(self, request: SyncQuery) -> Served:
+    async def _sync(self, request: SyncQuery) -> ServedDocument:
         result = await self._changes.read(request)
         count = len(result.added) + len(result.updated) + len(result.deleted)
         return _served(render_sync(result), results=count)
@@ -275,8 +275,12 @@ def _all_kept(made: Sequence[MadePage]) -> bool:
     return bool(made) and all(each.kept_for is not None for each in made)
 
 
-def _served(body: bytes, *, results: int = 0, is_cached: bool = False) -> Served:
-    return Served(body=body, etag=_digest(body), results=results, is_cached=is_cached)
+def _served(
+    body: bytes, *, results: int = 0, is_cached: bool = False
+) -> ServedDocument:
+    return ServedDocument(
+        body=body, etag=_digest(body), results=results, is_cached=is_cached
+    )
 
 
 def _digest(body: bytes) -> str:

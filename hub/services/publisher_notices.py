@@ -18,7 +18,7 @@ from hub.core.fetched import Fetched
 from hub.core.status.feed_stats import site_at
 from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
-from hub.services.open_hub_requests import Pinged, WebSubService
+from hub.services.open_hub_requests import PublishedUrl, WebSubService
 from hub.services.service_errors import NotSigned, TooManyWaiting
 from protocols.protocol_errors import InvalidValue
 from protocols.scp.collection import page_address
@@ -50,7 +50,7 @@ class HintService:
         self._storage = storage
         self._websub = websub
 
-    async def take(self, urls: Sequence[str]) -> list[Pinged]:
+    async def take(self, urls: Sequence[str]) -> list[PublishedUrl]:
         """Have these feeds, or those of these pages and sites, fetched soon.
 
         Coalesced and paced as pings are. Raises `TooManyWaiting`.

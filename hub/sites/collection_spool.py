@@ -18,7 +18,7 @@ from typing import IO, Final
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.core.sites.site_bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
+from hub.core.sites.site_bounds import COLLECTION_BYTES, COLLECTION_SECONDS, VisitUsage
 from hub.core.sites.walk_steps import CollectionPages, Downloaded, ReadPage
 from hub.http import ResponseLimits
 from hub.http.network_errors import BadAnswer
@@ -208,7 +208,9 @@ class Spools:
             self._turns.release()
 
 
-async def verify(spool: Spool, fetched: Fetched, spent: Spent) -> Downloaded | bool:
+async def verify(
+    spool: Spool, fetched: Fetched, spent: VisitUsage
+) -> Downloaded | bool:
     """See `Spool.verify`; False if the visit has no time left for it."""
     try:
         return await spool.verify(fetched)
@@ -218,7 +220,7 @@ async def verify(spool: Spool, fetched: Fetched, spent: Spent) -> Downloaded | b
 
 
 async def unroll(
-    spool: Spool | None, after: int, spent: Spent
+    spool: Spool | None, after: int, spent: VisitUsage
 ) -> CollectionPages | bool:
     """See `Spool.unroll`; False as above."""
     if spool is None:
@@ -231,6 +233,6 @@ async def unroll(
         return is_alone and CollectionPages(pages=(), line=after, error=error)
 
 
-def _too_slow(spent: Spent) -> LimitExceeded:
+def _too_slow(spent: VisitUsage) -> LimitExceeded:
     what = "the time to read the file, in seconds,"
     return LimitExceeded(what, round(spent.bounds.seconds))

@@ -16,7 +16,7 @@ from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import day_of
 from hub.core.sites.format_changes import news_since_feed
-from hub.core.sites.site_bounds import SiteBounds, Spent
+from hub.core.sites.site_bounds import SiteBounds, VisitUsage
 from hub.core.sites.site_commits import end_commit, step_commit
 from hub.core.sites.site_state import SiteState, begin_anew, read_state
 from hub.core.sites.walk_steps import (
@@ -24,15 +24,15 @@ from hub.core.sites.walk_steps import (
     Count,
     Download,
     Downloaded,
-    Ended,
-    Exhausted,
     FindUnlisted,
     Get,
     LoadPages,
     Parse,
     ReadCollection,
     SiteVisit,
+    VisitExhausted,
     Walk,
+    WalkEnded,
     WalkOf,
     WalkReply,
     Want,
@@ -127,7 +127,7 @@ class SiteReading:
 
     decision: Decision
     state: SiteState
-    spent: Spent
+    spent: VisitUsage
     request: FetchRequest  # as the front document was asked for
     is_news: Callable[[Entry], bool]
     new: int = 0
@@ -224,7 +224,7 @@ class SiteReader:
             self._close(reading)
         commit = end_commit(
             reading.decision,
-            ended or Ended(),
+            ended or WalkEnded(),
             at=self.clock.now(),
             new=reading.new,
             is_unfinished=ended is None and reading.spent.has_day_left,
@@ -242,7 +242,7 @@ class SiteReader:
         return SiteReading(
             decision=decision,
             state=state,
-            spent=Spent(
+            spent=VisitUsage(
                 bounds,
                 until=self.clock.monotonic() + bounds.seconds,
                 entries_of_day=entries_of_day(state, decision),
@@ -267,15 +267,15 @@ class SiteReader:
 
     async def _walk(
         self, walk: Walk, reading: SiteReading, apply: Apply
-    ) -> Ended | None:
+    ) -> WalkEnded | None:
         """None: the visit has used up what it may."""
         reply: WalkReply | None = None
         while True:
             try:
                 want = await run_in_thread(partial(_advance, walk, reply))
-            except Exhausted:
+            except VisitExhausted:
                 return None
-            if isinstance(want, Ended):
+            if isinstance(want, WalkEnded):
                 return want
             reply = await self._serve(want, reading, apply)
 
@@ -396,10 +396,10 @@ def _feed_until(feed: StoredFeed) -> float:
     return read.timestamp() if read and was_feed else 0.0
 
 
-def _advance(walk: Walk, reply: WalkReply | None) -> Want | Ended:
-    """Advance a walk to its next step, or to its end. Raises `Exhausted`."""
+def _advance(walk: Walk, reply: WalkReply | None) -> Want | WalkEnded:
+    """Advance a walk to its next step, or to its end. Raises `VisitExhausted`."""
     try:
         return next(walk) if reply is None else walk.send(reply)
     except StopIteration as stop:
-        ended: Ended = stop.value
+        ended: WalkEnded = stop.value
         return ended

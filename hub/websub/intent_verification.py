@@ -40,20 +40,20 @@ KEPT = timedelta(days=7)
 REMOVED = "the topic was removed from this hub"
 
 
-class Admitted(msgspec.Struct, frozen=True):
+class AdmittedTopic(msgspec.Struct, frozen=True):
     """A topic's feed, and where its publisher wants to be asked; None: nowhere."""
 
     feed_id: FeedId
     validator: Validator | None
 
 
-Admission = Admitted | Exception
+Admission = AdmittedTopic | Exception
 """Of a topic; or why nobody can subscribe to it now."""
 
 log = structlog.get_logger()
 
 
-class Accounts(Protocol):
+class SuperfeedrGrants(Protocol):
     """What is needed of `hub.services.account_subscriptions.SuperfeedrService`."""
 
     async def grant(self, verification: Verification) -> str: ...
@@ -67,7 +67,7 @@ class IntentVerification:
         questions: CallbackChallenges,
         clock: Clock,
         validation: PublisherValidation | None = None,
-        accounts: Accounts | None = None,
+        accounts: SuperfeedrGrants | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
         """``validation`` None: publishers are not asked; ``accounts`` None: there are
@@ -86,7 +86,7 @@ class IntentVerification:
         """Look at a topic once for all who ask for it now: see `verify`."""
         try:
             feed_id = await self._topics.admit(topic)
-            return Admitted(feed_id, await self._validator_of(feed_id))
+            return AdmittedTopic(feed_id, await self._validator_of(feed_id))
         except Exception as error:
             return error
 
@@ -247,7 +247,7 @@ class IntentVerification:
         _tell(verification, state, last)
 
 
-def _admitted(admission: Admission) -> Admitted:
+def _admitted(admission: Admission) -> AdmittedTopic:
     if isinstance(admission, Exception):
         raise admission
     return admission

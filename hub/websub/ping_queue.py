@@ -25,7 +25,7 @@ MOST_KNOWN: Final = 100_000
 """Topics of which it is remembered how often they were pinged lately."""
 
 
-class Taken(StrEnum):
+class PingDecision(StrEnum):
     """What is done about a ping."""
 
     ACCEPTED = "accepted"
@@ -54,21 +54,23 @@ class PingQueue:
         self._turns: list[tuple[float, FeedId]] = []
         self._awake = asyncio.Event()
 
-    def add(self, feed: StoredFeed, reason: PollReason = PollReason.PINGED) -> Taken:
+    def add(
+        self, feed: StoredFeed, reason: PollReason = PollReason.PINGED
+    ) -> PingDecision:
         """Have the feed fetched soon, for a reason that its history tells."""
         if feed.id in self._later or self._poller.is_pinged(feed.id):
-            return Taken.COALESCED
+            return PingDecision.COALESCED
         if len(self._later) + self._poller.pinged >= MOST_WAITING:
-            return Taken.REFUSED
+            return PingDecision.REFUSED
         now = self._clock.monotonic()
         wait = self._buckets.of(feed.id, OF_TOPIC, now).reserve(now)
         if not wait:
             is_taken = self._poller.ping(feed, reason)
-            return Taken.ACCEPTED if is_taken else Taken.PUT_OFF
+            return PingDecision.ACCEPTED if is_taken else PingDecision.PUT_OFF
         self._later[feed.id] = feed, reason
         heapq.heappush(self._turns, (now + wait, feed.id))
         self._awake.set()
-        return Taken.PUT_OFF
+        return PingDecision.PUT_OFF
 
     async def run(self) -> None:
         """Give those that were put off their turn, until cancelled."""

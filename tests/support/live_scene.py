@@ -16,9 +16,9 @@ from hub.delivery.notifications import Notifications
 from hub.live.live_connections import (
     ChannelKey,
     Channels,
+    ConnectionOpening,
     LiveConnection,
     LiveSubscription,
-    Opening,
 )
 from hub.live.live_reader import LogReader
 from hub.live.message_rendering import MessageRendering
@@ -212,7 +212,7 @@ class LiveScene:
         )
 
     def connect(self, tasks: asyncio.TaskGroup) -> LiveConnection:
-        opening = Opening(id=1, transport="sse", at=ManualClock().now())
+        opening = ConnectionOpening(id=1, transport="sse", at=ManualClock().now())
         return LiveConnection(self.writer, self.replays, tasks, opening)
 
     def subscription(

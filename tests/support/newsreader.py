@@ -12,7 +12,7 @@ from html import escape
 
 from msgspec.structs import replace
 
-from hub.core.fetched import FollowedRedirect, Understood
+from hub.core.fetched import FollowedRedirect, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -157,14 +157,14 @@ class Newsreader:
         self.readings.append(_reading(commit))
         return self.readings[-1]
 
-    def _understand(self, body: bytes) -> Understood:
+    def _understand(self, body: bytes) -> ParseOutcome:
         if is_known_body(self.target.feed.polling, body_hash(body)):
-            return Understood()
+            return ParseOutcome()
         context = ParseContext(url=self.target.feed.url, now=self.at)
         try:
-            return Understood(feed=parse_leniently(body, context))
+            return ParseOutcome(feed=parse_leniently(body, context))
         except FeedError as error:
-            return Understood(error=error)
+            return ParseOutcome(error=error)
 
     def _apply(self, commit: FetchCommit) -> None:
         feed = replace(

@@ -17,8 +17,6 @@ from hub.core.sites.walk_steps import (
     Count,
     Download,
     Downloaded,
-    Ended,
-    Exhausted,
     FindUnlisted,
     Get,
     LoadPages,
@@ -26,6 +24,8 @@ from hub.core.sites.walk_steps import (
     ReadCollection,
     ReadPage,
     SiteVisit,
+    VisitExhausted,
+    WalkEnded,
     WalkReply,
     Want,
 )
@@ -83,7 +83,7 @@ class Walks:
     def now(self) -> datetime:
         return self.scp.at + self.later
 
-    def visit(self, *, walk_every: float = 21_600.0) -> Ended | None:
+    def visit(self, *, walk_every: float = 21_600.0) -> WalkEnded | None:
         """None if the visit was exhausted. A sitemap that is the same has no body."""
         self.asked.clear()
         front = self.answer(self.site.url(SITEMAP))
@@ -107,9 +107,9 @@ class Walks:
                 want = next(walk) if reply is None else walk.send(reply)
                 reply = self.serve(want)
         except StopIteration as stop:
-            ended: Ended = stop.value
+            ended: WalkEnded = stop.value
             return ended
-        except Exhausted:
+        except VisitExhausted:
             return None
 
     def well(self, **how: float) -> list[str]:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import NOT_PARSED, Fetched, FollowedRedirect, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, FollowedRedirect, ParseOutcome
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED
 from hub.core.schedule.poll_period import PlanningContext, PollingRules
@@ -86,7 +86,7 @@ class Reading:
         understood = NOT_PARSED
         if target.feed.format != "openfeeder":
             context = ParseContext(url=front.url, content_type="", now=self.clock.now())
-            understood = Understood(feed=parse(front.body, context))
+            understood = ParseOutcome(feed=parse(front.body, context))
         elif self.front_body:
             front = replace(front, body=self.front_body)
         elif not self.shows_front:

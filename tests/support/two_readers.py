@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Understood
+from hub.core.fetched import ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED, known_slices
@@ -22,15 +22,15 @@ from tests.support.fetch_targets import START, a_target, an_answer
 URL = "https://feed.example/feed"
 
 
-def understand(body: bytes, context: ParseContext) -> Understood:
+def understand(body: bytes, context: ParseContext) -> ParseOutcome:
     """As the hub's parser does, leniently if need be."""
     try:
         try:
-            return Understood(feed=parse(body, context))
+            return ParseOutcome(feed=parse(body, context))
         except MalformedDocument:
-            return Understood(feed=parse_leniently(body, context))
+            return ParseOutcome(feed=parse_leniently(body, context))
     except FeedError as error:
-        return Understood(error=error)
+        return ParseOutcome(error=error)
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Reader:
             url=url, now=self.at, known=known if self.is_incremental else None
         )
 
-    def fetch(self, body: bytes, url: str = URL) -> tuple[Understood, FetchCommit]:
+    def fetch(self, body: bytes, url: str = URL) -> tuple[ParseOutcome, FetchCommit]:
         understood = understand(body, self.context(url))
         commit = decide(
             Decision(
@@ -106,7 +106,7 @@ class TwoReaders:
         return new.feed
 
 
-def _compare(whole: Understood, new: Understood) -> None:
+def _compare(whole: ParseOutcome, new: ParseOutcome) -> None:
     assert str(new.error) == str(whole.error)
     if whole.feed is None or new.feed is None:
         assert whole.feed is new.feed

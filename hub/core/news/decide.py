@@ -45,7 +45,7 @@ from hub.core.news.part_changes import after_content, as_news, is_content, state
 from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.push.hub_trust import is_useless
-from hub.core.schedule.next_request import landing
+from hub.core.schedule.next_request import source_resource
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history
 from hub.core.status.freshness import with_delays
@@ -147,7 +147,7 @@ def _polling(
         hints=document.hints,
         posting=_posting(before, news, fetched.at),
         entry_count=before.entry_count if is_addition else document.entry_count,
-        found_at=landing(decision.target.feed.url, fetched),
+        found_at=source_resource(decision.target.feed.url, fetched),
         unlisted=before.unlisted if is_addition else document.feed.unlisted,
         is_resource=document.format is FeedFormat.PART,
         part_state=part_state,

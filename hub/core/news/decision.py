@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import Fetched, Occasion, ParseOutcome
 from hub.core.news.known_slices import UNNAMED
 from hub.core.push.hub_trust import is_trusted
 from hub.core.schedule.poll_period import (
@@ -28,13 +28,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1.
     ``reader`` names the program that understood it (`hub.core.news.known_slices`).
     ``elsewhere`` is the seen-set of the feed that this one was redirected to
-    (`hub.core.schedule.next_request.lands_elsewhere`). The context says what a
+    (`hub.core.schedule.next_request.comes_from_elsewhere`). The context says what a
     poll is worth.
     """
 
     target: FetchTarget
     fetched: Fetched
-    understood: Understood
+    understood: ParseOutcome
     rules: PollingRules
     jitter: float
     reason: PollReason  # of the visit

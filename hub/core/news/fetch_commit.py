@@ -12,7 +12,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
 from hub.core.push.hub_offers import hubs_of_header, offer_of, validator_of_header
@@ -30,9 +30,9 @@ from hub.core.schedule.feed_retirement import (
     state_after_absence,
 )
 from hub.core.schedule.next_request import (
-    course_after_failure,
-    course_after_success,
     fresh_until,
+    next_request_after_failure,
+    next_request_after_success,
     next_validators,
     retry_after,
 )
@@ -54,7 +54,7 @@ from storage.records import (
 )
 
 
-def fetch_error(polling: Polling, fetched: Fetched, understood: Understood) -> str:
+def fetch_error(polling: Polling, fetched: Fetched, understood: ParseOutcome) -> str:
     """Why this fetch failed, or "".
 
     A document that is not a feed remains one when a 304 says that it is unchanged.
@@ -101,7 +101,7 @@ def succeeded(decision: Decision, new: int) -> Polling:
             last_parse=fetched.at,
             entries_since_maintenance=before.entries_since_maintenance + new,
         )
-    course = course_after_success(before, fetched)
+    course = next_request_after_success(before, fetched)
     validators = next_validators(before, fetched)
     is_304 = fetched.status == 304
     maintained_at = _maintained_at(decision)
@@ -231,7 +231,7 @@ def after_failure(decision: Decision, error: str) -> FetchCommit:
 
 def _failed(decision: Decision, error: str, absence: Absence) -> Polling:
     before, fetched = decision.polling, decision.fetched
-    course = course_after_failure(before, fetched)
+    course = next_request_after_failure(before, fetched)
     polling = replace(
         before,
         last_fetch=fetched.at,

@@ -14,7 +14,7 @@ from datetime import datetime
 import orjson
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash, whole_body
 from hub.core.news.fetch_commit import quiet_commit, succeeded
@@ -42,7 +42,7 @@ def _dated(entry: Entry, at: datetime) -> Entry:
     return replace(entry, key=id, id=id, published=at, updated=at)
 
 
-def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) -> bool:
+def is_content(target: FetchTarget, fetched: Fetched, understood: ParseOutcome) -> bool:
     """Whether a good answer that is no feed is the topic itself, and no error.
 
     That takes as-is subscriptions, and a topic that never was a feed: a feed whose

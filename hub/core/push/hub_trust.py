@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.push.hub_offers import marks_of
 from storage.records import Polling, Push, PushCount, PushOffer, PushWrite
 
@@ -41,7 +41,7 @@ def is_trusted(push: Push | None, at: datetime) -> bool:
     return push.record.missed_at is None and push.record.proofs >= push.record.needed
 
 
-def is_useless(push: Push | None, understood: Understood) -> bool:
+def is_useless(push: Push | None, understood: ParseOutcome) -> bool:
     """Whether a push is empty, or not a document of the feed: a hub may sign and send
     another feed's. A document that names neither the feed's id nor its address nor its
     site is not believed, nor one that names only another id and address."""

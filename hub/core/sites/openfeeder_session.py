@@ -14,10 +14,10 @@ from hub.core.sites.site_state import ReadingFacts
 from hub.core.sites.walk_steps import (
     MOST_PROBLEMS,
     CommitPages,
-    Failed,
     Part,
     ReadPage,
     SiteVisit,
+    VisitFailed,
     commit_pages,
     get,
 )
@@ -206,18 +206,18 @@ class OpenFeederSession:
     # --- answers ---
 
     def check(self, fetched: Fetched) -> None:
-        """Raises `Failed` for an answer that is of no use."""
+        """Raises `VisitFailed` for an answer that is of no use."""
         if fetched.error:
-            raise Failed(fetched, fetched.error)
+            raise VisitFailed(fetched, fetched.error)
         self.answer = fetched
 
     def listing(self, fetched: Fetched) -> ListedIndex | ListedChanges:
-        """Read a listing. Raises `Failed`."""
+        """Read a listing. Raises `VisitFailed`."""
         self.check(fetched)
         try:
             listing = read_listing(fetched.body, self.state.site_url)
         except FeedError as error:
-            raise Failed(fetched, str(error)) from None
+            raise VisitFailed(fetched, str(error)) from None
         for problem in listing.problems:
             self.note(f"{fetched.url}: {problem}")
         return listing
@@ -249,7 +249,7 @@ class OpenFeederSession:
         return (yield from get(page_url(self.state.endpoint, item.reference)))
 
     def page(self, fetched: Fetched, item: ListedItem) -> ContentPage | None:
-        """Read a page; None if that fails. Raises `Failed` if others would, too."""
+        """Read a page; None if that fails. Raises `VisitFailed` if all would."""
         try:
             reason = fetched.error
             page = None if reason else read_page(fetched.body, self.state.site_url)
@@ -260,7 +260,7 @@ class OpenFeederSession:
             return page
         self._failures += 1
         if fetched.status in _GENERAL or self._failures >= MOST_FAILURES:
-            raise Failed(fetched, reason)
+            raise VisitFailed(fetched, reason)
         self.note(f"{item.reference}: {reason}")
         return None
 

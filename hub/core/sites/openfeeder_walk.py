@@ -24,12 +24,12 @@ from hub.core.sites.openfeeder_session import (
     OpenFeederState,
 )
 from hub.core.sites.walk_steps import (
-    Ended,
-    Exhausted,
-    Failed,
     Part,
     SiteVisit,
+    VisitExhausted,
+    VisitFailed,
     Walk,
+    WalkEnded,
     count,
     find_unlisted,
     get,
@@ -259,7 +259,7 @@ def go_on(session: OpenFeederSession) -> Part[None]:
         fetched = yield from get(index_url(session.state.endpoint, session.state.page))
         index = session.listing(fetched)
         if not isinstance(index, ListedIndex):
-            raise Failed(fetched, "expected an index")
+            raise VisitFailed(fetched, "expected an index")
         if session.state.page == 1 and not session.state.cursor:
             session.set(cursor=_cursor_of(fetched))
         empty = 0 if index.items else empty + 1
@@ -373,16 +373,16 @@ def openfeeder_walk(visit: SiteVisit) -> Walk:
     session = OpenFeederSession(visit)
     try:
         yield from _visit(session)
-    except Exhausted:
+    except VisitExhausted:
         yield from session.save_reached()
         raise
-    except Failed as failure:
-        with suppress(Exhausted):  # its answer says when to ask again
+    except VisitFailed as failure:
+        with suppress(VisitExhausted):  # its answer says when to ask again
             yield from session.save_reached()
-        return Ended(error=failure.error, answer=failure.answer)
+        return WalkEnded(error=failure.error, answer=failure.answer)
     except FeedError as error:
-        return Ended(error=str(error), answer=visit.front)
-    return Ended(answer=session.answer, problems=tuple(session.problems))
+        return WalkEnded(error=str(error), answer=visit.front)
+    return WalkEnded(answer=session.answer, problems=tuple(session.problems))
 
 
 def _visit(session: OpenFeederSession) -> Part[None]:

@@ -28,7 +28,7 @@ LAST_RETRY: Final = 86_400.0
 """The longest wait, in seconds, for collections that could not be used."""
 
 
-class File(msgspec.Struct, frozen=True, array_like=True):
+class ScpFile(msgspec.Struct, frozen=True, array_like=True):
     """Like `SiteFile`; times are seconds since 1970."""
 
     section: str
@@ -39,7 +39,7 @@ class File(msgspec.Struct, frozen=True, array_like=True):
     pages: int | None = None
 
 
-class Section(msgspec.Struct, frozen=True, array_like=True):
+class ScpSection(msgspec.Struct, frozen=True, array_like=True):
     """Like `SectionState`, with the last snapshot's URL and validators."""
 
     reached: float
@@ -56,8 +56,8 @@ class ScpState(msgspec.Struct, frozen=True, array_like=True):
     under way, which ``is_full``."""
 
     version: int = _VERSION
-    sections: dict[str, Section] = {}
-    pending: tuple[File, ...] = ()
+    sections: dict[str, ScpSection] = {}
+    pending: tuple[ScpFile, ...] = ()
     line: int = 0
     walk: int = 1
     is_full: bool = False
@@ -82,8 +82,8 @@ class ScpState(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-def file_of(listed: SiteFile) -> File:
-    return File(
+def file_of(listed: SiteFile) -> ScpFile:
+    return ScpFile(
         section=listed.section,
         url=listed.url,
         generated=listed.generated.timestamp(),

@@ -16,22 +16,22 @@ from msgspec.structs import replace
 from hub.core.fetched import Fetched
 from hub.core.sites.scp_session import (
     LAST_RETRY,
-    File,
+    ScpFile,
+    ScpSection,
     ScpSession,
     ScpState,
-    Section,
     file_of,
     moment,
 )
 from hub.core.sites.walk_steps import (
     Download,
     Downloaded,
-    Ended,
-    Failed,
     Part,
     ReadPage,
     SiteVisit,
+    VisitFailed,
     Walk,
+    WalkEnded,
     count,
     download,
     find_unlisted,
@@ -59,14 +59,14 @@ def read_feed(
 ) -> Part[None]:
     """What the feed has that is not known.
 
-    ``reason`` says why there is no SCP: `Failed` is raised for it if there is no feed
-    either and one ``is_needed``.
+    ``reason`` says why there is no SCP: `VisitFailed` is raised for it if there is no
+    feed either and one ``is_needed``.
     """
     feed = yield from _find(session)
     if feed is None:
         if is_needed:
             front = session.visit.front
-            raise Failed(front, f"{reason}; and no feed was found")
+            raise VisitFailed(front, f"{reason}; and no feed was found")
         session.note(reason)
         return
     session.note(f"{reason}; the site's feed is read instead: {session.state.feed_url}")
@@ -128,18 +128,18 @@ _TEMPORARY: Final = (0, 401, 403, 408, 425, 429)
 _GONE: Final = (404, 410)
 
 
-class Unusable(Exception):
+class UnusableCollection(Exception):
     """A collection that cannot be used, and will not be by asking soon again."""
 
 
-class Missing(Exception):
+class MissingDelta(Exception):
     """A delta that is named but not there; the next snapshot has what it had."""
 
 
-def read_file(session: ScpSession, file: File) -> Part[None]:
+def read_file(session: ScpSession, file: ScpFile) -> Part[None]:
     """Read what is left of the first file that is pending, and go on to the next.
 
-    Raises `Failed`, `Unusable` and `Missing`.
+    Raises `VisitFailed`, `UnusableCollection` and `MissingDelta`.
     """
     if file.expires is not None and file.expires <= session.now:
         session.note(f"{file.url}: has expired")
@@ -154,7 +154,7 @@ def read_file(session: ScpSession, file: File) -> Part[None]:
         while True:
             unrolled = yield from read_collection(session.state.line)
             if unrolled.error:
-                raise Unusable(f"{file.url}: {unrolled.error}")
+                raise UnusableCollection(f"{file.url}: {unrolled.error}")
             for warning in unrolled.warnings:
                 session.note(f"{file.url}: {warning}")
             if not unrolled.pages:
@@ -165,10 +165,10 @@ def read_file(session: ScpSession, file: File) -> Part[None]:
     yield from session.save()
 
 
-def _fetch(session: ScpSession, file: File) -> Part[Downloaded]:
+def _fetch(session: ScpSession, file: ScpFile) -> Part[Downloaded]:
     is_https = session.visit.front.url.lower().startswith("https:")
     if is_https and not file.url.lower().startswith("https:"):
-        raise Unusable(f"{file.url}: named over https, must be there too")
+        raise UnusableCollection(f"{file.url}: named over https, must be there too")
     etag, last_modified = _validators(session, file)
     want = Download(
         url=file.url,
@@ -180,17 +180,17 @@ def _fetch(session: ScpSession, file: File) -> Part[Downloaded]:
     fetched = downloaded.fetched
     if fetched.error:
         if fetched.status in _GONE and file.since is not None:
-            raise Missing(f"{file.url}: {fetched.error}")
+            raise MissingDelta(f"{file.url}: {fetched.error}")
         is_temporary = fetched.status in _TEMPORARY or fetched.status >= 500
         if is_temporary and not fetched.is_lasting:
-            raise Failed(fetched, fetched.error)
-        raise Unusable(f"{file.url}: {fetched.error}")
+            raise VisitFailed(fetched, fetched.error)
+        raise UnusableCollection(f"{file.url}: {fetched.error}")
     if downloaded.error is not None:
-        raise Unusable(f"{file.url}: {downloaded.error}")
+        raise UnusableCollection(f"{file.url}: {downloaded.error}")
     return downloaded
 
 
-def _validators(session: ScpSession, file: File) -> tuple[str, str]:
+def _validators(session: ScpSession, file: ScpFile) -> tuple[str, str]:
     """Those of a snapshot that was read before, if nothing else is to be read.
 
     If it is the same, nothing is gone either. Beside others its pages have to be seen
@@ -205,16 +205,16 @@ def _validators(session: ScpSession, file: File) -> tuple[str, str]:
 
 
 def _check(
-    session: ScpSession, file: File, downloaded: Downloaded, head: SiteHead
+    session: ScpSession, file: ScpFile, downloaded: Downloaded, head: SiteHead
 ) -> None:
-    """Raises `Unusable` unless the collection is what the sitemap says."""
+    """Raises `UnusableCollection` unless the collection is what the sitemap says."""
     if head.section != file.section:
-        raise Unusable(f"{file.url}: is of the section {head.section[:80]}")
+        raise UnusableCollection(f"{file.url}: is of the section {head.section[:80]}")
     is_snapshot = head.type is CollectionType.SNAPSHOT
     if is_snapshot != (file.since is None):
-        raise Unusable(f"{file.url}: is a {head.type}")
+        raise UnusableCollection(f"{file.url}: is a {head.type}")
     if moment(file.generated) - head.generated > STALE:
-        raise Unusable(f"{file.url}: is older than the sitemap says")
+        raise UnusableCollection(f"{file.url}: is older than the sitemap says")
     for warning in downloaded.warnings:
         session.note(f"{file.url}: {warning}")
     if downloaded.unknown or (is_snapshot and downloaded.lines != file.pages):
@@ -230,9 +230,9 @@ def _check(
         mark_broken(session, file.section)
 
 
-def pass_by(session: ScpSession, file: File) -> None:
+def pass_by(session: ScpSession, file: ScpFile) -> None:
     """Go on behind a delta that is missing."""
-    section = session.state.sections.get(file.section, Section(reached=0.0))
+    section = session.state.sections.get(file.section, ScpSection(reached=0.0))
     reached = max(section.reached, file.generated)
     broken = replace(section, reached=reached, is_broken=True)
     session.set(
@@ -251,14 +251,14 @@ def mark_broken(session: ScpSession, section: str) -> None:
     session.set(sections=sections, is_full=False)
 
 
-def _advance(session: ScpSession, file: File, downloaded: Downloaded) -> None:
+def _advance(session: ScpSession, file: ScpFile, downloaded: Downloaded) -> None:
     state = session.state
-    before = state.sections.get(file.section, Section(reached=0.0))
+    before = state.sections.get(file.section, ScpSection(reached=0.0))
     reached = max(before.reached, file.generated)
     if file.since is None:
         fetched = downloaded.fetched
         is_same = fetched.status == 304
-        section = Section(
+        section = ScpSection(
             reached=reached,
             snapshot=file.generated,
             url=file.url,
@@ -288,15 +288,15 @@ def scp_walk(visit: SiteVisit) -> Walk:
     session = ScpSession(visit)
     try:
         yield from _visit(session)
-    except Failed as failure:
-        return Ended(
+    except VisitFailed as failure:
+        return WalkEnded(
             error=failure.error,
             answer=failure.answer,
             problems=tuple(session.problems),
         )
     except FeedError as error:
-        return Ended(error=str(error), answer=visit.front)
-    return Ended(problems=tuple(session.problems))
+        return WalkEnded(error=str(error), answer=visit.front)
+    return WalkEnded(problems=tuple(session.problems))
 
 
 def _visit(session: ScpSession) -> Part[None]:
@@ -314,7 +314,7 @@ def _visit(session: ScpSession) -> Part[None]:
         return
     try:
         yield from _read_pending(session, sitemap)
-    except Unusable as unusable:
+    except UnusableCollection as unusable:
         yield from _fall_back(session, str(unusable))
         return
     yield from _finish(session)
@@ -341,16 +341,16 @@ def _tell_of_gaps(session: ScpSession) -> Part[None]:
 
 
 def _read_pending(session: ScpSession, sitemap: SiteMap | None) -> Part[None]:
-    """Read the pending collections. Raises `Failed` and `Unusable`."""
+    """Read the pending collections. Raises `VisitFailed` and `UnusableCollection`."""
     while session.state.pending:
         file = session.state.pending[0]
         try:
             yield from read_file(session, file)
-        except Unusable:
+        except UnusableCollection:
             if file.since is not None:
                 mark_broken(session, file.section)
             raise
-        except Missing as missing:
+        except MissingDelta as missing:
             session.set(missing=str(missing))
             mark_broken(session, file.section)
             if sitemap is not None:

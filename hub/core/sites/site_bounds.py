@@ -45,7 +45,7 @@ class SiteBounds:
 
 
 @dataclass(slots=True)
-class Spent:
+class VisitUsage:
     """What a visit has used up. ``entries`` were new or changed."""
 
     bounds: SiteBounds

@@ -38,7 +38,7 @@ from hub.core.news.poll_findings import poll_of
 from hub.core.news.seen_set import day_of
 from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.site_state import SiteState, pack_state
-from hub.core.sites.walk_steps import CommitPages, Ended, ReadPage
+from hub.core.sites.walk_steps import CommitPages, ReadPage, WalkEnded
 from hub.core.status.feed_status import success_line
 from hub.core.status.freshness import with_delays
 from protocols.identity import content_hash, fingerprint
@@ -54,7 +54,7 @@ from storage.records import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class PageComparison:
     """``baseline`` are new entries that nobody is told of; ``pages`` are to be put.
 
     ``growth`` is by how many pages there are more now.
@@ -73,7 +73,7 @@ def compare(
     at: datetime,
     is_read: bool,
     is_news: Callable[[Entry], bool] = lambda entry: False,
-) -> Compared:
+) -> PageComparison:
     """``known`` has the pages of the step that are known. While the site was not
     ``is_read`` whole, no new entry is told of unless it ``is_news`` all the same, no
     update is, and deletions wait for the next reading."""
@@ -95,7 +95,7 @@ def compare(
         updates=_updates(compared, at, is_read=is_read),
         deletions=deleted,
     )
-    return Compared(
+    return PageComparison(
         news=news,
         baseline=tuple(entry for entry in new if entry.key not in told_keys),
         pages=(*(each.page for each in compared if each.is_written), *gone),
@@ -235,7 +235,7 @@ def step_commit(
 
 
 def _counted(
-    state: SiteState, step: CommitPages, compared: Compared, at: datetime
+    state: SiteState, step: CommitPages, compared: PageComparison, at: datetime
 ) -> SiteState:
     day = day_of(at)
     known = state.entries_of_day if state.day == day else 0
@@ -254,7 +254,7 @@ def _counted(
     )
 
 
-def _posting(before: Polling, compared: Compared, at: datetime) -> Posting:
+def _posting(before: Polling, compared: PageComparison, at: datetime) -> Posting:
     posting = before.posting
     dates = sorted(
         min(entry.published, at) for entry in compared.baseline if entry.published
@@ -270,7 +270,7 @@ def _posting(before: Polling, compared: Compared, at: datetime) -> Posting:
 
 def end_commit(
     decision: Decision,
-    ended: Ended,
+    ended: WalkEnded,
     *,
     at: datetime,
     new: int,
@@ -289,7 +289,7 @@ def end_commit(
 
 
 def _end_of_visit(
-    decision: Decision, ended: Ended, at: datetime, new: int, is_unfinished: bool
+    decision: Decision, ended: WalkEnded, at: datetime, new: int, is_unfinished: bool
 ) -> FetchCommit:
     if ended.error:
         return after_failure(decision, ended.error)
@@ -319,7 +319,7 @@ def _end_of_visit(
     return replace(commit, next_fetch=next_fetch, polling=polling)
 
 
-def _representative(front: Fetched, ended: Ended, at: datetime) -> Fetched:
+def _representative(front: Fetched, ended: WalkEnded, at: datetime) -> Fetched:
     """One answer for all of a visit.
 
     It has the validators of the front document, and the freshness of what changes. A

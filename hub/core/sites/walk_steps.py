@@ -166,7 +166,7 @@ WalkReply: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class WalkEnded:
     """How a walk ended. ``error`` says why it failed, "" if it did not.
 
     ``answer`` is the one that the status is about: the failed one, or that which says
@@ -178,7 +178,7 @@ class Ended:
     problems: tuple[str, ...] = ()
 
 
-Walk: TypeAlias = Generator[Want, WalkReply, Ended]
+Walk: TypeAlias = Generator[Want, WalkReply, WalkEnded]
 """Its first value is got by ``next``."""
 Part: TypeAlias = Generator[Want, WalkReply, Value]
 """Of a walk: used with ``yield from``."""
@@ -209,7 +209,7 @@ MOST_PROBLEMS: Final = 20
 """Of one visit; its status shows fewer."""
 
 
-class Failed(Exception):
+class VisitFailed(Exception):
     """An answer that ends the visit; what was to be read is tried again."""
 
     def __init__(self, answer: Fetched, reason: str) -> None:
@@ -218,7 +218,7 @@ class Failed(Exception):
         self.error = f"{answer.url}: {reason}"
 
 
-class Exhausted(Exception):
+class VisitExhausted(Exception):
     """The visit has used up what it may: the walk ends here, and goes on the next time.
 
     Raised inside a walk, which may still `CommitPages` once, or let it pass.
@@ -226,26 +226,26 @@ class Exhausted(Exception):
 
 
 def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
-    """Raises `Exhausted` instead of a request."""
+    """Raises `VisitExhausted` instead of a request."""
     reply = yield Get(url=url, etag=etag, last_modified=last_modified)
     if not isinstance(reply, Fetched):
-        raise Exhausted
+        raise VisitExhausted
     return reply
 
 
 def download(want: Download) -> Part[Downloaded]:
-    """Raises `Exhausted` instead of a request."""
+    """Raises `VisitExhausted` instead of a request."""
     reply = yield want
     if not isinstance(reply, Downloaded):
-        raise Exhausted
+        raise VisitExhausted
     return reply
 
 
 def read_collection(after: int) -> Part[CollectionPages]:
-    """Raises `Exhausted` instead of pages."""
+    """Raises `VisitExhausted` instead of pages."""
     reply = yield ReadCollection(after)
     if not isinstance(reply, CollectionPages):
-        raise Exhausted
+        raise VisitExhausted
     return reply
 
 
@@ -276,7 +276,7 @@ def count(walk: int) -> Part[SiteTally]:
 
 
 def commit_pages(step: CommitPages) -> Part[None]:
-    """Raises `Exhausted` after the commit if there may be no more."""
+    """Raises `VisitExhausted` after the commit if there may be no more."""
     goes_on = yield step
     if not goes_on:
-        raise Exhausted
+        raise VisitExhausted

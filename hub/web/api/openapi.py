@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import hub
-from hub.services.open_hub_requests import Ping
+from hub.services.open_hub_requests import PingOutcome
 from hub.web.api.account_routes import AccountRoutes
 from hub.web.api.api_pages import ApiPages
 from hub.web.api.audit_routes import AuditRoutes
@@ -84,7 +84,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "Algorithm": tuple(SIGNINGS),
     "DocumentFormat": ("", *FeedFormat),
     "OpenFeederCode": tuple(ErrorCode),
-    "PingOutcome": tuple(Ping),
+    "PingOutcome": tuple(PingOutcome),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
 """By the names that `hub.web.json_output.named_schema` gives to texts."""

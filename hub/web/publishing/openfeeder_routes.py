@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.publishing.openfeeder_analytics import Analytics
-from hub.services.openfeeder_documents import OpenFeederService, Served
+from hub.services.openfeeder_documents import OpenFeederService, ServedDocument
 from hub.services.publisher_notices import MOST_URLS, Hint, HintService
 from hub.services.service_errors import ServiceError
 from hub.web.authentication import Authenticator
@@ -141,7 +141,7 @@ DISCOVERY_SECONDS = 3_600
 LONGEST_INTENT = 200
 
 
-Answering = Callable[[Request], Awaitable[Served]]
+Answering = Callable[[Request], Awaitable[ServedDocument]]
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ class OpenFeederRoutes(Routes):
     async def discover(self, request: Request) -> Response:
         counted = _Counted(Endpoint.DISCOVERY)
 
-        async def answer(request: Request) -> Served:
+        async def answer(request: Request) -> ServedDocument:
             return self._openfeeder.discovery()
 
         return await self._answer(request, answer, counted, DISCOVERY_SECONDS)
@@ -263,7 +263,7 @@ class OpenFeederRoutes(Routes):
     async def show(self, request: Request) -> Response:
         counted = _Counted(Endpoint.INDEX)
 
-        async def answer(request: Request) -> Served:
+        async def answer(request: Request) -> ServedDocument:
             self._check_key(request)
             query = read_request(request.query_params)
             if isinstance(query, PageSearchQuery):
@@ -309,7 +309,11 @@ class OpenFeederRoutes(Routes):
             raise OpenFeederError(ErrorCode.AUTH_REQUIRED, message)
 
     def _count(
-        self, request: Request, served: Served, counted: _Counted, elapsed: float
+        self,
+        request: Request,
+        served: ServedDocument,
+        counted: _Counted,
+        elapsed: float,
     ) -> None:
         if not self._analytics.is_on:
             return
@@ -393,7 +397,7 @@ async def _read_hint(request: Request) -> Hint:
 
 def _response(
     request: Request,
-    served: Served,
+    served: ServedDocument,
     headers: dict[str, str],
     counted: _Counted,
     seconds: int,

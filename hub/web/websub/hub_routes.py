@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.runtime.clock import Clock
 from hub.services import WebSubService
-from hub.services.open_hub_requests import Pinged
+from hub.services.open_hub_requests import PublishedUrl
 from hub.services.playground import PlaygroundService
 from hub.services.service_errors import ServiceError, TooManyWaiting
 from hub.web.json_output import JsonObject, json_response, named_schema
@@ -84,7 +84,7 @@ class PingJson(JsonObject):
     reason: str
 
     @classmethod
-    def of_all(cls, pinged: Sequence[Pinged]) -> list[PingJson]:
+    def of_all(cls, pinged: Sequence[PublishedUrl]) -> list[PingJson]:
         return [cls.of(each, status=each.outcome) for each in pinged]
 
 

@@ -6,7 +6,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.open_hub_requests import Ping, Pinged
+from hub.services.open_hub_requests import PingOutcome, PublishedUrl
 from hub.services.publisher_notices import HintService
 from hub.services.service_errors import TooManyWaiting
 from hub.web.operation import Operation, Routes
@@ -72,13 +72,13 @@ class PingRoutes(Routes):
         return render_answer(ping_answer(message, is_error=is_error))
 
 
-def _outcome(pinged: list[Pinged]) -> tuple[str, bool]:
+def _outcome(pinged: list[PublishedUrl]) -> tuple[str, bool]:
     """One outcome for all URLs of a blog: it is enough that one of them leads to a
     feed."""
     outcomes = {each.outcome for each in pinged}
-    if outcomes & {Ping.FETCHED, Ping.COALESCED}:
+    if outcomes & {PingOutcome.FETCHED, PingOutcome.COALESCED}:
         return "Thanks for the ping; it is being fetched.", False
-    if Ping.LIMITED in outcomes:
+    if PingOutcome.LIMITED in outcomes:
         return (
             "Thanks for the ping; it was pinged very often and will be fetched later.",
             False,

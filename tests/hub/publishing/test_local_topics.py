@@ -9,7 +9,7 @@ import pytest
 from hub.publishing.local_topics import LocalTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
-from hub.services.open_hub_requests import Ping
+from hub.services.open_hub_requests import PingOutcome
 from hub.websub.topic_admission import TopicRefused
 from protocols.live.live_messages import Subscribe as Listen
 from protocols.protocol_errors import InvalidValue
@@ -78,7 +78,7 @@ async def test_the_number_of_a_private_feed_opens_nothing(tmp_path: Path) -> Non
         with pytest.raises(InvalidValue, match="url"):
             await hub.services.feeds.add(AddFeed(url=PAGE))
         (pinged,) = await hub.services.websub.publish(PublishRequest(topics=(PAGE,)))
-        assert pinged.outcome is Ping.NOT_LISTED
+        assert pinged.outcome is PingOutcome.NOT_LISTED
         assert hub.poller.asked == []
 
 

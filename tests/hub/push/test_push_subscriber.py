@@ -23,7 +23,12 @@ from hub.http.network_errors import Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.push_hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.push.push_subscriber import NOT_CONFIRMED, HubRequests, Polls, PushSubscriber
+from hub.push.push_subscriber import (
+    NOT_CONFIRMED,
+    HubRequests,
+    PollResumer,
+    PushSubscriber,
+)
 from hub.push.received_pushes import BodyReservation, ReceivedPush
 from hub.services.push_callbacks import PushCallbackService
 from hub.services.service_errors import Gone
@@ -186,7 +191,7 @@ def build_scene(
             HostLimiter(clock),
         ),
         hosts,
-        Polls(storage, normal_plan, lambda: woken.append(True)),
+        PollResumer(storage, normal_plan, lambda: woken.append(True)),
         clock,
         Random(1),
         is_on=is_on,

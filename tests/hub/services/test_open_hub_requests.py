@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hub.services import open_hub_requests
-from hub.services.open_hub_requests import Ping
+from hub.services.open_hub_requests import PingOutcome
 from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub import ping_queue as pings_module
 from hub.websub.topic_admission import OpenHub
@@ -32,7 +32,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[OpenHubScene]:
         yield scene
 
 
-async def outcomes(scene: OpenHubScene, *topics: str) -> list[Ping]:
+async def outcomes(scene: OpenHubScene, *topics: str) -> list[PingOutcome]:
     pinged = await scene.service.publish(PublishRequest(topics=topics))
     return [each.outcome for each in pinged]
 
@@ -74,8 +74,8 @@ async def test_a_public_topic_is_fetched_under_any_spelling(
 ) -> None:
     await scene.add_feed()
     assert await outcomes(scene, TOPIC, "https://FEEDS.example/%74opic") == [
-        Ping.FETCHED,
-        Ping.COALESCED,
+        PingOutcome.FETCHED,
+        PingOutcome.COALESCED,
     ]
 
 
@@ -85,7 +85,7 @@ async def test_a_ping_of_a_page_reaches_its_parts(scene: OpenHubScene) -> None:
         await scene.add_feed(f"{page}#{path}", private=private)
         for path, private in ((".a", True), (".b", True), (".c", False))
     ]
-    assert await outcomes(scene, f"{page}#top") == [Ping.FETCHED]
+    assert await outcomes(scene, f"{page}#top") == [PingOutcome.FETCHED]
     assert scene.poller.asked == [each.id for each in parts]
 
 
@@ -93,14 +93,14 @@ async def test_a_ping_of_a_page_whose_parts_are_private_tells_nothing_of_them(
     scene: OpenHubScene,
 ) -> None:
     part = await scene.add_feed("https://pages.example/#.a", private=True)
-    assert await outcomes(scene, "https://pages.example/") == [Ping.NOT_LISTED]
+    assert await outcomes(scene, "https://pages.example/") == [PingOutcome.NOT_LISTED]
     assert scene.poller.asked == [part.id]
 
 
 async def test_a_part_is_pinged_by_its_own_url(scene: OpenHubScene) -> None:
     page = await scene.add_feed("https://pages.example/")
     part = await scene.add_feed("https://pages.example/#.a")
-    assert await outcomes(scene, "https://PAGES.example/#%2ea") == [Ping.FETCHED]
+    assert await outcomes(scene, "https://PAGES.example/#%2ea") == [PingOutcome.FETCHED]
     assert scene.poller.asked == [part.id]
     assert page.id not in scene.poller.asked
 
@@ -112,7 +112,7 @@ async def test_private_and_unknown_topics_look_alike(scene: OpenHubScene) -> Non
     )
     first, second = pinged
     assert (first.outcome, first.reason) == (second.outcome, second.reason)
-    assert first.outcome is Ping.NOT_LISTED
+    assert first.outcome is PingOutcome.NOT_LISTED
     assert feed.id in scene.poller.asked
 
 
@@ -122,7 +122,7 @@ async def test_a_feed_that_is_not_polled_is_not_pinged(
 ) -> None:
     feed = await scene.add_feed()
     await scene.storage.feeds.set_state(feed.id, state, scene.clock.now())
-    assert await outcomes(scene, TOPIC) == [Ping.NOT_LISTED]
+    assert await outcomes(scene, TOPIC) == [PingOutcome.NOT_LISTED]
     assert feed.id not in scene.poller.asked
 
 
@@ -131,7 +131,7 @@ async def test_a_bad_url_is_said_to_be_one(scene: OpenHubScene) -> None:
     (pinged,) = await scene.service.publish(
         PublishRequest(topics=(), refused=(refused,))
     )
-    assert (pinged.url, pinged.outcome) == ("nonsense", Ping.INVALID)
+    assert (pinged.url, pinged.outcome) == ("nonsense", PingOutcome.INVALID)
     assert pinged.reason == refused.reason
 
 

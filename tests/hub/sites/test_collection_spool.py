@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hub.core.sites.site_bounds import SiteBounds, Spent
+from hub.core.sites.site_bounds import SiteBounds, VisitUsage
 from hub.core.sites.walk_steps import CollectionPages, Downloaded
 from hub.http.network_errors import BadAnswer
 from hub.sites.collection_spool import (
@@ -197,8 +197,8 @@ async def test_a_visit_that_waits_too_long_is_put_off() -> None:
     assert await spools.open(RULES, always) is not None
 
 
-def a_visit(requests: int) -> Spent:
-    return Spent(SiteBounds(seconds=7.0), until=0.0, requests=requests)
+def a_visit(requests: int) -> VisitUsage:
+    return VisitUsage(SiteBounds(seconds=7.0), until=0.0, requests=requests)
 
 
 @pytest.mark.parametrize("requests", [1, 2])

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hub.ingest.tracker import Tracker
-from hub.services.open_hub_requests import Ping
+from hub.services.open_hub_requests import PingOutcome
 from protocols.websub.websub_parameters import PublishRequest
 from storage.records import FeedState
 from tests.support.services import Hub
@@ -92,7 +92,7 @@ async def test_a_query_is_no_feed_to_add_fetch_pause_or_ping(
         assert "is a track query" in answer.json()["detail"]
 
     [pinged] = await hub.services.websub.publish(PublishRequest(topics=(TOPIC,)))
-    assert pinged.outcome is Ping.NOT_LISTED
+    assert pinged.outcome is PingOutcome.NOT_LISTED
     assert hub.poller.asked == []
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from hub.websub import ping_queue as pings_module
-from hub.websub.ping_queue import PingQueue, Taken
+from hub.websub.ping_queue import PingDecision, PingQueue
 from storage.records import FeedId, PollReason, StoredFeed
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed
@@ -47,7 +47,7 @@ class Scene:
         self.clock = ManualClock()
         self.pings = PingQueue(self.poller, self.clock)
 
-    def ping(self, number: int) -> Taken:
+    def ping(self, number: int) -> PingDecision:
         return self.pings.add(a_feed(FeedId(number)))
 
     @asynccontextmanager
@@ -66,17 +66,17 @@ def scene() -> Scene:
 
 
 async def test_a_ping_is_handed_on_at_once(scene: Scene) -> None:
-    assert scene.ping(1) is Taken.ACCEPTED
+    assert scene.ping(1) is PingDecision.ACCEPTED
     assert scene.poller.fetched == [1]
 
 
 async def test_equal_pings_that_wait_are_one(scene: Scene) -> None:
     scene.poller.is_busy = True
     assert [scene.ping(number) for number in (1, 2, 1, 1)] == [
-        Taken.ACCEPTED,
-        Taken.ACCEPTED,
-        Taken.COALESCED,
-        Taken.COALESCED,
+        PingDecision.ACCEPTED,
+        PingDecision.ACCEPTED,
+        PingDecision.COALESCED,
+        PingDecision.COALESCED,
     ]
 
 
@@ -84,8 +84,12 @@ async def test_ten_thousand_pings_of_a_topic_are_few_fetches_and_delay_no_other(
     scene: Scene,
 ) -> None:
     taken = Counter(scene.ping(1) for _ in range(10_000))
-    assert taken == {Taken.ACCEPTED: 10, Taken.PUT_OFF: 1, Taken.COALESCED: 9_989}
-    assert scene.ping(2) is Taken.ACCEPTED
+    assert taken == {
+        PingDecision.ACCEPTED: 10,
+        PingDecision.PUT_OFF: 1,
+        PingDecision.COALESCED: 9_989,
+    }
+    assert scene.ping(2) is PingDecision.ACCEPTED
     assert scene.poller.fetched == [1] * 10 + [2]
 
 
@@ -97,14 +101,14 @@ async def test_a_ping_that_was_put_off_has_its_turn_a_second_later(
     scene.clock.advance(1)
     async with scene.running():
         await eventually(lambda: len(scene.poller.fetched) == 11)
-        assert scene.ping(1) is Taken.PUT_OFF
+        assert scene.ping(1) is PingDecision.PUT_OFF
         scene.clock.advance(1)
         await eventually(lambda: len(scene.poller.fetched) == 12)
 
 
 async def test_a_server_that_asked_for_patience_is_not_pinged(scene: Scene) -> None:
     scene.poller.is_patient = True
-    assert scene.ping(1) is Taken.PUT_OFF
+    assert scene.ping(1) is PingDecision.PUT_OFF
 
 
 async def test_only_so_many_may_wait(
@@ -113,8 +117,8 @@ async def test_only_so_many_may_wait(
     monkeypatch.setattr(pings_module, "MOST_WAITING", 2)
     scene.poller.is_busy = True
     assert [scene.ping(number) for number in (1, 2, 3, 1)] == [
-        Taken.ACCEPTED,
-        Taken.ACCEPTED,
-        Taken.REFUSED,
-        Taken.COALESCED,
+        PingDecision.ACCEPTED,
+        PingDecision.ACCEPTED,
+        PingDecision.REFUSED,
+        PingDecision.COALESCED,
     ]

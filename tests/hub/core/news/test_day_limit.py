@@ -9,7 +9,7 @@ from itertools import count
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Understood
+from hub.core.fetched import ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import PollingRules
@@ -49,7 +49,7 @@ class EndlessFeed:
         decision = Decision(
             target=self.target,
             fetched=fetched,
-            understood=Understood(feed=document),
+            understood=ParseOutcome(feed=document),
             rules=self.rules,
             jitter=0.0,
             reason=PollReason.PLANNED,

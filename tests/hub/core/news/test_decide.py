@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, FollowedRedirect, Understood
+from hub.core.fetched import Fetched, FollowedRedirect, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -64,7 +64,7 @@ class Poll:
             Decision(
                 target=self.target,
                 fetched=replace(fetched, at=self.at, started=self.at),
-                understood=Understood(feed=document, error=error),
+                understood=ParseOutcome(feed=document, error=error),
                 rules=RULES,
                 jitter=jitter,
                 reason=reason,
@@ -109,7 +109,7 @@ def test_the_hash_of_a_document_is_taken_once() -> None:
     decision = Decision(
         target=poll.target,
         fetched=an_answer(200, b"a document"),
-        understood=Understood(feed=a_document(an_entry("a")), body_hash="ab"),
+        understood=ParseOutcome(feed=a_document(an_entry("a")), body_hash="ab"),
         rules=RULES,
         jitter=0.0,
         reason=PollReason.PLANNED,

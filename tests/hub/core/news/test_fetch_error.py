@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.fetch_commit import fetch_error, is_known_body
 from protocols.protocol_errors import EmptyDocument
 from storage.records import Polling
@@ -22,16 +22,21 @@ def answer(status: int, error: str = "") -> Fetched:
 @pytest.mark.parametrize(
     ("polling", "fetched", "understood", "trouble"),
     [
-        (GOOD, answer(500, "answered 500"), Understood(), "answered 500"),
-        (GOOD, answer(200), Understood(error=EmptyDocument()), "the document is empty"),
-        (BAD, answer(200), Understood(feed=a_document()), ""),
-        (GOOD, answer(304), Understood(), ""),
-        (GOOD, answer(200), Understood(), ""),
-        (BAD, answer(304), Understood(), "the document is empty"),
+        (GOOD, answer(500, "answered 500"), ParseOutcome(), "answered 500"),
+        (
+            GOOD,
+            answer(200),
+            ParseOutcome(error=EmptyDocument()),
+            "the document is empty",
+        ),
+        (BAD, answer(200), ParseOutcome(feed=a_document()), ""),
+        (GOOD, answer(304), ParseOutcome(), ""),
+        (GOOD, answer(200), ParseOutcome(), ""),
+        (BAD, answer(304), ParseOutcome(), "the document is empty"),
     ],
 )
 def test_an_error_is_told_in_words(
-    polling: Polling, fetched: Fetched, understood: Understood, trouble: str
+    polling: Polling, fetched: Fetched, understood: ParseOutcome, trouble: str
 ) -> None:
     assert fetch_error(polling, fetched, understood) == trouble
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Understood
+from hub.core.fetched import ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import RESOURCE_FLOOR, PollingRules, plan
@@ -36,9 +36,9 @@ class Watch:
         )
         answer = an_answer(200, written, at=self.at, url="https://a.example/x")
         try:
-            understood = Understood(feed=parse(written, context))
+            understood = ParseOutcome(feed=parse(written, context))
         except InvalidDocument as error:
-            understood = Understood(error=error)
+            understood = ParseOutcome(error=error)
         self.commit = commit = decide(
             Decision(
                 target=self.target,

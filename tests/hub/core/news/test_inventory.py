@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Understood
+from hub.core.fetched import ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.inventory import compare_inventory
@@ -40,7 +40,7 @@ class Hub:
             Decision(
                 target=self.target,
                 fetched=answer,
-                understood=Understood(feed=parse(body, context)),
+                understood=ParseOutcome(feed=parse(body, context)),
                 rules=self.rules,
                 jitter=0.0,
                 reason=PollReason.PLANNED,

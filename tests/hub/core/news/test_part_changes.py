@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.part_changes import is_content, resource_hash
@@ -35,7 +35,7 @@ def fetch(
         Decision(
             target=target,
             fetched=replace(fetched, at=at, started=at),
-            understood=Understood(error=error),
+            understood=ParseOutcome(error=error),
             rules=PollingRules(),
             jitter=0.0,
             reason=PollReason.PLANNED,
@@ -141,22 +141,22 @@ def test_without_as_is_subscriptions_it_is_an_error() -> None:
 
 def test_a_feed_that_turns_into_something_else_is_in_trouble() -> None:
     target = a_target(a_feed(format="rss"), keeps_body=True)
-    assert not is_content(target, an_answer(200, b"one"), Understood(error=PLAIN))
+    assert not is_content(target, an_answer(200, b"one"), ParseOutcome(error=PLAIN))
 
 
 @pytest.mark.parametrize(
     ("fetched", "understood", "expected"),
     [
-        (an_answer(200, b"one"), Understood(error=PLAIN), True),
-        (an_answer(200, b"{"), Understood(error=MalformedDocument("no")), True),
-        (an_answer(200, b""), Understood(error=EmptyDocument()), False),
-        (an_answer(200, b"1"), Understood(error=LimitExceeded("size", 1)), False),
-        (an_answer(404), Understood(), False),
-        (an_answer(200, b"one"), Understood(feed=a_document()), False),
+        (an_answer(200, b"one"), ParseOutcome(error=PLAIN), True),
+        (an_answer(200, b"{"), ParseOutcome(error=MalformedDocument("no")), True),
+        (an_answer(200, b""), ParseOutcome(error=EmptyDocument()), False),
+        (an_answer(200, b"1"), ParseOutcome(error=LimitExceeded("size", 1)), False),
+        (an_answer(404), ParseOutcome(), False),
+        (an_answer(200, b"one"), ParseOutcome(feed=a_document()), False),
     ],
 )
 def test_a_readable_answer_that_is_no_feed_is_content(
-    fetched: Fetched, understood: Understood, expected: bool
+    fetched: Fetched, understood: ParseOutcome, expected: bool
 ) -> None:
     assert is_content(WANTED, fetched, understood) is expected
 

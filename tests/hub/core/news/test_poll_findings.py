@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import NOT_PARSED, Fetched, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import PollingRules
@@ -27,7 +27,7 @@ from tests.support.documents import a_document, an_entry, entries_named
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 
 A, B = entries_named("a", "b")
-NO_FEED = Understood(error=MalformedDocument("no feed"))
+NO_FEED = ParseOutcome(error=MalformedDocument("no feed"))
 
 
 MARK = "urn:feed"
@@ -36,15 +36,15 @@ OFFER = PushOffer(
 )
 
 
-def document(*entries: Entry, **more: object) -> Understood:
+def document(*entries: Entry, **more: object) -> ParseOutcome:
     read = a_document(*entries, **more)
-    return Understood(feed=replace(read, feed=replace(read.feed, id=MARK)))
+    return ParseOutcome(feed=replace(read, feed=replace(read.feed, id=MARK)))
 
 
 def fetch(
     target: FetchTarget,
     fetched: Fetched,
-    understood: Understood = NOT_PARSED,
+    understood: ParseOutcome = NOT_PARSED,
     *,
     reason: PollReason = PollReason.PLANNED,
     at: datetime = START + timedelta(hours=1),
@@ -121,7 +121,7 @@ def test_a_poll_is_kept_with_its_time_reason_status_and_duration() -> None:
     ],
 )
 def test_what_a_poll_found_is_one_word_and_a_count(
-    fetched: Fetched, understood: Understood, outcome: PollOutcome, entries: int
+    fetched: Fetched, understood: ParseOutcome, outcome: PollOutcome, entries: int
 ) -> None:
     found = poll(fetch(known(A), fetched, understood))
 
@@ -205,7 +205,7 @@ def test_a_clock_that_went_back_during_a_poll_makes_no_negative_time() -> None:
     ],
 )
 def test_the_reason_of_the_next_poll_is_kept_with_its_time(
-    fetched: Fetched, understood: Understood, reason: PollReason
+    fetched: Fetched, understood: ParseOutcome, reason: PollReason
 ) -> None:
     assert fetch(known(A), fetched, understood).polling.next_reason is reason
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import KEPT_DAYS
@@ -36,10 +36,10 @@ class Story:
     def poll(self, document: ParsedFeed | None, after: timedelta = HOUR) -> FetchCommit:
         body = repr(document).encode()
         fetched = replace(an_answer(200, body, etag='"1"'), link=HUBS)
-        return self._decide(fetched, Understood(feed=document), after)
+        return self._decide(fetched, ParseOutcome(feed=document), after)
 
     def fail(self, after: timedelta = HOUR) -> FetchCommit:
-        return self._decide(an_answer(500), Understood(), after)
+        return self._decide(an_answer(500), ParseOutcome(), after)
 
     def bring(
         self,
@@ -50,10 +50,10 @@ class Story:
     ) -> FetchCommit:
         body = f"brought {document!r}".encode()
         fetched = replace(an_answer(200, body), is_partial=True)
-        return self._decide(fetched, Understood(feed=document, error=error), after)
+        return self._decide(fetched, ParseOutcome(feed=document, error=error), after)
 
     def _decide(
-        self, fetched: Fetched, understood: Understood, after: timedelta
+        self, fetched: Fetched, understood: ParseOutcome, after: timedelta
     ) -> FetchCommit:
         self.at += after
         commit = decide(

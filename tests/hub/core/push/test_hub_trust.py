@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.push.hub_trust import (
@@ -92,18 +92,22 @@ class Story:
     ) -> FetchCommit:
         read = document(*keys, head=head)
         body = repr(read).encode()
-        return self._decide(an_answer(200, body), Understood(feed=read), after)
+        return self._decide(an_answer(200, body), ParseOutcome(feed=read), after)
 
     def poll_304(self, after: timedelta = HOUR) -> FetchCommit:
-        return self._decide(an_answer(304), Understood(), after)
+        return self._decide(an_answer(304), ParseOutcome(), after)
 
     def push_of(
         self, *keys: str, after: timedelta = MINUTE, head: Feed = HEAD
     ) -> FetchCommit:
-        return self.bring(Understood(feed=document(*keys, head=head)), after)
+        return self.bring(ParseOutcome(feed=document(*keys, head=head)), after)
 
     def bring(
-        self, understood: Understood, after: timedelta = MINUTE, *, pushed: bool = True
+        self,
+        understood: ParseOutcome,
+        after: timedelta = MINUTE,
+        *,
+        pushed: bool = True,
     ) -> FetchCommit:
         body = f"pushed {understood!r}".encode()
         fetched = structs.replace(
@@ -115,7 +119,7 @@ class Story:
         self.target = replace(self.target, push=replace(self.push, hinted_at=self.at))
 
     def _decide(
-        self, fetched: Fetched, understood: Understood, after: timedelta
+        self, fetched: Fetched, understood: ParseOutcome, after: timedelta
     ) -> FetchCommit:
         self.at += after
         commit = decide(
@@ -197,7 +201,7 @@ def test_a_feed_that_only_we_are_shown_is_not_pushed() -> None:
 def test_a_part_of_a_page_is_not_pushed() -> None:
     story = Story()
     part = structs.replace(document("a"), format=FeedFormat.PART)
-    commit = story._decide(an_answer(200, b"a"), Understood(feed=part), HOUR)
+    commit = story._decide(an_answer(200, b"a"), ParseOutcome(feed=part), HOUR)
     assert commit.push is None
 
 
@@ -238,7 +242,7 @@ def test_what_the_operator_sets_is_the_most_all_the_same() -> None:
 
 def test_in_trouble_it_is_polled_like_any_other() -> None:
     story = a_trusted_story()
-    story._decide(an_answer(500), Understood(), HOUR)
+    story._decide(an_answer(500), ParseOutcome(), HOUR)
     assert story.period < DAY
 
 
@@ -311,7 +315,7 @@ def test_the_same_push_twice_changes_nothing_but_when() -> None:
 def test_what_its_publisher_brings_says_nothing_of_the_hub() -> None:
     story = a_trusted_story()
     before = story.push
-    understood = Understood(feed=document("d"))
+    understood = ParseOutcome(feed=document("d"))
     commit = story.bring(understood, pushed=False)
     assert [record.kind for record in commit.records] == [RecordKind.ENTRIES]
     assert story.push == before
@@ -392,7 +396,7 @@ def test_what_a_push_told_is_heeded_unless_it_was_of_no_use() -> None:
 def test_what_is_no_document_brings_about_a_fetch_too() -> None:
     story = a_trusted_story()
     failures = story.target.feed.polling.failures
-    commit = story.bring(Understood(error=EmptyDocument()))
+    commit = story.bring(ParseOutcome(error=EmptyDocument()))
     assert commit.records == ()
     assert commit.next_fetch == story.at
     assert commit.polling.failures == failures
@@ -407,14 +411,14 @@ def test_nonsense_makes_no_storm_of_fetches() -> None:
 
 
 def test_the_bytes_that_are_known_are_nothing_new() -> None:
-    assert not is_useless(Push(offer=OFFER), Understood())
-    assert is_useless(Push(offer=None), Understood())
-    assert is_useless(None, Understood())
+    assert not is_useless(Push(offer=OFFER), ParseOutcome())
+    assert is_useless(Push(offer=None), ParseOutcome())
+    assert is_useless(None, ParseOutcome())
 
 
 def test_a_site_is_not_pushed_into_a_feed() -> None:
     site = structs.replace(document("a"), format=FeedFormat.OPENFEEDER)
-    assert is_useless(Push(offer=OFFER), Understood(feed=site))
+    assert is_useless(Push(offer=OFFER), ParseOutcome(feed=site))
 
 
 def test_of_another_hub_nothing_is_known() -> None:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched, Understood
+from hub.core.fetched import Fetched, ParseOutcome
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.document_bodies import body_hash
@@ -119,11 +119,11 @@ class Month:
             self._apply(commit)
         return self
 
-    def _understand(self, fetched: Fetched) -> Understood:
+    def _understand(self, fetched: Fetched) -> ParseOutcome:
         known = is_known_body(self.target.feed.polling, body_hash(fetched.body))
         if fetched.status != 200 or known:
-            return Understood()
-        return Understood(feed=self.origin.document(fetched.at))
+            return ParseOutcome()
+        return ParseOutcome(feed=self.origin.document(fetched.at))
 
     def _apply(self, commit: FetchCommit) -> None:
         for record in commit.records:

@@ -6,7 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, FollowedRedirect
-from hub.core.schedule.next_request import course_after_failure, course_after_success
+from hub.core.schedule.next_request import (
+    next_request_after_failure,
+    next_request_after_success,
+)
 from storage.records import Polling, Redirect
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -37,7 +40,7 @@ def redirected(
 def follow(*fetches: Fetched, polling: Polling | None = None) -> Polling:
     polling = polling or Polling()
     for fetched in fetches:
-        course = course_after_success(polling, fetched)
+        course = next_request_after_success(polling, fetched)
         polling = replace(polling, fetch_url=course.fetch_url, redirect=course.redirect)
     return polling
 
@@ -96,7 +99,7 @@ def test_a_redirect_that_ends_is_forgotten() -> None:
 def test_a_redirect_into_trouble_is_neither_sighted_nor_forgotten() -> None:
     polling = follow(redirected((301, NEW)))
 
-    course = course_after_failure(polling, redirected((301, NEW), status=500))
+    course = next_request_after_failure(polling, redirected((301, NEW), status=500))
 
     assert course.redirect == polling.redirect
 
@@ -105,7 +108,7 @@ def test_a_redirect_into_trouble_is_neither_sighted_nor_forgotten() -> None:
 def test_a_believed_target_that_is_gone_is_given_up(status: int) -> None:
     polling = Polling(fetch_url=NEW)
 
-    course = course_after_failure(polling, redirected(status=status))
+    course = next_request_after_failure(polling, redirected(status=status))
 
     assert (course.fetch_url, course.redirect) == ("", None)
-    assert course_after_failure(polling, redirected(status=500)).fetch_url == NEW
+    assert next_request_after_failure(polling, redirected(status=500)).fetch_url == NEW

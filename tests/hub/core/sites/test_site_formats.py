@@ -8,7 +8,7 @@ import pytest
 
 from hub.core.sites.openfeeder_session import OpenFeederState
 from hub.core.sites.openfeeder_session import pack_state as pack_walk
-from hub.core.sites.scp_session import File, ScpState, Section
+from hub.core.sites.scp_session import ScpFile, ScpSection, ScpState
 from hub.core.sites.scp_session import pack_state as pack_scp
 from hub.core.sites.site_formats import site_facts
 from hub.core.sites.site_state import SiteState, pack_state, read_state
@@ -52,7 +52,7 @@ def test_cursor_and_times_are_told_as_far_as_there_are_any() -> None:
     assert ignored.cursor == ""
 
 
-FILE = File(section="all", url="https://a.example/1.scp", generated=60.0)
+FILE = ScpFile(section="all", url="https://a.example/1.scp", generated=60.0)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_of_collections_it_is_told_which_is_read(walk: ScpState, phase: str) -> 
 
 
 def test_of_collections_it_is_told_how_far_all_are_read() -> None:
-    sections = {"a": Section(reached=120.0), "b": Section(reached=60.0)}
+    sections = {"a": ScpSection(reached=120.0), "b": ScpSection(reached=60.0)}
     walk = pack_scp(ScpState(sections=sections, full_at=30.0))
     facts = site_facts(pack_state(SiteState(format="scp", walk=walk)), "scp")
     assert facts.cursor == "1970-01-01T00:01:00+00:00"

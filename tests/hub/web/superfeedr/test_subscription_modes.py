@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.http.network_errors import Unreachable
-from hub.services.account_subscriptions import ROOM_OF_ACCOUNTS
+from hub.services.account_subscriptions import MOST_WAITING_OF_ACCOUNTS
 from hub.services.open_hub_requests import MOST_PENDING, MOST_PENDING_OF_HOST
 from storage.records import (
     ANONYMOUS,
@@ -276,7 +276,7 @@ async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
                 most=MOST_PENDING,
                 most_of_host=MOST_PENDING,
             )
-            for number in range(MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS)
+            for number in range(MOST_PENDING_OF_HOST + MOST_WAITING_OF_ACCOUNTS)
         )
     )
     answer = await ask(**wanted(hub_verify="async"))
