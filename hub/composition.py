@@ -62,6 +62,7 @@ from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
+from hub.runtime.node_membership import NodeMembership
 from hub.search.index_follower import SearchIndex
 from hub.services import (
     AccountReportService,
@@ -172,6 +173,7 @@ async def build_hub(
     poller: Poller | None = None,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     identity_key: str = "",
+    membership: NodeMembership | None = None,
 ) -> BuiltHub:
     """Make all parts; what must be closed goes on the stack.
 
@@ -184,6 +186,7 @@ async def build_hub(
     clock = clock or SystemClock()
     random = random or SystemRandom()
     metrics = metrics or Metrics()
+    membership = membership or NodeMembership(storage)
     events = EventLog(metrics)
     hub_url = f"{public_url}/hub"
     if network is None:
@@ -248,6 +251,7 @@ async def build_hub(
         metrics=metrics,
         counter=counter,
         events=events,
+        membership=membership,
     )
     digests = Digests(
         storage,
@@ -386,7 +390,7 @@ async def build_hub(
 
     # Publishing: collections for crawlers, pages for language models.
     has_collections = settings.scp == "on"
-    store = CollectionStore(settings.database_path.parent / COLLECTIONS_FOLDER)
+    store = CollectionStore(settings.local_path.parent / COLLECTIONS_FOLDER)
     if has_collections:
         await asyncio.to_thread(store.open)
     builder = CollectionBuilder(
@@ -425,9 +429,10 @@ async def build_hub(
     disk = DiskSpace(
         storage,
         clock,
-        settings.database_path.parent,
+        settings.local_path.parent,
         store.directory,
-        settings.log_retention_bytes,
+        settings.log_retention_bytes if settings.byte_limits else 0,
+        holds_database=not settings.is_on_server,
     )
     conditions = HubConditions(
         storage,
@@ -587,6 +592,7 @@ async def build_hub(
         settings.audit_retention,
     )
     background: dict[str, BackgroundTask] = {
+        "membership": membership.run,
         "poller": poller.run,
         "watched lists": list_watches.run,
         "dispatcher": dispatcher.run,
@@ -702,7 +708,7 @@ def _backup_directory(settings: Settings) -> BackupDirectory | None:
         return None
     return BackupDirectory(
         Path(settings.backup_dir),
-        settings.database_path,
+        settings.local_path,
         every=settings.backup_seconds,
         kept=settings.backups_kept,
     )

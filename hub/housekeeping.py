@@ -76,12 +76,13 @@ class Housekeeping:
         storage: Storage,
         clock: Clock,
         retention: Retention,
-        byte_limits: ByteLimits,
+        byte_limits: ByteLimits | None,
         listened: Callable[[], Sequence[FeedId]] = tuple,
         maintain: Callable[[], Awaitable[int]] | None = None,
         audit: AuditRetention | None = None,
     ) -> None:
-        """``listened``: the feeds that somebody listens to now.
+        """``byte_limits`` None: what is deleted makes the database no smaller.
+        ``listened``: the feeds that somebody listens to now.
 
         ``maintain`` does a round of maintenance, of less than `PAGE` feeds.
         """
@@ -177,14 +178,17 @@ class Housekeeping:
         """All that is too old, and by now too many. How large the database is then is
         seen in the next round: by then the index of words has shrunk as well."""
         trimmed, now = 0, self._clock.now()
-        database = await self._storage.status()
-        log_bytes = (await self._storage.usage())["entries"]
-        retention = retention_within(
-            self._byte_limits, self._retention, database, log_bytes
-        )
+        retention = await self._retention_now()
         while page := await self._storage.log.trim(retention, now, TRIMMED_RECORDS):
             trimmed += page
         return trimmed
+
+    async def _retention_now(self) -> Retention:
+        if self._byte_limits is None:
+            return self._retention
+        database = await self._storage.status()
+        log_bytes = (await self._storage.usage())["entries"]
+        return retention_within(self._byte_limits, self._retention, database, log_bytes)
 
     async def _give_back(self) -> int:
         """Of what was trimmed, little by little; nothing is logged of it."""

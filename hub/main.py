@@ -35,6 +35,7 @@ from hub.ingest.visit_slots import slow_slots
 from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
+from hub.runtime.node_membership import NodeMembership
 from hub.runtime.offloading import take_short_turns
 from hub.runtime.service_manager import (
     InheritedSocketUnusable,
@@ -51,6 +52,7 @@ from hub.web.server.http_server import (
 )
 from storage.database_url import open_storage
 from storage.errors import StorageError
+from storage.records import NewNode
 
 STOP_SECONDS: Final = 4.7
 """After so many the process ends, whatever is under way: `docker stop` kills after ten,
@@ -110,14 +112,23 @@ async def run(
                 or listening_socket(settings.host, settings.port)
             )
             settings = fit_connections(settings, raise_limit())
-            storage = await open_storage(settings.database)
+            storage = await open_storage(settings.database, settings.local_path)
             stack.push_async_callback(storage.close)
+            membership = NodeMembership(storage, _node(settings))
+            await membership.join()
+            stack.push_async_callback(membership.leave)
             token = _admin_token(settings)
             host, port = listener.getsockname()[:2]
             public_url = settings.public_url or f"http://localhost:{port}"
             address = create_address(host, port, public_url)
             built = await build_hub(
-                settings, storage, token, public_url, stack, identity_key=address.key
+                settings,
+                storage,
+                token,
+                public_url,
+                stack,
+                identity_key=address.key,
+                membership=membership,
             )
         except _UNUSABLE as error:
             raise CannotStart(str(error)) from error
@@ -136,19 +147,27 @@ async def run(
     log.info("hub_stopped")
 
 
+def _node(settings: Settings) -> NewNode:
+    """The same after a restart; on other machines, and of other files, another one."""
+    return NewNode(
+        name=f"{socket.gethostname()}:{settings.local_path.absolute()}",
+        url=settings.public_url,
+    )
+
+
 def _tell_end(manager: ServiceManager, on_stop: Callable[[], None]) -> None:
     manager.tell("STOPPING=1", "STATUS=shutting down")
     on_stop()
 
 
 def _admin_token(settings: Settings) -> str:
-    return settings.admin_token or ensure_token(token_file(settings.database_path))
+    return settings.admin_token or ensure_token(token_file(settings.local_path))
 
 
 @contextmanager
 def _found_by_commands(settings: Settings, address: HubAddress) -> Iterator[None]:
     """Within the block commands find the hub by the file beside its database."""
-    path = address_file(settings.database_path)
+    path = address_file(settings.local_path)
     try:
         write_address(path, address)
     except OSError as error:
@@ -270,12 +289,11 @@ def _warn_about(settings: Settings) -> None:
 
 def _greeting(settings: Settings, public_url: str, command: str) -> str:
     token = "as set"  # noqa: S105 - a description
-    database = settings.database_path.absolute()
     if not settings.admin_token:
-        token = str(token_file(database))
+        token = str(token_file(settings.local_path.absolute()))
     return (
         f"Fanfare {hub.__version__} is running at {public_url}\n"
-        f"  database     {database}\n"
+        f"  database     {settings.database_name}\n"
         f"  admin token  {token}\n"
         "Next, in another terminal:\n"
         f"  {command} feeds add URL      poll a feed\n"

@@ -47,6 +47,7 @@ from protocols.websub.websub_parameters import (
     SECRET_OVERLAP,
     SHORTEST_LEASE,
 )
+from storage.database_names import is_on_server, name_location
 from storage.records import AuditRetention, Retention
 
 PREFIX: Final = "FANFARE_"
@@ -60,6 +61,7 @@ ANALYTICS_NEEDS: Final = {
 
 _LONGEST_REASON = 500
 _PASSWORD = re.compile(r"(?<=://)[^\s/]*@")
+_PASSWORD_IN_QUERY = re.compile(r"(?<=password=)[^\s&]*")
 _WEEK = 7 * DAY
 _RULES = PollingRules()
 _SITES = SiteBounds()
@@ -142,9 +144,17 @@ class Settings:
     database: str = setting(
         "",
         database,
-        "The database file. The encryption key and the admin token are kept beside it.",
+        "The database: a file of SQLite, or postgresql://USER@HOST/DATABASE. The"
+        " encryption key and the admin token are kept beside the file.",
         shown="sqlite:~/.local/state/fanfare/fanfare.db, or sqlite:data/fanfare.db"
         " if that exists",
+    )
+    state_dir: str = setting(
+        "",
+        directory,
+        "The directory of what a hub on PostgreSQL keeps on its own machine: the"
+        " encryption key, the admin token, collections.",
+        shown="~/.local/state/fanfare/postgresql",
     )
     host: str = setting(
         "127.0.0.1",
@@ -445,9 +455,9 @@ class Settings:
     log_retention_bytes: int = setting(
         8 * 1024**3,
         whole(16 * 1024**2, 2**50),
-        "Bytes that the database may take before the oldest records are deleted,"
-        " unless a retrying subscription still needs them. Records of the last day are"
-        " kept.",
+        "Bytes that a database of SQLite may take before the oldest records are"
+        " deleted, unless a retrying subscription still needs them. Records of the last"
+        " day are kept.",
     )
     log_limit_seconds: float = setting(
         60 * DAY,
@@ -464,8 +474,8 @@ class Settings:
     log_limit_bytes: int = setting(
         16 * 1024**3,
         whole(16 * 1024**2, 2**50),
-        "Bytes that the database may take before the oldest records are deleted even"
-        " if they are still needed. Records of the last day are kept.",
+        "Bytes that a database of SQLite may take before the oldest records are deleted"
+        " even if they are still needed. Records of the last day are kept.",
     )
 
     search_days: float = setting(
@@ -493,8 +503,8 @@ class Settings:
     backup_dir: str = setting(
         "",
         directory,
-        "The directory for scheduled backups; each hub needs its own. Without it"
-        " there are none.",
+        "The directory for scheduled backups of a database of SQLite; each hub needs"
+        " its own. Without it there are none.",
     )
     backup_seconds: float = setting(
         DAY,
@@ -662,8 +672,24 @@ class Settings:
         return Lengths(topic=self.longest_topic, callback=self.longest_callback)
 
     @property
-    def database_path(self) -> Path:
+    def is_on_server(self) -> bool:
+        """Whether the database is one of PostgreSQL."""
+        return is_on_server(self.database)
+
+    @property
+    def local_path(self) -> Path:
+        """The file after which all is named that the hub keeps on this machine: that of
+        SQLite; or, where the database is on a server, one in `state_dir`."""
+        if self.is_on_server:
+            return Path(self.state_dir, "fanfare")
         return Path(self.database.partition(":")[2])
+
+    @property
+    def database_name(self) -> str:
+        """For people, without a password."""
+        if self.is_on_server:
+            return name_location(self.database)
+        return str(self.local_path.absolute())
 
     @property
     def site_bounds(self) -> SiteBounds:
@@ -678,7 +704,10 @@ class Settings:
         )
 
     @property
-    def byte_limits(self) -> ByteLimits:
+    def byte_limits(self) -> ByteLimits | None:
+        """None on a server: what is deleted makes its database no smaller."""
+        if self.is_on_server:
+            return None
         return ByteLimits(soft=self.log_retention_bytes, hard=self.log_limit_bytes)
 
     @property
@@ -724,19 +753,22 @@ DATABASE_HERE: Final = Path("data", "fanfare.db")
 def default_database(environ: Mapping[str, str]) -> Path:
     """The database where none is named: the same from every directory, unless there is
     one in ``data/`` here.
-
-    XDG Base Directory Specification: state is kept in $XDG_STATE_HOME, an absolute
-    path, else in ~/.local/state.
     """
     if DATABASE_HERE.exists():
         return DATABASE_HERE
+    return state_directory(environ) / "fanfare.db"
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """XDG Base Directory Specification: state is kept in $XDG_STATE_HOME, an absolute
+    path, else in ~/.local/state."""
     state = Path(environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         try:
             state = Path.home() / ".local" / "state"
         except RuntimeError:  # nobody's home: a service without a user
-            return DATABASE_HERE
-    return state / "fanfare" / "fanfare.db"
+            return DATABASE_HERE.parent
+    return state / "fanfare"
 
 
 def load_settings(
@@ -761,6 +793,7 @@ def load_settings(
         text = "" if each.is_secret else _without_passwords(raw)
         given.append(GivenSetting(field=each.field, source=source, text=text))
     values.setdefault("database", f"sqlite:{default_database(environ)}")
+    values.setdefault("state_dir", str(state_directory(environ) / "postgresql"))
     values["given"] = tuple(given)
     settings = Settings(**values)  # type: ignore[arg-type]  # each came from its reader
     _check_together(settings)
@@ -799,7 +832,7 @@ def _raw_value(
 
 def _without_passwords(reason: str) -> str:
     """The reason without passwords: people put URLs where none belong."""
-    return _PASSWORD.sub("…@", reason)
+    return _PASSWORD_IN_QUERY.sub("…", _PASSWORD.sub("…@", reason))
 
 
 def _secret_from(name: str, path: str) -> str:

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from storage.contract import Storage
+from storage.database_names import is_on_server, name_location
 from storage.errors import DatabaseUnusable
+from storage.postgres import open_database as open_postgres
 from storage.records import OnProgress
+from storage.secrets import key_path
 from storage.sqlite import (
     compact_database,
     copy_at_rest,
     find_damage,
     find_damage_at_rest,
+    lock_database,
     open_database,
     owned,
     read_times,
@@ -20,12 +24,28 @@ from storage.sqlite import (
 )
 
 
-async def open_storage(url: str, *, migrate: bool = True) -> Storage:
-    """Open ``sqlite:PATH``; without ``migrate`` an outdated schema is refused.
+async def open_storage(
+    url: str, local: Path | None = None, *, migrate: bool = True
+) -> Storage:
+    """Open ``sqlite:PATH`` or ``postgresql://…``; without ``migrate`` an outdated
+    schema is refused.
 
-    Raises `DatabaseUnusable` and its subclasses.
+    ``local``: the file after which the key and the lock of a database on a server are
+    named, which keep to this machine; those of SQLite lie beside its file. Raises
+    `DatabaseUnusable` and its subclasses.
     """
-    return await open_database(_path(url), migrate=migrate)
+    if not is_on_server(url):
+        return await open_database(_path(url), migrate=migrate)
+    if local is None:
+        raise TypeError("a database on a server needs a file of this machine")
+    lock = lock_database(local)
+    try:
+        return await open_postgres(
+            url, key_path(local), migrate=migrate, on_close=lock.release
+        )
+    except BaseException:
+        lock.release()
+        raise
 
 
 def copy_storage(url: str, destination: Path, progress: OnProgress) -> None:
@@ -83,10 +103,11 @@ def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:
 
 
 def _path(url: str) -> Path:
+    """Of SQLite's file; of a server's database there is none."""
     scheme, _, location = url.partition(":")
-    if scheme in ("postgresql", "postgres"):
-        reason = "this version of Fanfare does not run on PostgreSQL yet"
-        raise DatabaseUnusable(f"database {scheme!r}", reason)
+    if is_on_server(url):
+        reason = "this is for SQLite; its server has tools of its own for that"
+        raise DatabaseUnusable(name_location(url), reason)
     if scheme != "sqlite" or not location:
         # Not repeated whole: it may hold a password.
         reason = 'expected "sqlite:" and the path of a file'

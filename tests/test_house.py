@@ -36,7 +36,6 @@ APART = {
     "hub/limits/memory_budget.py": "every limiter is in its folder",
     "hub/web/multipart_forms.py": "pure, and the access is not",
     "protocols/openfeeder/write/relevance.py": "pure, and the service is not",
-    "storage/postgres/membership.py": "an engine's file of a contract",
     "storage/postgres/series.py": "an engine's file of a contract",
     "storage/postgres/sites.py": "an engine's file of a contract",
     "storage/postgres/stored_runs.py": "an engine's file of a contract",

@@ -69,7 +69,7 @@ def backup(destination: Path | None, as_json: bool) -> None:
 
 def _copy(target: Path | None) -> Document:
     """Copy the database as it is: it is migrated only when it is next opened."""
-    settings = _existing()
+    settings = _existing_file("back it up with pg_basebackup and archived WAL")
     from storage.database_url import check_unused, copy_storage
 
     if target is None:
@@ -151,6 +151,7 @@ def restore(backup: Path, as_json: bool) -> None:
     one.
     """
     settings = read_settings()
+    _require_file(settings, "restore it with the tools of the server")
     from storage.database_url import restore_storage
 
     stamp = f"{SystemClock().now():%Y%m%dT%H%M%SZ}"
@@ -160,10 +161,10 @@ def restore(backup: Path, as_json: bool) -> None:
         )
     )
     if as_json:
-        facts = {"file": str(settings.database_path), "former": former and str(former)}
+        facts = {"file": settings.database_name, "former": former and str(former)}
         say_json(facts)
         return
-    say(f"restored {backup} to {settings.database_path}")
+    say(f"restored {backup} to {settings.database_name}")
     if former is not None:
         say(
             f"the former database is {former}, with its key;"
@@ -179,7 +180,7 @@ def check(backup: Path | None, as_json: bool) -> None:
 
     Exit code 1 if anything is damaged. Works while the hub is running.
     """
-    name = backup or _existing().database_path
+    name = backup or _existing().database_name
     with waiting(f"reading {name}"):
         findings = _findings(backup)
     if as_json:
@@ -198,6 +199,8 @@ def _findings(backup: Path | None) -> Sequence[str]:
         return _at_rest(lambda: check_backup(backup.absolute()))
     settings = _existing()
     try:
+        if settings.is_on_server:
+            return _with_database(lambda storage: storage.find_damage(), migrate=False)
         return _at_rest(lambda: check_storage(settings.database))
     except DatabaseLocked as locked:
         found: Sequence[str] = _let_the_owner("check", None, locked)["findings"]
@@ -212,20 +215,21 @@ def compact(as_json: bool) -> None:
     A running hub returns free pages by itself. This is for a database made by an older
     version, or if you need the disk space at once.
     """
-    settings = _existing()
+    settings = _existing_file("autovacuum keeps free pages for what comes next")
     from storage.database_url import compact_storage
 
     before, after = _stopped(lambda: compact_storage(settings.database, CopyProgress()))
     if as_json:
         say_json({"bytes_before": before, "bytes_after": after})
     else:
-        say(f"{settings.database_path}: {byte_size(before)}, now {byte_size(after)}")
+        say(f"{settings.database_name}: {byte_size(before)}, now {byte_size(after)}")
 
 
 @database.command()
 @json_option()
 def backups(as_json: bool) -> None:
     """List the scheduled backups of the running hub."""
+    _require_file(read_settings(), "back it up with pg_basebackup and archived WAL")
     found = find_hub(None).get("/api/db/jobs")
     if as_json:
         say_json(found)
@@ -296,9 +300,24 @@ def _facts(found: DatabaseStatus) -> Document:
 
 def _existing() -> Settings:
     settings = read_settings()
-    if not settings.database_path.exists():
-        raise Failure(f"no database at {settings.database_path} yet")
+    if not (settings.is_on_server or settings.local_path.exists()):
+        raise Failure(f"no database at {settings.local_path} yet")
     return settings
+
+
+def _existing_file(instead: str) -> Settings:
+    settings = _existing()
+    _require_file(settings, instead)
+    return settings
+
+
+def _require_file(settings: Settings, instead: str) -> None:
+    """``instead``: what is done where the database is on a server."""
+    if settings.is_on_server:
+        raise Failure(
+            f"{settings.database_name} is a database of PostgreSQL: {instead}; see"
+            " docs/postgresql.md"
+        )
 
 
 def _with_database(
@@ -310,7 +329,9 @@ def _with_database(
     async def session() -> Result:
         from storage.database_url import open_storage
 
-        storage = await open_storage(settings.database, migrate=migrate)
+        storage = await open_storage(
+            settings.database, settings.local_path, migrate=migrate
+        )
         try:
             return await use(storage)
         finally:

@@ -228,7 +228,7 @@ def find_hub(url: str | None) -> Hub:
     proven = _proven_url(named, settings)
     token = settings.admin_token or _stored_token(settings)
     if token is None:
-        path = token_file(settings.database_path)
+        path = token_file(settings.local_path)
         raise Failure(
             f"{path} does not exist, because the hub was given its token; set"
             f" {PREFIX}ADMIN_TOKEN"
@@ -306,13 +306,13 @@ def _is_at(address: HubAddress, named: str) -> bool:
 
 def _running(settings: Settings) -> HubAddress | None:
     try:
-        return read_address(address_file(settings.database_path))
+        return read_address(address_file(settings.local_path))
     except AddressUnreadable as error:
         raise Failure(str(error)) from error
 
 
 def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
-    database = settings.database_path.absolute()
+    database = settings.database_name
     if named is not None:
         return HubUnreachable(
             f"{named} is not known to be the hub on {database}, so it was sent no"
@@ -333,7 +333,7 @@ def _nor_at(settings: Settings) -> str:
 
 def _is_another(url: str, settings: Settings) -> HubUnreachable:
     return HubUnreachable(
-        f"the server at {url} is not the hub on {settings.database_path.absolute()},"
+        f"the server at {url} is not the hub on {settings.database_name},"
         f" and was sent no token; for another hub set {PREFIX}ADMIN_TOKEN and name it"
         " with --url"
     )
@@ -341,7 +341,7 @@ def _is_another(url: str, settings: Settings) -> HubUnreachable:
 
 def _stored_token(settings: Settings) -> str | None:
     try:
-        return read_token(token_file(settings.database_path))
+        return read_token(token_file(settings.local_path))
     except TokenUnreadable as error:
         raise Failure(str(error)) from error
 

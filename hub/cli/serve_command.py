@@ -76,12 +76,12 @@ def _announce(text: str) -> None:
 
 def _announce_as_json(settings: Settings, text: str) -> None:
     """Where the hub is, as its file tells commands; ``text`` is for people."""
-    database = settings.database_path.absolute()
+    database = settings.local_path.absolute()
     address = read_address(address_file(database))
     document = {
         "url": address and address.url,
         "public_url": address and address.public_url,
-        "database": str(database),
+        "database": settings.database_name,
         "admin_token_file": None if settings.admin_token else str(token_file(database)),
     }
     _announce(json.dumps(document))

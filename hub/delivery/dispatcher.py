@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from random import Random, SystemRandom
-from typing import Final
 
 import msgspec
 import structlog
@@ -31,13 +30,11 @@ from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.event_log import EventLog
 from hub.runtime.metrics import Metrics
+from hub.runtime.node_membership import NodeMembership
 from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
-from storage.records import NewNode
 
 RETRY_SECONDS = 1.0
-NODE: Final = NewNode(name="hub")
-"""The one there is."""
 SWEEP_SECONDS = 0.1
 
 log = structlog.get_logger()
@@ -67,6 +64,7 @@ class Dispatcher:
         metrics: Metrics | None = None,
         counter: NotificationCounter | None = None,
         events: EventLog | None = None,
+        membership: NodeMembership | None = None,
     ) -> None:
         limits = limits or DeliveryLimits()
         random = random or SystemRandom()
@@ -76,6 +74,7 @@ class Dispatcher:
         leases = WorkLeases(clock, random)
         notifications = Notifications(storage.log, hub_url)
         self._storage = storage
+        self._membership = membership or NodeMembership(storage)
         self._grace = limits.grace
         self._counter = counter or NotificationCounter()
         self._halted = HaltedSubscriptions()
@@ -150,11 +149,11 @@ class Dispatcher:
             await self._deliver()
 
     async def _resume(self) -> str:
-        """Join, as soon as storage works, which frees what an earlier process had
-        claimed; the epoch of the log."""
+        """The epoch of the log, as soon as storage works. The hub has joined by then,
+        which frees what an earlier process had claimed."""
         while True:
             try:
-                await self._storage.membership.join(NODE)
+                await self._membership.ensure_joined()
                 self._counter.resume(await self._storage.deliveries.notified())
                 return (await self._storage.log.end()).epoch
             except StorageClosed:

@@ -124,10 +124,13 @@ def hosts(value: str) -> tuple[str, ...]:
 
 def database(value: str) -> str:
     """The path of a file, none of SQLite's other names: the hub opens its database
-    several times, and what is acknowledged is there after a crash."""
+    several times, and what is acknowledged is there after a crash. Or the URL of one on
+    a server, which is looked into when it is opened."""
     scheme, _, path = value.partition(":")
+    if scheme in ("postgresql", "postgres") and path.startswith("//"):
+        return f"postgresql:{path}"
     if scheme != "sqlite" or not path:
-        raise ValueError("expected sqlite:PATH")
+        raise ValueError("expected sqlite:PATH or postgresql://HOST/DATABASE")
     if path.lstrip("/").startswith((":", "file:")):
         raise ValueError("expected sqlite:PATH, the path of a file")
     if path.startswith("~/"):  # which no shell expands behind "sqlite:"

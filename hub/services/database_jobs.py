@@ -127,18 +127,17 @@ class DatabaseJobs:
         if self._back_up is None:
             raise Conflict("this database is backed up by the tools of its server")
         if destination is not None:
-            return self._ask(JobKind.BACKUP, new_file(destination))
+            return self._ask(JobKind.BACKUP, str(new_file(destination)))
         if self.directory is None:
             wanted = "a file, since FANFARE_BACKUP_DIR is not set"
             raise InvalidValue("destination", wanted, "")
-        return self._ask(
-            JobKind.BACKUP, self.directory.new_file(self._clock.now()), scheduled=True
-        )
+        file = self.directory.new_file(self._clock.now())
+        return self._ask(JobKind.BACKUP, str(file), scheduled=True)
 
     async def start_check(self) -> DatabaseJob:
         """Begin to read all of the database. Raises `Conflict`."""
         status = await self._storage.status()
-        return self._ask(JobKind.CHECK, Path(status.location))
+        return self._ask(JobKind.CHECK, status.location)
 
     async def wait(self, seconds: float) -> DatabaseJob:
         """The job under way when it has ended, or as far as it is by then.
@@ -166,15 +165,13 @@ class DatabaseJobs:
             else:
                 await self._do(self._waiting)
 
-    def _ask(
-        self, kind: JobKind, file: Path, *, scheduled: bool = False
-    ) -> DatabaseJob:
+    def _ask(self, kind: JobKind, file: str, *, scheduled: bool = False) -> DatabaseJob:
         if self._waiting is not None:
             under_way = self._waiting.job
             raise Conflict(f"a {under_way.kind} is running: {under_way.file}")
         job = DatabaseJob(
             kind=kind,
-            file=str(file),
+            file=file,
             started=self._clock.now(),
             is_scheduled=scheduled,
         )
@@ -193,7 +190,8 @@ class DatabaseJobs:
         except OSError:
             due_in = 0.0  # the backup will say why
         if due_in <= 0 and self._waiting is None:
-            self._ask(JobKind.BACKUP, self.directory.new_file(now), scheduled=True)
+            file = self.directory.new_file(now)
+            self._ask(JobKind.BACKUP, str(file), scheduled=True)
 
     async def _do(self, waiting: _Waiting) -> None:
         job, failure = waiting.job, None

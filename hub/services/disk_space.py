@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -28,14 +28,18 @@ from storage.records import DiskSample
 SAMPLED_EVERY: Final = timedelta(hours=1)
 REPORT_SECONDS: Final = 60.0
 """For so long a report counts."""
+_ELSEWHERE: Final = (
+    "The database is on a server, whose disk the hub does not see; this is the disk of"
+    " what the hub keeps beside it."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskReport:
     """Sizes in bytes. ``purposes``: of what is in the database (`Storage.usage`), and
     of the ``collections`` beside it. ``limit``: of the database, from which on the
-    oldest records of the log go. ``forecast`` None: not known yet; ``outlook`` says it
-    in sentences."""
+    oldest records of the log go; 0: none. ``forecast`` None: not known yet, or never;
+    ``outlook`` says it in sentences."""
 
     purposes: Mapping[str, int]
     free: int
@@ -63,17 +67,24 @@ class DiskSpace:
         collections: Path,
         limit: int,
         *,
+        holds_database: bool = True,
         disk_of: Callable[[Path], DiskUsage] = shutil.disk_usage,
     ) -> None:
-        """``directory``: the one the database lies in; ``limit``: see `DiskReport`."""
+        """``directory``: the one the database lies in, or, if the disk does not hold
+        it, what the hub keeps beside a server's; ``limit``: see `DiskReport`."""
         self._storage = storage
         self._clock = clock
         self._directory = directory
         self._collections = collections
         self._limit = limit
+        self.holds_database = holds_database
         self._disk_of = disk_of
         self._asked = asyncio.Lock()
         self._reported: tuple[float, DiskReport] | None = None
+
+    @property
+    def holds(self) -> str:
+        return "the database" if self.holds_database else "FANFARE_STATE_DIR"
 
     def free(self) -> int:
         """Bytes of the disk, now."""
@@ -82,6 +93,8 @@ class DiskSpace:
     async def sample(self) -> None:
         """Keep the sizes, unless they were kept within the hour. Raises
         `StorageError`."""
+        if not self.holds_database:
+            return
         now = self._clock.now()
         samples = await self._samples()
         if len(samples) < 2 or now - samples[-2].at >= SAMPLED_EVERY:
@@ -98,15 +111,23 @@ class DiskSpace:
     async def _report(self) -> DiskReport:
         samples = await self._samples()
         total, collections = await asyncio.to_thread(self._look)
-        forecast = forecast_disk(samples, self._limit)
+        forecast, outlook = self._foresee(samples)
         return DiskReport(
             purposes={**await self._storage.usage(), "collections": collections},
             free=samples[-1].free_bytes,
             total=total,
             limit=self._limit,
             forecast=forecast,
-            outlook=forecast_words(forecast, samples, self._limit),
+            outlook=outlook,
         )
+
+    def _foresee(
+        self, samples: Sequence[DiskSample]
+    ) -> tuple[DiskForecast | None, str]:
+        if not self.holds_database:
+            return None, _ELSEWHERE
+        forecast = forecast_disk(samples, self._limit)
+        return forecast, forecast_words(forecast, samples, self._limit)
 
     def _look(self) -> tuple[int, int]:
         """The bytes of the disk, and of the collections."""

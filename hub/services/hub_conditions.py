@@ -233,12 +233,17 @@ class HubConditions:
         if self._stopping:
             yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
         if error := self._storage.write_error() or self._write_error:
-            yield _Finding(key="write", what=error, advice=_WRITE_ADVICE, is_error=True)
+            yield _Finding(
+                key="write",
+                what=error,
+                advice=_WRITE_ADVICE if self._disk.holds_database else _SERVER_ADVICE,
+                is_error=True,
+            )
         if self._free < LEAST_FREE_BYTES:
             yield _Finding(
                 key="disk",
                 what=f"the disk has only {byte_size(self._free)} left",
-                advice="free space on the disk of the database: the hub needs"
+                advice=f"free space on the disk of {self._disk.holds}: the hub needs"
                 f" {LEAST_FREE_BYTES // 2**20} MiB",
                 is_error=True,
             )
@@ -267,6 +272,10 @@ _STOPPING: Final = "stopping"
 _WRITE_ADVICE: Final = (
     "make sure that the disk of the database has free space and is writable;"
     " the hub then continues by itself"
+)
+_SERVER_ADVICE: Final = (
+    "make sure that the server of the database answers and has free space; the hub then"
+    " continues by itself"
 )
 _LATE_POLLS: Final = (
     "polling is late: a feed has been due for {}",

@@ -275,7 +275,7 @@ def _disk_families(disk: DiskReport, now: datetime) -> list[MetricFamily]:
         _gauge("fanfare_disk_free_bytes", "Free space of the disk.", disk.free),
         _gauge(
             "fanfare_disk_limit_bytes",
-            "Size of the database at which the oldest entries go.",
+            "Size of the database at which the oldest entries go; 0: none.",
             disk.limit,
         ),
         _gauge(

@@ -1,14 +1,16 @@
-"""The shared engine: a PostgreSQL database that several hubs may use.
+"""The shared engine: a PostgreSQL database, at which one hub works at a time.
 
-It is not whole yet: `storage.database_url` opens none. Its driver comes with an extra,
-so nothing of it is imported before a database is opened.
+Its driver comes with an extra, so nothing of it is imported before a database is
+opened.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from storage.database_names import name_location
 from storage.errors import DatabaseUnusable
 
 if TYPE_CHECKING:
@@ -16,12 +18,17 @@ if TYPE_CHECKING:
 
 
 async def open_database(
-    url: str, key_file: Path, *, migrate: bool = True
+    url: str,
+    key_file: Path,
+    *,
+    migrate: bool = True,
+    on_close: Callable[[], None] = lambda: None,
 ) -> PostgresStorage:
     """Open ``postgresql://…``; the encryption key is made if need be.
 
-    Close what is returned. Raises `DatabaseUnusable`: `DatabaseTooNew`, and, if not to
-    ``migrate``, `DatabaseOutdated`.
+    Close what is returned; ``on_close`` is called when that is done. Raises
+    `DatabaseUnusable`: `DatabaseTooNew`, and, if not to ``migrate``,
+    `DatabaseOutdated`.
     """
     try:
         from storage.postgres.opening import open_at
@@ -31,5 +38,5 @@ async def open_database(
         reason = (
             "its driver is missing; install it: pip install 'fanfare-hub[postgres]'"
         )
-        raise DatabaseUnusable("a PostgreSQL database", reason) from error
-    return await open_at(url, key_file, migrate=migrate)
+        raise DatabaseUnusable(name_location(url), reason) from error
+    return await open_at(url, key_file, migrate=migrate, on_close=on_close)

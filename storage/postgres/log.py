@@ -163,11 +163,14 @@ class PostgresLog:
         return Cursor(epoch, Position(last))
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Another hub's commits are seen by looking, this one's at once."""
+        """Another hub's commits are seen by looking, this one's at once. While this
+        node has the database, there are no others."""
         until = asyncio.get_running_loop().time() + seconds
         while True:
             left = until - asyncio.get_running_loop().time()
-            end = await self._log_end.wait(after, max(0.0, min(left, _POLL)))
+            is_alone = self._connections.term is not None
+            pause = left if is_alone else min(left, _POLL)
+            end = await self._log_end.wait(after, max(0.0, pause))
             if end > after or left <= 0:
                 return end
             await self.end()

@@ -1,23 +1,29 @@
 """`storage.contract.MembershipStore` on PostgreSQL: one node at a time.
 
-A second one may wait to take over. Its term ends by the server's clock, unless it is
-renewed; what the former node still writes in a lane is refused from then on. Shards are
-not divided between nodes yet.
+A second one may wait to take over, which it can once the term of the first is over by
+the server's clock. What the former node still writes in a lane is refused from then on.
+As long as no other has taken over, a term goes on even if it was renewed too late:
+nobody was given anything of it. Shards are not divided between nodes.
+
+With each renewal it is seen whether the log is still the one that this node knows: a
+server that was restored or promoted may lack its end. Where it ends is noted on this
+machine.
 """
 
 from __future__ import annotations
 
+import secrets as randomness
 from typing import Final
 
 from storage.errors import StorageBusy, TermEnded
 from storage.postgres.connections import Connections
-from storage.records import MemberNode, NewNode, NodeTerm
+from storage.postgres.control import PostgresControl
+from storage.postgres.known_end import KnownEnd
+from storage.records import Cursor, MemberNode, NewNode, NodeTerm, Position
+from storage.sqlite.log_end import LogEnd
 
 TERM_SECONDS: Final = 15.0
-_RENEW: Final = """
-UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => %s)
-WHERE name = %s AND incarnation = %s AND expires_at > clock_timestamp()
-"""
+_RENEW: Final = "SELECT * FROM renew_node(%s, %s, %s, %s, %s)"
 _NODES: Final = """
 SELECT name, url, incarnation,
     extract(epoch FROM expires_at - clock_timestamp())::double precision
@@ -26,8 +32,19 @@ FROM nodes ORDER BY name
 
 
 class PostgresMembership:
-    def __init__(self, connections: Connections) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        control: PostgresControl,
+        epoch: str,
+        end: LogEnd,
+        known_end: KnownEnd,
+    ) -> None:
+        self._known_end = known_end
         self._connections = connections
+        self._control = control
+        self._epoch = epoch
+        self._end = end
 
     async def join(self, node: NewNode) -> NodeTerm:
         """Raises `StorageBusy` while another node is a member."""
@@ -35,22 +52,33 @@ class PostgresMembership:
             "SELECT * FROM join_nodes(%s, %s, %s)", (node.name, node.url, TERM_SECONDS)
         )
         if incarnation is None:
-            raise StorageBusy(f"node {other} has the database; it is taken by one")
+            raise StorageBusy(f"another hub ({other}) is using this database")
         term = NodeTerm(name=node.name, incarnation=incarnation, seconds=TERM_SECONDS)
         self._connections.term = term
         return term
 
     async def renew(self, term: NodeTerm) -> NodeTerm:
-        if not await self._connections.change(
-            _RENEW, (TERM_SECONDS, term.name, term.incarnation)
-        ):
+        named, end = new_epoch(), self._end.position
+        ((is_member, epoch, head),) = await self._connections.write(
+            _RENEW, (term.incarnation, TERM_SECONDS, named, self._epoch, end)
+        )
+        if not is_member:
             raise TermEnded(term.name, term.incarnation)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._end.restart(Position(head))
+            self._control.began(epoch)
+        self._note_end()
         return term
 
     async def leave(self, term: NodeTerm) -> None:
         await self._connections.write("SELECT leave_nodes(%s)", (term.incarnation,))
         if self._connections.term == term:
             self._connections.term = None
+        self._note_end()
+
+    def _note_end(self) -> None:
+        self._known_end.note(Cursor(self._epoch, self._end.position))
 
     async def nodes(self) -> list[MemberNode]:
         rows = await self._connections.all(_NODES)
@@ -58,3 +86,7 @@ class PostgresMembership:
             MemberNode(name=name, url=url, incarnation=incarnation, seconds=seconds)
             for name, url, incarnation, seconds in rows
         ]
+
+
+def new_epoch() -> str:
+    return randomness.token_hex(5)

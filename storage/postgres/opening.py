@@ -3,8 +3,7 @@ order. What cannot be used is told apart, in words for operators."""
 
 from __future__ import annotations
 
-import secrets as randomness
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -12,12 +11,20 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import psycopg
 from psycopg import AsyncConnection, conninfo, errors
 
+from storage.database_names import name_location
 from storage.errors import DatabaseUnusable
 from storage.postgres.connections import Connections, ConnectionSettings, Row, connect
 from storage.postgres.driver_errors import said
+from storage.postgres.known_end import KnownEnd
+from storage.postgres.membership import new_epoch
 from storage.postgres.operations import PostgresStorage
-from storage.postgres.schema import check_schema, latest_schema, run_migrations
-from storage.records import Position
+from storage.postgres.schema import (
+    check_schema,
+    has_own_functions,
+    latest_schema,
+    run_migrations,
+)
+from storage.records import Cursor, Position
 from storage.secrets import SecretBox, create_key, read_key
 
 LEAST_SERVER: Final = 150_000
@@ -26,14 +33,17 @@ _OWN: Final = ("password_file", "pgbouncer")
 """Parameters of the URL that are not libpq's."""
 
 
-async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> PostgresStorage:
+async def open_at(
+    url: str, key_file: Path, *, migrate: bool, on_close: Callable[[], None]
+) -> PostgresStorage:
     """See `storage.postgres.open_database`."""
     settings = read_location(url)
     connection = await _connect(settings)
     try:
         await _prepare(connection, settings.name, migrate=migrate)
         box = await _open_box(connection, settings.name, key_file)
-        epoch, log_end = await _begin_epoch(connection)
+        known_end = KnownEnd(key_file.with_suffix(".end"))
+        epoch, log_end = await _begin_epoch(connection, known_end.cursor)
     except psycopg.Error as error:
         await connection.close()
         raise DatabaseUnusable(settings.name, _explained(error)) from error
@@ -46,6 +56,8 @@ async def open_at(url: str, key_file: Path, *, migrate: bool = True) -> Postgres
         box=box,
         epoch=epoch,
         log_end=log_end,
+        known_end=known_end,
+        on_close=on_close,
     )
 
 
@@ -59,7 +71,7 @@ def read_location(url: str) -> ConnectionSettings:
     Raises `DatabaseUnusable`.
     """
     parts = urlsplit(url)
-    name = _shown(url)
+    name = name_location(url)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     own = {str(each): query.pop(each) for each in _OWN if each in query}
     rest = urlunsplit(parts._replace(query=urlencode(query)))
@@ -76,13 +88,6 @@ def read_location(url: str) -> ConnectionSettings:
     return ConnectionSettings(
         parameters=parameters, is_pooled=_is_pooled(own, name), name=name
     )
-
-
-def _shown(url: str) -> str:
-    """Without passwords, and without parameters, where there may be some."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
 
 
 def _read_password(path: str, name: str) -> str:
@@ -114,6 +119,8 @@ async def _connect(settings: ConnectionSettings) -> AsyncConnection[Row]:
         reason = f"the server cannot be used: {said(error)}"
         if "session is read-only" in reason or "server is in hot standby" in reason:
             reason = "the server is read-only; name the primary, or all: //a,b/"
+        if "unsupported startup parameter" in reason:
+            reason += "; for PgBouncer add pgbouncer=true to the URL"
         raise DatabaseUnusable(settings.name, reason) from error
     version = connection.info.server_version
     if version < LEAST_SERVER:
@@ -128,15 +135,16 @@ async def _connect(settings: ConnectionSettings) -> AsyncConnection[Row]:
 async def _prepare(
     connection: AsyncConnection[Row], name: str, *, migrate: bool
 ) -> None:
-    found = await connection.execute(
+    cursor = await connection.execute(
         "SELECT current_setting('server_encoding'), current_schema() IS NOT NULL"
     )
-    encoding, has_schema = await found.fetchone() or ("", False)
+    encoding, has_schema = await cursor.fetchone() or ("", False)
     if encoding != "UTF8":
         raise DatabaseUnusable(name, f"its encoding is {encoding}; Fanfare needs UTF8")
     if not has_schema:
         raise DatabaseUnusable(name, "the schema of its search_path does not exist")
-    if await check_schema(connection, name, migrate=migrate) < latest_schema():
+    found = await check_schema(connection, name, migrate=migrate)
+    if found < latest_schema() or not await has_own_functions(connection):
         await run_migrations(connection)
     await _require_rights(connection, name)
 
@@ -211,28 +219,20 @@ def _create_key(path: Path, name: str) -> bytes:
 
 # --- the log ---
 
-_IDENTITY: Final = """
-SELECT s.system_identifier || '/' || c.timeline_id || '/' || d.oid
-FROM pg_control_system() s, pg_control_checkpoint() c,
-    pg_database d WHERE d.datname = current_database()
-"""
-_BEGIN: Final = """
-UPDATE log_head SET identity = %(identity)s,
-    epoch = CASE WHEN identity = %(identity)s THEN epoch ELSE %(epoch)s END
-RETURNING epoch, head
-"""
+_BEGIN: Final = (
+    "SELECT ensure_epoch(%s, %s, %s), head, ensure_partitions() FROM log_head"
+)
 
 
-async def _begin_epoch(connection: AsyncConnection[Row]) -> tuple[str, Position]:
-    """The epoch and the log's end.
+async def _begin_epoch(
+    connection: AsyncConnection[Row], known: Cursor
+) -> tuple[str, Position]:
+    """The epoch and the log's end; ``known``: as this machine last saw it.
 
     A database that was restored, copied or promoted begins a new epoch: records that
     readers have seen may be missing.
     """
-    row = await (await connection.execute(_IDENTITY)).fetchone()
-    identity = row[0] if row else ""
-    parameters = {"identity": identity, "epoch": randomness.token_hex(5)}
-    found = await (await connection.execute(_BEGIN, parameters)).fetchone()
-    epoch, last = found or ("", 0)
-    await connection.execute("SELECT ensure_partitions()")
+    parameters = (new_epoch(), known.epoch, known.position)
+    cursor = await connection.execute(_BEGIN, parameters)
+    epoch, last, _ = await cursor.fetchone() or ("", 0, None)
     return epoch, Position(last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,6 +18,7 @@ from storage.postgres.deliveries import FollowingClaims, PostgresDeliveries
 from storage.postgres.events import PostgresEvents
 from storage.postgres.feed_statistics import PostgresFeedStatistics
 from storage.postgres.feeds import OLDEST_DUE, PostgresFeeds
+from storage.postgres.known_end import KnownEnd
 from storage.postgres.list_watches import PostgresListWatches
 from storage.postgres.listings import PostgresListings
 from storage.postgres.log import PostgresLog
@@ -76,6 +77,19 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 GROUP BY purpose
 """
 
+_DAMAGE: Final = """
+SELECT
+    (SELECT coalesce(checksum_failures, 0) FROM pg_stat_database
+        WHERE datname = current_database()),
+    (SELECT string_agg(i.indexrelid::regclass::text, ', ') FROM pg_index i
+        JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND NOT i.indisvalid),
+    (SELECT h.head - h.tail - (SELECT count(*) FROM kept_records) FROM log_head h),
+    (SELECT count(*) FROM (SELECT position FROM fanouts UNION ALL
+        SELECT position FROM chunks) d
+        WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.position = d.position))
+"""
+
 
 class PostgresStorage:
     """Made by `open_database`; owns its connections."""
@@ -88,7 +102,10 @@ class PostgresStorage:
         box: SecretBox,
         epoch: str,
         log_end: Position,
+        known_end: KnownEnd,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_close = on_close
         self._location = location
         self._connections = connections
         self._epoch = epoch
@@ -110,7 +127,9 @@ class PostgresStorage:
         self.tracking = PostgresTracking(connections, control)
         self.verifications = PostgresVerifications(connections, box, control)
         self.audit = PostgresAudit(connections)
-        self.membership = PostgresMembership(connections)
+        self.membership = PostgresMembership(
+            connections, control, epoch, self._log_end, known_end
+        )
         self.series = PostgresSeries(connections)
         self.playground = PostgresPlayground(connections, box)
         self.public = PostgresPublic(connections)
@@ -207,8 +226,16 @@ class PostgresStorage:
         return None
 
     async def find_damage(self) -> tuple[str, ...]:
-        """The server has its own checks (data checksums, pg_amcheck)."""
-        return ()
+        """As far as the tables tell: the pages of its files are the server's to check
+        (data checksums, pg_amcheck)."""
+        ((checksums, indexes, missing, strays),) = await self._connections.all(_DAMAGE)
+        found = {
+            f"the server has found {checksums} pages with a wrong checksum": checksums,
+            f"these indexes are not whole: {indexes}": indexes,
+            f"the log lacks {missing} of its records": missing,
+            f"{strays} chunks or fan-outs are of records that the log lacks": strays,
+        }
+        return tuple(what for what, amount in found.items() if amount)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -218,3 +245,4 @@ class PostgresStorage:
     async def _close(self) -> None:
         self._log_end.close()
         await self._connections.close()
+        self._on_close()

@@ -10,13 +10,15 @@ be at work meanwhile, so:
   the old one uses, for both run side by side while hubs are replaced one by one. What
   nothing uses any more goes with a later version.
 
-Functions are replaced with every migration. One that takes other arguments has another
-name, and the former one stays until a later version.
+Functions are replaced with every migration, and wherever they are not those of this
+program: their digest is in the table of the version. One that takes other arguments has
+another name, and the former one stays until a later version.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -44,9 +46,11 @@ SELECT pg_advisory_xact_lock(1178681926, hashtext(current_schema()));
 SET LOCAL lock_timeout = {_LOCK_MILLISECONDS};
 """
 _VERSION: Final = "SELECT version FROM fanfare_schema"
+_FUNCTIONS: Final = "SELECT functions FROM fanfare_schema"
 _OWN_TABLE: Final = """
-CREATE TABLE IF NOT EXISTS fanfare_schema (version bigint NOT NULL);
-INSERT INTO fanfare_schema SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM fanfare_schema);
+CREATE TABLE IF NOT EXISTS fanfare_schema (
+    version bigint NOT NULL, functions text NOT NULL);
+INSERT INTO fanfare_schema SELECT 0, '' WHERE NOT EXISTS (SELECT 1 FROM fanfare_schema);
 """
 
 
@@ -79,6 +83,16 @@ def _texts(folder: str) -> list[tuple[str, str]]:
     )
 
 
+@cache
+def _functions() -> str:
+    return "\n".join(text for _, text in _texts("functions"))
+
+
+@cache
+def _digest() -> str:
+    return hashlib.sha256(_functions().encode()).hexdigest()[:32]
+
+
 async def found_version(connection: AsyncConnection[Row]) -> int:
     """0 where there is no schema yet. Raises `psycopg.Error`."""
     try:
@@ -107,6 +121,12 @@ async def check_schema(
             " of Fanfare needs; run `fanfare db migrate`",
         )
     return found
+
+
+async def has_own_functions(connection: AsyncConnection[Row]) -> bool:
+    """Whether the database has this program's, and needs no migration for them."""
+    row = await (await connection.execute(_FUNCTIONS)).fetchone()
+    return row is not None and row[0] == _digest()
 
 
 async def _refuse_others_tables(
@@ -148,10 +168,10 @@ async def _run_once(connection: AsyncConnection[Row]) -> None:
     pending = [each for each in scripts() if each.version > found]
     for script in pending:
         await connection.execute(script.text.encode())
-    if pending:
-        for _, text in _texts("functions"):
-            await connection.execute(text.encode())
+    if pending or not await has_own_functions(connection):
+        await connection.execute(_functions().encode())
         await connection.execute(
-            "UPDATE fanfare_schema SET version = %s", (pending[-1].version,)
+            "UPDATE fanfare_schema SET version = %s, functions = %s",
+            (latest_schema(), _digest()),
         )
     await connection.execute("COMMIT")

@@ -2,7 +2,7 @@
 
 from storage.sqlite.backup import copy_at_rest
 from storage.sqlite.compaction import compact_database
-from storage.sqlite.file_identity import owned
+from storage.sqlite.file_identity import lock_database, owned
 from storage.sqlite.integrity import find_damage, find_damage_at_rest
 from storage.sqlite.opening import open_database
 from storage.sqlite.operations import SqliteStorage
@@ -15,6 +15,7 @@ __all__ = [
     "copy_at_rest",
     "find_damage",
     "find_damage_at_rest",
+    "lock_database",
     "open_database",
     "owned",
     "read_times",

@@ -24,6 +24,10 @@ class LogEnd:
             self._position = positions[-1]
             self._wake()
 
+    def restart(self, position: Position) -> None:
+        """The log is another one, which ends there."""
+        self._position = position
+
     async def wait(self, after: Position, seconds: float) -> Position:
         """Return when the end is above ``after``, or after so many seconds."""
         try:

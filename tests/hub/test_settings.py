@@ -21,7 +21,7 @@ from hub.settings import (
 
 def test_nothing_set_gives_the_defaults() -> None:
     settings = load_settings({})
-    assert replace(settings, database="") == Settings()
+    assert replace(settings, database="", state_dir="") == Settings()
 
 
 @pytest.fixture
@@ -68,6 +68,7 @@ def test_the_defaults_of_polling_are_those_of_the_rules() -> None:
 def test_every_default_is_one_its_own_reader_takes() -> None:
     computed = {
         "database",
+        "state_dir",
         "public_url",
         "admin_token",
         "contact",
@@ -137,8 +138,12 @@ def test_an_empty_variable_is_the_same_as_none() -> None:
         ("FANFARE_SEARCH_DAYS", "-1", "days, from 0 to 3650, or all, not '-1'"),
         ("FANFARE_SEARCH_DAYS", "some", "days, from 0 to 3650, or all, not 'some'"),
         ("FANFARE_LOG_LEVEL", "loud", "one of debug, info, warning, error, not 'loud'"),
-        ("FANFARE_DATABASE", "mysql://here", "sqlite:PATH, not 'mysql://here'"),
-        ("FANFARE_DATABASE", "sqlite:", "sqlite:PATH, not 'sqlite:'"),
+        (
+            "FANFARE_DATABASE",
+            "mysql://here",
+            "sqlite:PATH or postgresql://HOST/DATABASE, not",
+        ),
+        ("FANFARE_DATABASE", "sqlite:", "sqlite:PATH or postgresql:"),
         ("FANFARE_DATABASE", "sqlite::memory:", "sqlite:PATH, the path of a file, not"),
         ("FANFARE_DATABASE", "sqlite:///:memory:", "sqlite:PATH, the path of a file"),
         ("FANFARE_DATABASE", "sqlite:file::memory:", "sqlite:PATH, the path of a file"),
@@ -168,7 +173,7 @@ def test_a_bad_value_is_refused_naming_setting_and_expectation(
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
-        ("FANFARE_DATABASE", "postgresql://ann:hunter-two@db.example/fanfare"),
+        ("FANFARE_DATABASE", "postgres+x://ann:hunter-two@db.example/fanfare"),
         ("FANFARE_DATABASE", "mysql://ann:hunter-two@@db.example/fanfare"),
         ("FANFARE_PUBLIC_URL", "https://ann:hunter-two@hub.example"),
         ("FANFARE_ALLOW_NETWORKS", "http://ann:hunter-two@10.0.0.1"),
@@ -281,8 +286,30 @@ def test_retention_and_path_are_made_from_the_settings() -> None:
     settings = load_settings(
         {"FANFARE_DATABASE": "sqlite:/srv/hub.db", "FANFARE_LOG_LIMIT_COUNT": "1000000"}
     )
-    assert settings.database_path == Path("/srv/hub.db")
+    assert settings.local_path == Path("/srv/hub.db")
     assert settings.retention.hard_count == 1_000_000
+
+
+def test_on_a_server_what_belongs_to_this_machine_lies_in_a_directory() -> None:
+    settings = load_settings(
+        {
+            "FANFARE_DATABASE": "postgres://ann:hunter-two@db.example/hub?sslmode=x",
+            "XDG_STATE_HOME": "/var/state",
+        }
+    )
+
+    assert settings.database_name == "postgresql://ann@db.example/hub"
+    assert settings.local_path == Path("/var/state/fanfare/postgresql/fanfare")
+    assert settings.byte_limits is None
+    assert load_settings({"FANFARE_STATE_DIR": "/srv"}).state_dir == "/srv"
+
+
+def test_a_password_is_in_no_report() -> None:
+    url = "postgresql://ann:hunter-two@db.example/hub?password=hunter-two&sslmode=x"
+
+    report = describe_settings(load_settings({"FANFARE_DATABASE": url}))[0]
+
+    assert report.value == "postgresql://…@db.example/hub?password=…&sslmode=x"
 
 
 def test_a_misspelt_variable_is_found_with_the_likely_one() -> None:

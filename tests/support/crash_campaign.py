@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,10 +82,18 @@ def run_campaign(seed: int, kills: int, directory: Path) -> Outcome:
 
 
 class Campaign:
-    def __init__(self, seed: int, *, kills: int, directory: Path) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        kills: int,
+        directory: Path,
+        settings: Mapping[str, str] = LOOPBACK,
+    ) -> None:
+        self._settings = settings
         self._random = random.Random(seed)
         self._kills = kills
-        self._hub = HubProcess(directory=directory)
+        self._hub = HubProcess(directory, settings)
         self._runs = 0
         self._lag = LoopLag()
         self._publisher = Publisher()
@@ -169,7 +177,7 @@ class Campaign:
         """Start a process that names itself otherwise than all before; that name."""
         self._runs += 1
         url = f"http://hub.example/{self._runs}"
-        self._hub.settings = {**LOOPBACK, "FANFARE_PUBLIC_URL": url}
+        self._hub.settings = {**self._settings, "FANFARE_PUBLIC_URL": url}
         await self._hub.start(failpoint=failpoint)
         return f"{url}/hub"
 

@@ -115,21 +115,29 @@ def shared_server() -> PostgresServer:
     return server
 
 
+@dataclass(slots=True)
+class DurableServer(PostgresServer):
+    """One that keeps what it was told, however it ends."""
+
+    holder: subprocess.Popen[str] = field(kw_only=True)
+
+    def restart(self) -> None:
+        """It is stopped at once, as if it had failed, and is ready again afterwards."""
+        assert self.holder.stdin is not None
+        assert self.holder.stdout is not None
+        self.holder.stdin.write("restart\n")
+        self.holder.stdin.flush()
+        assert self.holder.stdout.readline(), "PostgreSQL does not start again"
+
+
 @contextmanager
-def durable_server(**settings: str) -> Iterator[tuple[PostgresServer, int]]:
-    """One that survives to be killed, and the id of its process."""
+def durable_server(**settings: str) -> Iterator[DurableServer]:
+    """One of its own, for a while."""
     holder, server = _start({"durable": "on", **settings})
     try:
-        yield (
-            server,
-            int((_socket_directory(server) / "data/postmaster.pid").open().readline()),
-        )
+        yield DurableServer(server.url, holder=holder)
     finally:
         _stop(holder)
-
-
-def _socket_directory(server: PostgresServer) -> Path:
-    return Path(server.url.partition("host=")[2])
 
 
 def _start(settings: Mapping[str, str]) -> tuple[subprocess.Popen[str], PostgresServer]:
@@ -159,21 +167,35 @@ def _stop(holder: subprocess.Popen[str]) -> None:
 
 
 def hold(settings: Mapping[str, str]) -> None:
-    """Run a server until the standard input ends. Prints where it listens."""
+    """Run a server until the standard input ends. Prints where it listens.
+
+    A line that comes has the server stopped at once and started anew.
+    """
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: sys.exit(1))
     directory = Path(mkdtemp(prefix="fanfare-postgres-", dir=_memory()))
     try:
-        server = _launch(directory, settings)
-        try:
-            _wait_until_ready(server, directory)
-            print(directory, flush=True)
-            sys.stdin.read()
-        finally:
-            server.send_signal(signal.SIGQUIT)  # nothing of it is to be kept
-            server.wait(STOPPING)
+        programs, prefix = _programs(directory)
+        _make(directory, [*prefix, str(programs / "initdb")])
+        command = [*prefix, str(programs / "postgres"), *_options(directory, settings)]
+        is_wanted = True
+        while is_wanted:
+            is_wanted = _run(directory, command)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run(directory: Path, command: Sequence[str]) -> bool:
+    """Until the next line of the standard input; False: that has ended."""
+    (directory / _PROCESS).unlink(missing_ok=True)
+    server = subprocess.Popen(command)
+    try:
+        _wait_until_ready(server, directory)
+        print(directory, flush=True)
+        return bool(sys.stdin.readline())
+    finally:
+        server.send_signal(signal.SIGQUIT)  # its immediate shutdown
+        server.wait(STOPPING)
 
 
 def _memory() -> Path | None:
@@ -184,27 +206,18 @@ def _memory() -> Path | None:
     return None
 
 
-def _launch(directory: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    programs, prefix = _programs(directory)
-    data = directory / "data"
+def _make(directory: Path, initdb: Sequence[str]) -> None:
     subprocess.run(
         [
-            *(*prefix, str(programs / "initdb"), "-D", str(data)),
-            *(
-                "-U",
-                USER,
-                "-A",
-                "trust",
-                "-N",
-                "--no-locale",
-                "-E",
-                "UTF8",
-                "--no-instructions",
-            ),
+            *(*initdb, "-D", str(directory / "data"), "-U", USER, "-A", "trust", "-N"),
+            *("--no-locale", "-E", "UTF8", "--no-instructions"),
         ],
         check=True,
         stdout=subprocess.DEVNULL,
     )
+
+
+def _options(directory: Path, settings: Mapping[str, str]) -> list[str]:
     is_durable = settings.get("durable") == "on"
     given = {
         **_SETTINGS,
@@ -213,7 +226,7 @@ def _launch(directory: Path, settings: Mapping[str, str]) -> subprocess.Popen[by
         "unix_socket_directories": str(directory),
     }
     options = [each for k, v in given.items() for each in ("-c", f"{k}={v}")]
-    return subprocess.Popen([*prefix, programs / "postgres", "-D", data, *options])
+    return ["-D", str(directory / "data"), *options]
 
 
 def _programs(directory: Path) -> tuple[Path, Sequence[str]]:

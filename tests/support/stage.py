@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.hub_process import HubApi, HubProcess
+from tests.support.hub_process import LOOPBACK, HubApi, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Subscriber, Subscribers
 
@@ -52,11 +52,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(directory: Path) -> AsyncIterator[Stage]:
+async def open_stage(
+    directory: Path, settings: Mapping[str, str] = LOOPBACK
+) -> AsyncIterator[Stage]:
     async with (
         Publisher() as publisher,
         Subscribers() as subscribers,
-        HubProcess(directory=directory) as hub,
+        HubProcess(directory, settings) as hub,
         HubApi(hub.url) as api,
     ):
         yield Stage(hub=hub, api=api, publisher=publisher, subscribers=subscribers)

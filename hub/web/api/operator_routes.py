@@ -117,9 +117,10 @@ class DiskJson(JsonObject):
     """Bytes by purpose, about, of the database, and of the ``collections`` beside it.
 
     ``free_pages`` of the database are used again; ``disk_free`` are those of the disk.
-    ``limit`` is the size of the database at which the oldest entries go. At the rate of
-    the last day, in bytes: ``growth_per_day`` of the database, ``loss_per_day`` of the
-    disk's free space, null until they are known; when the limit is reached
+    ``limit`` is the size of the database at which the oldest entries go; 0: there is
+    none, as of a database on a server, of whose disk nothing is foreseen. At the rate
+    of the last day, in bytes: ``growth_per_day`` of the database, ``loss_per_day`` of
+    the disk's free space, null until they are known; when the limit is reached
     (``limit_at``) and the disk is full (``full_at``), null if that is not foreseen.
     ``outlook`` says it in sentences.
     """

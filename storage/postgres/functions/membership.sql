@@ -1,4 +1,35 @@
--- Nodes: one has the database at a time, as long as it renews its term.
+-- Nodes: one has the database at a time, as long as it renews its term. A term that was
+-- not renewed in time goes on all the same, unless another node has joined meanwhile.
+
+CREATE OR REPLACE FUNCTION server_identity() RETURNS text LANGUAGE sql STABLE AS $$
+-- Another one after a promotion, a recovery to a point in time, and in a copy.
+SELECT s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    || '/' || d.oid
+FROM pg_control_system() s, pg_database d WHERE d.datname = current_database();
+$$;
+
+CREATE OR REPLACE FUNCTION ensure_epoch(named text, known text, upto bigint) RETURNS text
+LANGUAGE plpgsql AS $$
+-- The epoch of the log: a new one, so named, if records may be missing that readers have
+-- seen. A hub has seen those up to there in the known epoch; '': it knows none.
+BEGIN
+    UPDATE log_head SET epoch = named, identity = server_identity()
+        WHERE identity <> server_identity()
+            OR known <> '' AND (epoch <> known OR head < upto);
+    RETURN (SELECT epoch FROM log_head);
+END $$;
+
+CREATE OR REPLACE FUNCTION renew_node(
+    given bigint, seconds double precision, named text, known text, upto bigint,
+    OUT is_member boolean, OUT log_epoch text, OUT log_end bigint
+) LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => seconds)
+        WHERE incarnation = given;
+    is_member := FOUND;
+    PERFORM ensure_epoch(named, known, upto);
+    SELECT epoch, head INTO log_epoch, log_end FROM log_head;
+END $$;
 
 CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
 -- What is leased becomes due at once.
@@ -44,8 +75,7 @@ BEGIN
     IF given = 0 THEN
         RETURN;
     END IF;
-    PERFORM 1 FROM nodes WHERE incarnation = given AND expires_at > clock_timestamp()
-        FOR KEY SHARE;
+    PERFORM 1 FROM nodes WHERE incarnation = given FOR KEY SHARE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'term % is over', given USING ERRCODE = 'FF001';
     END IF;

@@ -291,3 +291,29 @@ def test_a_name_no_file_can_have_is_a_failure(alone: Fanfare, tmp_path: Path) ->
     result = alone("db", "backup", str(tmp_path / ("n" * 300)))
     assert result.exit_code == 1
     assert "is not a valid file name" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("db backup x.db", "back it up with pg_basebackup and archived WAL"),
+        ("db backups", "back it up with pg_basebackup and archived WAL"),
+        ("db restore x.db", "restore it with the tools of the server"),
+        ("db compact", "autovacuum keeps free pages for what comes next"),
+        ("simulate --history", "this is for SQLite"),
+        ("db status", "the server cannot be used"),
+    ],
+)
+def test_what_is_for_files_says_what_is_done_on_a_server(
+    alone: Fanfare, tmp_path: Path, verb: str, said: str
+) -> None:
+    result = alone(
+        *verb.split(),
+        FANFARE_DATABASE="postgresql://ann:hidden@127.0.0.1:9/hub",
+        FANFARE_STATE_DIR=str(tmp_path / "state"),
+    )
+
+    assert result.exit_code == 1
+    assert "postgresql://ann@127.0.0.1:9/hub" in result.stderr
+    assert said in result.stderr
+    assert "hidden" not in result.stderr

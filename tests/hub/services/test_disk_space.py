@@ -103,3 +103,22 @@ async def test_a_report_has_what_lies_beside_the_database_as_well(
     assert report.purposes["collections"] == 1_500
     assert report.purposes["other"] > 0
     assert (report.free, report.total, report.limit) == (50 * GB, 100 * GB, 8 * GB)
+
+
+async def test_of_a_database_on_a_server_nothing_is_foreseen(scene: Scene) -> None:
+    space = DiskSpace(
+        scene.storage,
+        scene.clock,
+        scene.folder,
+        scene.folder / "scp",
+        0,
+        holds_database=False,
+        disk_of=lambda _: scene.disk,
+    )
+    await space.sample()
+
+    report = await space.report()
+
+    assert await scene.storage.disk_samples() == []
+    assert report.forecast is None
+    assert "whose disk the hub does not see" in report.outlook

@@ -11,13 +11,12 @@ import psycopg
 import pytest
 
 from protocols.model import Status
-from storage.errors import StorageError, TermEnded
+from storage.errors import TermEnded
 from storage.postgres import open_database
 from storage.postgres.operations import PostgresStorage
 from storage.records import (
     NewFeed,
     NewNode,
-    NodeTerm,
     Position,
     RecordKind,
     RecordWrite,
@@ -110,16 +109,3 @@ async def test_whoever_was_replaced_writes_nothing_any_more(tmp_path: Path) -> N
             await commit(hub, feed, "of the new one")
             records = await hub.log.records(after=Position(0), limit=9)
     assert [each.position for each in records] == [1, 2]
-
-
-async def test_a_second_node_waits_until_the_first_has_left(tmp_path: Path) -> None:
-    async with new_postgres() as location, opened(location, tmp_path / "key") as one:
-        term: NodeTerm = await one.membership.join(NewNode(name="one"))
-        async with opened(location, tmp_path / "key") as two:
-            with pytest.raises(StorageError, match="node one has the database"):
-                await two.membership.join(NewNode(name="two"))
-
-            await one.membership.leave(term)
-            await two.membership.join(NewNode(name="two"))
-
-            assert [each.name for each in await one.membership.nodes()] == ["two"]

@@ -14,7 +14,12 @@ import psycopg
 import pytest
 
 from storage.database_url import open_storage
-from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
+from storage.errors import (
+    DatabaseLocked,
+    DatabaseOutdated,
+    DatabaseTooNew,
+    DatabaseUnusable,
+)
 from storage.postgres import open_database
 from storage.postgres.opening import read_location
 from storage.postgres.schema import latest_schema, scripts
@@ -258,11 +263,54 @@ async def test_a_parameter_that_cannot_be_used_is_named(query: str, said: str) -
     assert "hidden" not in str(raised.value)
 
 
-async def test_no_setting_opens_it_yet() -> None:
-    with pytest.raises(DatabaseUnusable, match="not run on PostgreSQL yet") as raised:
-        await open_storage("postgresql://me:hidden@db.example/hub")
+async def test_a_setting_opens_it_for_one_process(
+    location: str, tmp_path: Path
+) -> None:
+    local = tmp_path / "state" / "fanfare"
+    storage = await open_storage(location, local)
+    with pytest.raises(DatabaseLocked, match="another hub"):
+        await open_storage(location, local)
+    await storage.close()
 
-    assert "hidden" not in str(raised.value)
+    assert {each.name for each in local.parent.iterdir()} == {
+        "fanfare",
+        "fanfare.key",
+        "fanfare.lock",
+    }
+    assert local.parent.stat().st_mode & 0o077 == 0
+    await (await open_storage(location, local)).close()
+
+
+async def test_functions_that_are_not_this_programs_are_replaced(
+    location: str, key: Path
+) -> None:
+    await epoch_of(location, key)
+    execute(
+        location,
+        "DROP FUNCTION require_term",
+        "UPDATE fanfare_schema SET functions = 'of another version'",
+    )
+
+    await epoch_of(location, key)
+
+    assert execute(location, "SELECT require_term(0)") == [("",)]
+
+
+async def test_damage_is_told(location: str, key: Path) -> None:
+    storage = await open_database(location, key)
+    assert await storage.find_damage() == ()
+
+    execute(
+        location,
+        "UPDATE log_head SET head = 3",
+        "INSERT INTO fanouts VALUES (2, 1, 0)",
+    )
+
+    assert await storage.find_damage() == (
+        "the log lacks 3 of its records",
+        "1 chunks or fan-outs are of records that the log lacks",
+    )
+    await storage.close()
 
 
 async def test_behind_pgbouncer_nothing_is_prepared(location: str, key: Path) -> None:
@@ -295,5 +343,4 @@ def test_migrations_are_numbered_upwards() -> None:
 
 
 def test_the_newest_schema_has_the_same_number_on_both_engines() -> None:
-    """Until hubs run on PostgreSQL, its one migration is renamed after SQLite's."""
     assert scripts()[-1].version == latest_version()

@@ -1,0 +1,109 @@
+"""This hub as a node of its database: it joins, renews its term, and leaves.
+
+On SQLite the lock of the file keeps others out, and a term has no end. On a server the
+hub that was killed stays a member until its term is over, for which its successor
+waits; and who finds that it was replaced ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from storage.contract import Storage
+from storage.errors import StorageBusy, StorageError, StorageFull, TermEnded
+from storage.records import ControlEvent, EpochBegan, NewNode, NodeTerm
+
+RENEWALS: Final = 5
+"""In a term, so that a few may fail."""
+JOINING_SECONDS: Final = 20.0
+"""For another node's term to end: longer than one of a hub that was killed."""
+JOINING_PAUSE: Final = 0.5
+LEAVING_SECONDS: Final = 2.0
+ONLY_NODE: Final = NewNode(name="hub")
+
+log = structlog.get_logger()
+
+
+class MembershipLost(Exception):
+    """What this hub knows of its database holds no longer; it has to start anew."""
+
+
+class NodeMembership:
+    """``sleep`` takes seconds; tests have their own."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        node: NewNode = ONLY_NODE,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._storage = storage
+        self._node = node
+        self._sleep = sleep
+        self._term: NodeTerm | None = None
+        self._has_joined = asyncio.Event()
+        self._epoch = ""
+
+    async def join(self) -> None:
+        """Wait until another hub has left, or its term is over.
+
+        On a full disk that is left to who works, once there is room. Raises
+        `StorageError`: `StorageBusy` if another hub goes on.
+        """
+        for tries in range(int(JOINING_SECONDS / JOINING_PAUSE)):
+            try:
+                return await self.ensure_joined()
+            except StorageFull:
+                return None
+            except StorageBusy as error:
+                if not tries:
+                    log.warning("database_waited_for", reason=str(error))
+                await self._sleep(JOINING_PAUSE)
+        return await self.ensure_joined()
+
+    async def ensure_joined(self) -> None:
+        """Join, unless that is done. Raises `StorageError`."""
+        if self._term is None:
+            self._term = await self._storage.membership.join(self._node)
+            self._has_joined.set()
+
+    async def leave(self) -> None:
+        """So that whoever comes next need not wait. May fail: then it has to."""
+        if self._term is None:
+            return
+        with suppress(StorageError, TimeoutError):
+            async with asyncio.timeout(LEAVING_SECONDS):
+                await self._storage.membership.leave(self._term)
+
+    async def run(self) -> None:
+        """Renew the term, until cancelled. Raises `MembershipLost`."""
+        with self._storage.control.watch(self._note):
+            await self._has_joined.wait()
+            while not self._epoch:
+                await self._renew()
+        raise MembershipLost(
+            "the database was restored, or another server took over: its log may lack"
+            f" its end, and begins epoch {self._epoch}"
+        )
+
+    async def _renew(self) -> None:
+        term = self._term
+        if term is None or term.seconds is None:
+            await asyncio.Event().wait()  # it has no end
+            return
+        await self._sleep(term.seconds / RENEWALS)
+        try:
+            self._term = await self._storage.membership.renew(term)
+        except TermEnded as error:
+            raise MembershipLost("another hub has taken over the database") from error
+        except StorageError as error:
+            log.warning("term_not_renewed", error=str(error))
+
+    def _note(self, event: ControlEvent) -> None:
+        if isinstance(event, EpochBegan):
+            self._epoch = event.epoch

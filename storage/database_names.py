@@ -1,0 +1,17 @@
+"""What the setting of a database names, as far as its text tells."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def is_on_server(url: str) -> bool:
+    return url.partition(":")[0] in ("postgresql", "postgres")
+
+
+def name_location(url: str) -> str:
+    """Of a database on a server, for people: without passwords, and without parameters,
+    where there may be some."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"
