@@ -48,6 +48,7 @@ class NodeMembership:
         self._term: NodeTerm | None = None
         self._has_joined = asyncio.Event()
         self._epoch = ""
+        self._is_late = False
 
     async def join(self) -> None:
         """Wait until another hub has left, or its term is over.
@@ -102,7 +103,13 @@ class NodeMembership:
         except TermEnded as error:
             raise MembershipLost("another hub has taken over the database") from error
         except StorageError as error:
-            log.warning("term_not_renewed", error=str(error))
+            if not self._is_late:
+                log.warning("term_not_renewed", error=str(error))
+            self._is_late = True
+        else:
+            if self._is_late:
+                log.info("term_renewed")
+            self._is_late = False
 
     def _note(self, event: ControlEvent) -> None:
         if isinstance(event, EpochBegan):

@@ -82,10 +82,6 @@ class DiskSpace:
         self._asked = asyncio.Lock()
         self._reported: tuple[float, DiskReport] | None = None
 
-    @property
-    def holds(self) -> str:
-        return "the database" if self.holds_database else "FANFARE_STATE_DIR"
-
     def free(self) -> int:
         """Bytes of the disk, now."""
         return self._disk_of(self._directory).free

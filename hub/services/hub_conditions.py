@@ -240,10 +240,12 @@ class HubConditions:
                 is_error=True,
             )
         if self._free < LEAST_FREE_BYTES:
+            has_all = self._disk.holds_database
+            holds = "the database" if has_all else "FANFARE_STATE_DIR"
             yield _Finding(
                 key="disk",
                 what=f"the disk has only {byte_size(self._free)} left",
-                advice=f"free space on the disk of {self._disk.holds}: the hub needs"
+                advice=f"free space on the disk of {holds}: the hub needs"
                 f" {LEAST_FREE_BYTES // 2**20} MiB",
                 is_error=True,
             )

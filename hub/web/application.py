@@ -61,6 +61,7 @@ from hub.web.cross_origin import CrossOriginMiddleware
 from hub.web.middleware import (
     AccessLog,
     CountReaders,
+    LimitReads,
     LimitRequests,
     LoopGuard,
     MeasureRequests,
@@ -348,6 +349,7 @@ def create_application(
                 if logs_requests
                 else []
             ),
+            Middleware(LimitReads),
             Middleware(MeasureRequests, meter=meter, clock=services.clock),
             Middleware(LoopGuard, public_url=public_url),
             Middleware(CrossOriginMiddleware, origins=origins),

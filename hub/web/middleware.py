@@ -29,6 +29,7 @@ from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import LimitHeaders, RateLimits, with_headers
 from hub.web.streams.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
+from storage.read_patience import READ_PATIENCE
 
 log = structlog.get_logger()
 
@@ -38,11 +39,26 @@ names the loop, and not a robots.txt that cannot be read; topics and callbacks o
 playground, which tell of nothing that the hub publishes."""
 
 
+READ_SECONDS: Final = 3.0
+"""So long a request waits for a database that is away."""
 _LONGEST_PATH: Final = 200
 _SECRET_PATHS: Final = re.compile(
     r"(/upstream|/hub/subscriptions|^/playground/\w+)/.*", re.DOTALL
 )
 """Addresses that open by themselves what they name."""
+
+
+class LimitReads:
+    """ASGI middleware: a request is answered soon, if only by an error, while the
+    database is away. Live streams have time."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != STREAM_PATH:
+            READ_PATIENCE.set(READ_SECONDS)
+        await self._app(scope, receive, send)
 
 
 class AccessLog:

@@ -3,7 +3,8 @@
 Every writing method is one transaction: it returns when it is durable, or raises
 `WriteFailed` and has changed nothing. Cancelling a waiting caller never cancels its
 transaction. Time is an argument: an engine reads no clock. Lists are short pages in
-key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
+key order. A read waits for a server that is away (`storage.read_patience`). Any method
+may raise `StorageClosed`; writing ones `StorageBusy`,
 `WriteFailed`, `StorageFull` and `OutcomeUnknown`.
 
 An unknown outcome is resolved by asking. An engine that can be lost sight of numbers

@@ -31,12 +31,14 @@ from storage.errors import (
     WriteFailed,
 )
 from storage.postgres.driver_errors import (
+    is_away,
     is_fault_of_server,
     is_undone,
     read_failure,
     said,
     write_failure,
 )
+from storage.read_patience import READ_PATIENCE
 from storage.records import NodeTerm
 from storage.sqlite.columns import to_milliseconds
 
@@ -55,6 +57,8 @@ CONNECT_SECONDS: Final = 10
 UNANSWERED_MILLISECONDS: Final = 15_000
 """After which a server that acknowledges no packet counts as gone."""
 
+AWAY_PAUSE: Final = 0.25
+"""Seconds between two tries to read from a server that is away."""
 RESOLVING_SECONDS: Final = 30
 RESOLVING_PAUSE: Final = 0.25
 """How long, and how often, a server is asked what came of a write whose answer was
@@ -178,14 +182,23 @@ class Connections:
         self._heed_warnings(first)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Every row of a short page. A read; see `write`."""
-        if self._is_closed:
-            raise StorageClosed("the database is closed")
-        try:
-            rows, _ = await self._call(sql, parameters, is_repeatable=True)
-        except psycopg.Error as error:
-            raise read_failure(error) from error
-        return rows
+        """Every row of a short page. A read; see `write`.
+
+        While the server is away it waits, as long as `READ_PATIENCE` says.
+        """
+        until = asyncio.get_running_loop().time() + READ_PATIENCE.get()
+        while True:
+            if self._is_closed:
+                raise StorageClosed("the database is closed")
+            try:
+                rows, _ = await self._call(sql, parameters, is_repeatable=True)
+            except psycopg.Error as error:
+                now = asyncio.get_running_loop().time()
+                if not is_away(error) or now + AWAY_PAUSE > until:
+                    raise read_failure(error) from error
+                await asyncio.sleep(AWAY_PAUSE)
+            else:
+                return rows
 
     async def first(self, sql: str, parameters: Parameters = ()) -> Row | None:
         rows = await self.all(sql, parameters)

@@ -13,6 +13,9 @@ _NO_SPACE: Final = (errors.DiskFull, errors.ReadOnlySqlTransaction)
 _TOO_LONG: Final = (errors.QueryCanceled, errors.LockNotAvailable)
 _UNDONE: Final = (errors.DeadlockDetected, errors.SerializationFailure)
 
+_AWAY: Final = ("08", "57P", "53300")
+"""Of connections, of shutdowns, and too many connections."""
+
 
 def write_failure(error: psycopg.Error) -> StorageError:
     """The error that the caller of a write gets."""
@@ -32,6 +35,14 @@ def is_fault_of_server(error: psycopg.Error) -> bool:
     """Whether the server, or the way to it, is to blame, so that other writes fail
     too."""
     return isinstance(error, psycopg.OperationalError) and not is_undone(error)
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Whether the server is not there, or is about to go or to come back."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    state = error.sqlstate
+    return state is None or state.startswith(_AWAY)
 
 
 def is_undone(error: psycopg.Error) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.runtime.node_membership import (
     JOINING_PAUSE,
@@ -31,9 +32,10 @@ BUSY = StorageBusy("another hub (two) is using this database")
 
 @dataclass
 class FakeStorage:
-    """``failures``: of the next calls, in order; then they succeed."""
+    """``failures``: of the next calls, in order, None: no failure; then they
+    succeed."""
 
-    failures: list[StorageError] = field(default_factory=list)
+    failures: list[StorageError | None] = field(default_factory=list)
     seconds: float | None = 15.0
     calls: list[str] = field(default_factory=list)
     events: list[ControlEvent] = field(default_factory=list)
@@ -54,8 +56,9 @@ class FakeStorage:
 
     def _do(self, call: str) -> None:
         self.calls.append(call)
-        if self.failures:
-            raise self.failures.pop(0)
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
 
     async def join(self, node: NewNode) -> NodeTerm:
         self._do("join")
@@ -81,7 +84,7 @@ class Scene:
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    async def lost(self, *failures: StorageError) -> str:
+    async def lost(self, *failures: StorageError | None) -> str:
         """Joined, then this happens to its renewals; why it is lost in the end."""
         await self.membership.join()
         self.storage.failures = [*failures]
@@ -127,11 +130,14 @@ async def test_a_full_disk_is_no_reason_not_to_start(scene: Scene) -> None:
 
 
 async def test_a_failed_renewal_is_tried_again(scene: Scene) -> None:
-    said = await scene.lost(WriteFailed("no answer"), TermEnded("one", 7))
+    lost = WriteFailed("no answer")
+    with capture_logs() as lines:
+        said = await scene.lost(lost, lost, None, TermEnded("one", 7))
 
     assert said == "another hub has taken over the database"
-    assert scene.storage.calls == ["join", "renew", "renew"]
-    assert scene.slept == [3.0, 3.0]
+    assert scene.storage.calls == ["join"] + ["renew"] * 4
+    assert scene.slept == [3.0] * 4
+    assert [each["event"] for each in lines] == ["term_not_renewed", "term_renewed"]
 
 
 async def test_another_epoch_of_the_log_is_no_matter_to_go_on_with(
@@ -145,7 +151,7 @@ async def test_another_epoch_of_the_log_is_no_matter_to_go_on_with(
 
 @pytest.mark.parametrize("failures", [[], [StorageError("the server is gone")]])
 async def test_leaving_is_tried_once(
-    scene: Scene, failures: list[StorageError]
+    scene: Scene, failures: list[StorageError | None]
 ) -> None:
     await scene.membership.join()
     scene.storage.failures = failures

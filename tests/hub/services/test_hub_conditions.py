@@ -97,6 +97,7 @@ class FakeDisk:
     full_at: datetime | None = None
     is_broken: bool = False
     samples: int = 0
+    holds_database: bool = True
 
     def free(self) -> int:
         return self.space
@@ -319,3 +320,14 @@ async def test_sizes_that_cannot_be_kept_hide_nothing_else(scene: Scene) -> None
     scene.disk.is_broken = False
     await scene.conditions.count()
     assert scene.disk.samples == 1
+
+
+async def test_of_a_database_on_a_server_its_server_is_named(scene: Scene) -> None:
+    scene.disk.holds_database = False
+    scene.disk.space = LEAST_FREE_BYTES - 1
+    scene.storage.failures = [WriteFailed("no luck")]
+
+    write, disk = await scene.conditions.look()
+
+    assert "the server of the database answers" in write.advice
+    assert "the disk of FANFARE_STATE_DIR" in disk.advice

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from protocols.model import Status
-from storage.errors import TermEnded
+from storage.errors import StorageError, TermEnded
 from storage.postgres import open_database
 from storage.postgres.operations import PostgresStorage
+from storage.read_patience import READ_PATIENCE
 from storage.records import (
     NewFeed,
     NewNode,
@@ -109,3 +111,22 @@ async def test_whoever_was_replaced_writes_nothing_any_more(tmp_path: Path) -> N
             await commit(hub, feed, "of the new one")
             records = await hub.log.records(after=Position(0), limit=9)
     assert [each.position for each in records] == [1, 2]
+
+
+async def test_a_read_waits_for_a_server_that_is_away_unless_somebody_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    async with new_postgres() as location, opened(location, tmp_path / "key") as hub:
+        connections = hub._connections
+        there = connections._settings
+        connections._settings = replace(there, parameters={"host": "/nowhere"})
+        await asyncio.to_thread(terminate, location)
+
+        patient = asyncio.create_task(hub.disk_samples())
+        READ_PATIENCE.set(0.0)
+        with pytest.raises(StorageError, match="could not be read"):
+            await hub.disk_samples()
+        assert not patient.done()
+
+        connections._settings = there
+        assert await patient == []
