@@ -14,7 +14,7 @@ from hub.cli.wording import SINCE, Command, json_option, plural, print_table, sa
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
 
-RANGES: Final = ("10min", "6h", "30d")
+RANGES: Final = ("10min", "6h", "24h", "30d")
 DEFAULT_RANGE: Final = "6h"
 NONE: Final = "-"
 

@@ -52,6 +52,7 @@ class SeriesRange(StrEnum):
 
     MINUTES = "10min"
     HOURS = "6h"
+    DAY = "24h"
     DAYS = "30d"
 
     @property
@@ -62,6 +63,7 @@ class SeriesRange(StrEnum):
 _SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 600,
     SeriesRange.HOURS: 21_600,
+    SeriesRange.DAY: 86_400,
     SeriesRange.DAYS: 2_592_000,
 }
 

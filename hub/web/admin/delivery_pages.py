@@ -44,10 +44,9 @@ from storage.contract import DeliveryStore
 from storage.records import DeadLetter, FailedAttempt, SubscriptionId, TokenScope
 
 ROWS: Final = 50
-"""Of a page."""
-SHOWN_DEAD_LETTERS: Final = 20
-SHOWN_RETRYING: Final = 20
-SHOWN_SENT: Final = 10
+"""Of a page of one outcome."""
+FEW_ROWS: Final = 10
+"""Of each on the page of all."""
 MOST_COUNTED: Final = 1_000
 """Failed requests; whether there are more is said."""
 
@@ -110,10 +109,11 @@ class DeliveryPages(OperatorPages):
         def shows(which: ShownOutcome) -> bool:
             return outcome in (None, which)
 
+        rows = ROWS if outcome else FEW_ROWS
         failed, total = list[FailedAttempt](), 0
         if shows(ShownOutcome.FAILED):
             place = read_place(before if outcome is not ShownOutcome.DELIVERED else "")
-            failed = await deliveries.failed_attempts(wanted, limit=ROWS, before=place)
+            failed = await deliveries.failed_attempts(wanted, limit=rows, before=place)
             total = await deliveries.count_failed_attempts(wanted, MOST_COUNTED + 1)
         return render_page(
             "deliveries.html",
@@ -127,21 +127,20 @@ class DeliveryPages(OperatorPages):
             total=min(total, MOST_COUNTED),
             has_more=total > MOST_COUNTED,
             next=place_of(failed[-1].attempt.at, failed[-1].attempt.id)
-            if len(failed) == ROWS
+            if len(failed) == rows
             else None,
             is_first=not before,
             dead_letters=await deliveries.dead_letters(
-                after=0, limit=SHOWN_DEAD_LETTERS, wanted=wanted
+                after=0, limit=rows, wanted=wanted
             )
             if shows(ShownOutcome.GIVEN_UP)
             else [],
-            most_dead_letters=SHOWN_DEAD_LETTERS,
             retrying=await deliveries.retrying(
-                after=SubscriptionId(0), limit=SHOWN_RETRYING, wanted=wanted
+                after=SubscriptionId(0), limit=rows, wanted=wanted
             )
             if shows(ShownOutcome.RETRIED)
             else [],
-            most_retrying=SHOWN_RETRYING,
+            rows=rows,
             taken=await self._taken(asked, now, outcome),
             query={
                 name: value
@@ -161,7 +160,7 @@ class DeliveryPages(OperatorPages):
         if not is_alone:  # its page is that of failed requests
             asked = _without_place(asked)
         wanted, before = query_sent(asked, now)
-        rows = ROWS if is_alone else SHOWN_SENT
+        rows = ROWS if is_alone else FEW_ROWS
         is_known = not (wanted.host or wanted.statuses or wanted.subscription_id)
         sent = list[SentReport]()
         if is_known:

@@ -39,6 +39,7 @@ from hub.web.page_rendering import rate_text, render_macro, span_text
 POINTS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 120,
     SeriesRange.HOURS: 90,
+    SeriesRange.DAY: 96,
     SeriesRange.DAYS: 90,
 }
 """Of a line, so that all plots together are a page that is quick to load."""
@@ -47,18 +48,21 @@ COLUMNS: Final = 75
 ROW_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 60,
     SeriesRange.HOURS: 1_800,
+    SeriesRange.DAY: 7_200,
     SeriesRange.DAYS: 172_800,
 }
 """Of a row of the numbers."""
 LINK_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 120,
     SeriesRange.HOURS: 3_600,
+    SeriesRange.DAY: 14_400,
     SeriesRange.DAYS: 432_000,
 }
 """Of a part of a plot that leads to its entries; scripts make it a minute."""
 RANGE_WORDS: Final[Mapping[SeriesRange, str]] = {
     SeriesRange.MINUTES: "10 minutes",
     SeriesRange.HOURS: "6 hours",
+    SeriesRange.DAY: "24 hours",
     SeriesRange.DAYS: "30 days",
 }
 FLIGHT_TITLES: Final[Mapping[DelayName, str]] = {
@@ -210,6 +214,7 @@ class ShownPicture:
 REFRESHED: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 1,
     SeriesRange.HOURS: 10,
+    SeriesRange.DAY: 60,
     SeriesRange.DAYS: 60,
 }
 """Seconds for which a picture stays as it is: less is hardly to be seen in it."""
