@@ -57,6 +57,7 @@ class AuditTrail:
         self._waiting: deque[AuditRecord] = deque()
         self._has_news = asyncio.Event()
         self._writing = asyncio.Lock()
+        self._written: set[asyncio.Future[bool]] = set()
         self._strangers = TokenBucket(FAILED_LOGINS, clock.monotonic())
         self._left_out = 0
         self._names: Mapping[AuditTarget, Callable[[int], Awaitable[str]]] = {
@@ -110,6 +111,7 @@ class AuditTrail:
                     await wait_for(asyncio.Event(), RETRY_SECONDS)
                     self._has_news.set()
         finally:
+            await asyncio.gather(*self._written)
             await self.write()
 
     async def write(self) -> bool:
@@ -143,7 +145,11 @@ class AuditTrail:
         self, wanted: AuditFilter, *, before: tuple[datetime, int] | None, limit: int
     ) -> AuditPage:
         """Records, with those of the requests that were answered a moment ago."""
-        await self.write()
+        if self._waiting:  # and they are written although who reads goes away
+            writing = asyncio.ensure_future(self.write())
+            self._written.add(writing)
+            writing.add_done_callback(self._written.discard)
+            await asyncio.shield(writing)
         return await self._storage.audit.page(wanted, before=before, limit=limit)
 
     async def _named(self, record: AuditRecord) -> AuditRecord:

@@ -43,6 +43,8 @@ LOOK_SECONDS: Final = 10.0
 MOST_MISSED: Final = 10
 """Seconds that one late measurement stands for."""
 KEPT: Final = timedelta(days=30)
+SETTING_SECONDS: Final = 3_600.0
+"""After a start, within which a clock is set that is far behind."""
 LOADED: Final = 100
 """Samples read at once at the start."""
 
@@ -90,6 +92,8 @@ class HubSeries:
         self._cpu = cpu
         self._memory = memory
         self._series = SeriesMemory()
+        self._started = clock.monotonic()
+        self._kept_until: datetime | None = None
         self.has_loaded = False
         """Whether all that was kept before this start has been read."""
         self._levels: dict[SeriesName, float] = {}
@@ -152,6 +156,7 @@ class HubSeries:
             for sample in samples:
                 slot = int(sample.at.timestamp()) // coarse.step
                 coarse.put(slot, _known_values(sample), _known_delays(sample))
+                self._kept_until = sample.at
             if len(samples) < LOADED:
                 break
             since = samples[-1].at + timedelta(milliseconds=1)
@@ -277,9 +282,16 @@ class HubSeries:
         after a restart."""
         self._has_unsaved.clear()
         sample, self._unsaved = self._unsaved, None
-        if sample is not None:
+        if sample is not None and not self._is_doubtful(sample.at):
             with suppress(StorageError):
                 await self._storage.series.add(sample, self._clock.now() - KEPT)
+
+    def _is_doubtful(self, at: datetime) -> bool:
+        """Whether it would take the place of later ones while the clock may still be
+        set: one that has lost its time begins years ago, until it asks others."""
+        uptime = self._clock.monotonic() - self._started
+        is_before = self._kept_until is not None and at < self._kept_until
+        return is_before and uptime < SETTING_SECONDS
 
 
 def _known_values(sample: SeriesSample) -> dict[SeriesName, tuple[float, float]]:

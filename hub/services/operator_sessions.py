@@ -25,6 +25,8 @@ from storage.records import IDLE_SESSION, LONGEST_SESSION
 
 LINK_LASTS: Final = timedelta(minutes=5)
 _USE_NOTED_EVERY: Final = timedelta(minutes=5)
+MOST_UNWRITTEN: Final = 16
+"""Sessions in memory alone."""
 
 log = structlog.get_logger()
 
@@ -46,15 +48,28 @@ class SessionService:
         self._clock = clock
         self._key = hashlib.sha256(admin_token.encode(errors="replace")).digest()
         self._public_url = public_url
+        self._unwritten: dict[bytes, datetime] = {}
 
     async def begin(self, principal: Principal) -> str:
         """A session of who has shown a token: what the browser is to keep."""
         secret = secrets.token_urlsafe(32)
         now = self._clock.now()
         digest = self._digest(secret)
-        await self._sessions.add(digest, principal.token, now, is_link=False)
+        try:
+            await self._sessions.add(digest, principal.token, now, is_link=False)
+        except StorageError:
+            if principal.token is not None:
+                raise
+            self._keep(digest, now)
         log.info("session_begun", account=principal.account.name)
         return secret
+
+    def _keep(self, digest: bytes, now: datetime) -> None:
+        """A session of the admin token that cannot be written: whoever is to free a
+        full disk may log in. It ends with the process."""
+        self._unwritten[digest] = now
+        if len(self._unwritten) > MOST_UNWRITTEN:
+            del self._unwritten[next(iter(self._unwritten))]
 
     async def make_link(self, principal: Principal) -> LoginLink:
         """A link that begins a session of the same token."""
@@ -82,6 +97,8 @@ class SessionService:
         """Whose session it is; None if there is none, or it is over. ``is_use``:
         whether this puts off its end."""
         digest, now = self._digest(secret), self._clock.now()
+        if begun := self._unwritten.get(digest):
+            return None if self._is_over(begun, begun, now) else ADMINISTRATOR
         found = await self._sessions.find(digest)
         if found is None or self._is_over(found.created_at, found.used_at, now):
             return None
@@ -92,7 +109,9 @@ class SessionService:
         return Principal(account=token.account, scopes=token.scopes, token=token.id)
 
     async def end(self, secret: str) -> None:
-        await self._sessions.end(self._digest(secret))
+        digest = self._digest(secret)
+        if self._unwritten.pop(digest, None) is None:
+            await self._sessions.end(digest)
 
     def name_of(self, secret: str) -> str:
         """What a session is called where it is not to be opened."""

@@ -68,6 +68,14 @@ class ShownEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewestEntries:
+    """``topic``: a public one that examples may be about, "" if there is none."""
+
+    entries: tuple[ShownEntry, ...] = ()
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntries:
     """``line`` says how many, and whether there may be more."""
 
@@ -147,14 +155,18 @@ class ReaderService:
         self._search = search
         self._clock = clock
         self._read_at = float("-inf")
-        self._newest: tuple[ShownEntry, ...] = ()
+        self._newest = NewestEntries()
 
-    async def newest(self) -> tuple[ShownEntry, ...]:
+    async def newest(self) -> NewestEntries:
         """The newest by date, some seconds ago. Raises `StorageError`."""
         now = self._clock.monotonic()
         if now - self._read_at >= FRESH_SECONDS:
             listed = await self._storage.page_list.page(skip=0, limit=SHOWN_ENTRIES)
-            self._newest = await run_in_thread(partial(_of_pages, listed))
+            [*added] = (await self.topics()).topics
+            self._newest = NewestEntries(
+                entries=await run_in_thread(partial(_of_pages, listed)),
+                topic=added[0].url if added else "",
+            )
             self._read_at = now
         return self._newest
 

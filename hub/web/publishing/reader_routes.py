@@ -29,6 +29,7 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import FeedId
 
 EXAMPLE_TOPIC: Final = "https://example.org/feed.xml"
+"""Of a hub without a public topic."""
 LONGEST_SEARCH: Final = 500
 """Characters."""
 _BEFORE: Final = Parameter(
@@ -66,8 +67,14 @@ class ReaderRoutes(Routes):
 
     @_page("/", "get_front_page", "A page for readers: the newest public entries")
     async def newest(self, request: Request) -> Response:
-        entries = await self._readers.newest()
-        return self._answer(request, "front.html", section="Newest", entries=entries)
+        newest = await self._readers.newest()
+        return self._answer(
+            request,
+            "front.html",
+            section="Newest",
+            entries=newest.entries,
+            example=newest.topic or EXAMPLE_TOPIC,
+        )
 
     @_page(
         "/search",
@@ -176,9 +183,7 @@ class ReaderRoutes(Routes):
     def _answer(
         self, request: Request, template: str, *, etag: str = "", **values: Any
     ) -> Response:
-        page = render_page(
-            template, endpoints=self._readers.endpoints, example=EXAMPLE_TOPIC, **values
-        )
+        page = render_page(template, endpoints=self._readers.endpoints, **values)
         return answer_unless_known(request, bytes(page.body), etag)
 
 

@@ -110,3 +110,18 @@ async def test_records_are_written_without_being_asked_for_and_at_the_end(
     running.cancel()
     await asyncio.wait([running])
     assert await names(storage) == ["pause_feed"] * 2
+
+
+async def test_records_are_written_although_who_reads_them_goes_away(
+    storage: FailingStorage,
+) -> None:
+    storage.audit.fails = False
+    trail, reading = trail_of(storage), AuditFilter()
+    trail.note(RECORD)
+    page = asyncio.create_task(trail.page(reading, before=None, limit=9))
+    await asyncio.sleep(0)
+    page.cancel()
+    await asyncio.wait([page])
+    await eventually(lambda: not trail.waiting)
+    assert page.cancelled()
+    assert await names(storage) == ["pause_feed"]

@@ -166,3 +166,21 @@ async def test_it_measures_and_keeps_until_it_is_stopped(world: World) -> None:
     async with in_background(world.series.run):
         await eventually(has_kept)
     assert world.values(SeriesName.POLLS)
+
+
+@pytest.mark.parametrize(("uptime", "kept"), [(0, True), (3_600, False)])
+async def test_a_clock_that_may_still_be_set_takes_away_no_later_samples(
+    world: World, uptime: float, kept: bool
+) -> None:
+    for _ in range(610):
+        world.second()
+    await world.series.save()
+    [sample] = await world.storage.series.page(START, 9)
+    world.clock.set_back(timedelta(days=400).total_seconds())
+    world.series = world.begin()
+    await world.series.load()
+    world.clock.advance(uptime)
+    for _ in range(610):
+        world.second()
+    await world.series.save()
+    assert (sample in await world.storage.series.page(START, 9)) is kept

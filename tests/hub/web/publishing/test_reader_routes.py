@@ -92,6 +92,7 @@ async def test_the_newest_public_entries_of_all_topics_are_shown_at_once(
         ("Older", "https://a.example/1"),
     ]
     assert "Feed b" in text_of(answer)
+    assert "hub.topic=https://b.example/feed" in text_of(answer)
 
 
 async def test_the_database_is_asked_at_most_every_few_seconds(
