@@ -373,7 +373,8 @@ def discard(hub: Hub, /, as_json: bool, **given: object) -> None:
 
 
 def _named(given: dict[str, object]) -> Document:
-    """The one that is named, if any; taken out of what is given."""
+    """The one subscription or dead letter that is named, if any; it is taken out of
+    what is given."""
     ids = {name: given.pop(name) for name in ("subscription", "dead_letter")}
     named = {name: value for name, value in ids.items() if value is not None}
     if len(named) > 1:

@@ -74,7 +74,8 @@ class Acknowledgements:
         await self._writable.wait()
 
     def add(self, outcome: DeliveryOutcome) -> asyncio.Future[Flushed]:
-        """Gather it; the future is done when all of it is durable.
+        """Gather outcomes; the future is done when all of them are durable. Several
+        callers wait for the same future, so each must shield it from being cancelled.
 
         Several callers wait for the same future, so each must shield it from being
         cancelled.
@@ -95,7 +96,7 @@ class Acknowledgements:
                 await self._write(batch)
 
     def _seconds_left(self) -> float:
-        """Of those for which the first waits: a busy loop has used some of them up."""
+        """Seconds until the next flush: a busy loop has used some of them up."""
         since = self._batch.since if self._batch else self._clock.monotonic()
         return max(0.0, since + FLUSH_SECONDS - self._clock.monotonic())
 
@@ -134,7 +135,7 @@ class Acknowledgements:
             self._metrics.acknowledgements.observe(age)
 
     async def _persist(self, flush: DeliveryFlush) -> Flushed | None:
-        """Write it however often that takes; None if told to stop before it worked."""
+        """Write however often it takes; None if told to stop before it worked."""
         while True:
             started = self._clock.monotonic()
             try:

@@ -251,14 +251,14 @@ class CatchUps:
         """Let each running end with the request it is making."""
         self._stopping = True
 
-    async def pursue(
+    async def run(
         self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> None:
         """Send record after record. ``expires``: the (monotonic) end of the lease;
         ``on_slow``: a request has begun to hang."""
         await self._go_on(self._begin(catch_up, expires, on_slow))
 
-    async def conclude(
+    async def take_over(
         self,
         catch_up: CatchUpProgress,
         expires: float,
@@ -325,7 +325,7 @@ class CatchUps:
         return await self._settle(running, request.last, reply)
 
     async def _announce(self, running: RunningCatchUp, last: Position) -> None:
-        """Have it written how far a batch goes: it is to be the same after a crash."""
+        """Store how far a batch goes: it is to be the same after a crash."""
         if running.catch_up.tried_to != last:
             running.catch_up = msgspec.structs.replace(running.catch_up, tried_to=last)
             until = self._leases.until()
@@ -368,7 +368,7 @@ class CatchUps:
         return False
 
     def _give_up(self, running: RunningCatchUp, last: Position, reason: str) -> bool:
-        """What is wanted cannot be sent any more: that is told, not skipped."""
+        """Give up what cannot be sent any more: that is told, not skipped."""
         now = self._clock.now()
         outcome = unsendable(running.catch_up, last, at=now, reason=reason)
         if outcome.given_up is not None:
@@ -383,8 +383,9 @@ class CatchUps:
         return running.catch_up.subscription.id in flushed.unfinished
 
     def _postpone(self, running: RunningCatchUp) -> bool:
-        """Its origin has no place. Where that is known at once the log is not read:
-        of an origin that is down there may be thousands who ask in vain."""
+        """Come back later, since its origin has no place. Where that is known at once
+        the log is not read: of an origin that is down there may be thousands who ask in
+        vain."""
         wait = self._poster.postponement(running.origin)
         return self._release(running, wait=wait)
 
@@ -445,7 +446,7 @@ class RetryingSubscriptions:
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> tuple[list[RetryingSubscription], float]:
-        """Up to so many, and the (monotonic) end of their leases."""
+        """Claim up to so many; the (monotonic) end of their leases comes with them."""
         try:
             if not room or not await self._are_due():
                 return [], 0.0
@@ -462,11 +463,11 @@ class RetryingSubscriptions:
         return due is not None and due <= self._clock.now()
 
     async def _catch_up(self, retrying: RetryingSubscription, expires: float) -> None:
-        """Its place is free at the end, or as soon as a request hangs."""
+        """Catch up; the place is free at the end, or as soon as a request hangs."""
         with ExitStack() as place:
             place.callback(self._free)
             progress = CatchUpProgress.of(retrying)
-            await self._catch_ups.pursue(progress, expires, place.close)
+            await self._catch_ups.run(progress, expires, place.close)
 
     async def _rest(self, *, is_full: bool) -> None:
         if not is_full:

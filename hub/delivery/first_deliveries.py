@@ -133,12 +133,12 @@ class FirstDeliveries:
         """Take the members of a chunk; they are begun in this order, many at once, and
         those of other feeds in between."""
         self._ready.add(members)
-        self._employ()
+        self._start_workers()
 
     def skip(
         self, chunk: OpenChunk, first: FirstDelivery, *, is_wanted: bool = False
     ) -> None:
-        """A member of the chunk for which the record has nothing (left) to send.
+        """Settle a member of the chunk for which the record has nothing (left) to send.
 
         Where it ``is_wanted``, and is not kept or cannot be made, it is left to the
         catch-up, which says so.
@@ -161,13 +161,13 @@ class FirstDeliveries:
                     parked.append(member)
             if not parked:
                 del self._parked[origin]
-        self._employ()
+        self._start_workers()
 
     def stop(self) -> None:
         """Begin nothing more; what is not begun stays with its chunk."""
         self._stopping = True
 
-    def _employ(self) -> None:
+    def _start_workers(self) -> None:
         """Have as many workers as there is work for, within the limit.
 
         A few at a time: callbacks that have answered meanwhile spare new ones, and the
@@ -180,7 +180,7 @@ class FirstDeliveries:
             self._workers += 1
             self._tasks.start(self._work())
         if wanted > WORKERS_AT_ONCE:
-            asyncio.get_running_loop().call_soon(self._employ)
+            asyncio.get_running_loop().call_soon(self._start_workers)
 
     async def _work(self) -> None:
         """Send one after the other, until none is ready or one hangs."""
@@ -195,7 +195,7 @@ class FirstDeliveries:
             )
             if member.demoted is not None:
                 catch_up, expires = member.demoted
-                await self._catch_ups.conclude(
+                await self._catch_ups.take_over(
                     catch_up, expires, member.first.position, reply
                 )
                 return
@@ -240,7 +240,7 @@ class FirstDeliveries:
         self._write(member.chunk, outcome)
 
     def _demote(self, member: Member) -> None:
-        """Its request hangs: it goes on as a retry, and its place is free."""
+        """Let a request that hangs go on as a retry, so that its place is free."""
         lease_id = self._leases.new_id()
         outcome = demoted(
             member.first,
@@ -255,12 +255,12 @@ class FirstDeliveries:
         self._write(member.chunk, outcome)
         self._workers -= 1
         self._unpark(member.origin)
-        self._employ()
+        self._start_workers()
 
     def _put_off(
         self, member: Member, reason: str = NOT_STARTED, *, wait: float = 0.0
     ) -> None:
-        """Leave it to the catch-up, in so many seconds, without a try."""
+        """Leave a delivery to the catch-up, in so many seconds, without a try."""
         now = self._clock.now()
         due = now + timedelta(seconds=wait)
         outcome = not_started(member.first, at=now, due=due, reason=reason)
@@ -272,7 +272,8 @@ class FirstDeliveries:
         self._parked.setdefault(member.origin, deque()).append(member)
 
     def _unpark(self, origin: str) -> None:
-        """A request of this origin is over: two may try, in case its limit grew."""
+        """Let two deliveries of an origin try when a request of it is over, in case its
+        limit grew."""
         parked = self._parked.get(origin)
         if parked is None:
             return
@@ -355,9 +356,8 @@ class Chunks:
         self._wake.set()
 
     def _ask(self) -> ClaimTerms | None:
-        """A commit is handed in: it may claim one chunk, if there is room. What it does
-        not claim, of more subscribers or of other feeds, is claimed when it is durable.
-        """
+        """Offer a claim to a commit that is handed in: it may claim one chunk, if there
+        is room."""
         if not (self._acknowledgements.healthy and self._room):
             self.wake()
             return None
@@ -501,14 +501,14 @@ class Chunks:
     async def _document(
         self, record: Record, subscription: Subscription
     ) -> NotificationBody | NotRenderable | None:
-        """What the subscription is sent."""
+        """The document that the subscription is sent."""
         try:
             return await self._notifications.document((record,), subscription)
         except NotRenderable as failure:
             return failure
 
     def _close(self, chunk: OpenChunk) -> None:
-        """All its outcomes are durable."""
+        """Close a chunk all of whose outcomes are durable."""
         if self._open.get(chunk.id) is chunk:
             self._forget(chunk)
         self.wake()

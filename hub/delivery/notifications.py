@@ -104,7 +104,8 @@ class NotificationBuilder:
 
 
 def _source_feed(record: Record, source: SourceFeed) -> Feed:
-    """With its status when it had the entries, and where it is subscribed to here."""
+    """The feed as a source: with its status when it had the entries, and where it is
+    subscribed to here."""
     head = unpack_head(source.head)
     links = head.links
     if source_topic(head) != source.url:
@@ -141,7 +142,8 @@ _STATUSES = frozenset({RecordKind.ERROR, RecordKind.RECOVERED})
 def render_body(
     notification: Notification, format: Format, shows: States = ()
 ) -> NotificationBody:
-    """As JSON if that is the format, else as Atom, also for as-is subscriptions."""
+    """Render a notification as JSON if that is the format, else as Atom, also for as-is
+    subscriptions."""
     if format is Format.JSON:
         return NotificationBody(JSON_TYPE, render_json(notification), shows=shows)
     return NotificationBody(ATOM_TYPE, render_atom(notification), shows=shows)
@@ -341,7 +343,8 @@ class Notifications:
 
 
 def _head_of(record: Record, head: bytes | None) -> Feed:
-    """A track query has none; it changed when it last found something."""
+    """The head of a record's feed. A track query has none of its own: it changed when
+    it last found something."""
     if record.source is not None:
         return Feed(updated=record.at)
     return unpack_head(head)

@@ -111,7 +111,8 @@ class SlowRequests:
                 waiting.cut()
 
     def _has_room_for(self, waiting: _Waiting) -> bool:
-        """Makes it, if need be and if that is fair."""
+        """Make room for a slow request, if need be and if that is fair; whether there
+        is room."""
         if len(self._slow) < self._slow_limit:
             return True
         if waiting.is_doubtful:
@@ -162,7 +163,8 @@ def delivery_of(
 
 
 def _former_secret(subscription: Subscription, at: int) -> str:
-    """The one that still signs as well: it is forgotten only some time later.
+    """The former secret, while it still signs as well: it is forgotten only some time
+    later. ``at`` are whole seconds: that it has ended within the second counts.
 
     ``at`` are whole seconds: that it has ended within the second counts.
     """
@@ -174,8 +176,7 @@ def _former_secret(subscription: Subscription, at: int) -> str:
 async def request_of(
     delivery: WebhookDelivery, progress: RequestProgress | None = None
 ) -> Request:
-    """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
-    ignored"."""
+    """The request of a delivery, signed if the subscription has a secret."""
     size = len(delivery.body) if delivery.secret else 0
     if size > LARGE_BYTES:
         headers = await run_in_thread(partial(delivery_headers, delivery), size)
@@ -351,7 +352,8 @@ class Poster:
 def _unusable(
     error: NetworkError, milliseconds: int, visit: _Visit
 ) -> CallbackResponse:
-    """Of an answer that broke off only the status counts, if it had come so far."""
+    """The response to an answer that broke off: only its status counts, if it had come
+    so far."""
     if verdict(error.status) is Verdict.DELIVERED:
         return CallbackResponse(status=error.status, milliseconds=milliseconds)
     reason = error.reason[:LONGEST_ERROR]

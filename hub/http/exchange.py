@@ -28,7 +28,7 @@ class BodyAllowance(Protocol):
     """What one answer may hold of a memory that it shares with others."""
 
     def take(self, count: int) -> None:
-        """So many bytes more; raises a `NetworkError` if it may not."""
+        """Take so many bytes more; raises a `NetworkError` if they are too many."""
         ...
 
 

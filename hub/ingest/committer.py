@@ -119,7 +119,8 @@ class Committer:
     events: EventLog = field(default_factory=EventLog)
 
     async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
-        """Raises `StaleTarget`, `StorageError`: then nothing of it is committed."""
+        """Commit a fetch. Raises `StaleTarget`, `StorageError`: then nothing of it is
+        committed."""
         former = target.feed.polling
         commit = replace(commit, version=target.version, former=former)
         if self.sanitizer is not None:
@@ -138,7 +139,8 @@ class Committer:
     async def _match_and_store(
         self, target: FetchTarget, commit: FetchCommit
     ) -> CommitOutcome:
-        """Match once more if queries came while the entries were being matched."""
+        """Match and store; match once more if queries came while the entries were being
+        matched."""
         if self.tracker is None:
             return await self._store(commit)
         for _ in range(MOST_MATCHINGS - 1):
@@ -159,7 +161,8 @@ class Committer:
     def _measure(
         self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]
     ) -> None:
-        """How fresh the new entries are; positions of track queries follow its own."""
+        """Measure how fresh the new entries are; positions of track queries follow its
+        own."""
         if not commit.records:
             return
         freshness, now = self.metrics.freshness, self.clock.now()
@@ -173,8 +176,9 @@ class Committer:
 
 
 async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
-    """With entries that are safe to show. What is new and what has changed was decided
-    by what publishers say, so that switching the setting on or off makes no updates."""
+    """The commit with entries that are safe to show. What is new and what has changed
+    was decided by what publishers say, so that switching the setting on or off makes no
+    updates."""
     if not commit.entries:
         return commit
     return replace(commit, entries=await sanitizer.sanitize(commit.entries))

@@ -169,7 +169,7 @@ class DueQueue:
         return withdrawn
 
     def next_ready(self) -> float | None:
-        """When `take` will give something; None if nothing waits for a time."""
+        """When `take` will give something; None if nothing waits for a time to come."""
         if self._ready or self._unpaced:
             return 0.0
         return self._waiting[0][0] if self._waiting else None

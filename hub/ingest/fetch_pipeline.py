@@ -229,7 +229,7 @@ class FetchPipeline:
 
 
 def _origin(request: FetchRequest) -> tuple[object, ...]:
-    """What it depends on whose document is got."""
+    """What must be the same for two fetches to get the same document."""
     return request.url, request.credentials, request.credentials_origin
 
 

@@ -119,7 +119,7 @@ def _printable(location: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetcherIdentity:
-    """Who publishers are told is asking. What is "" is left out."""
+    """The User-Agent by which publishers know the hub. What is "" is left out."""
 
     product: str = "Fanfare"  # with its version: Fanfare/1.0
     url: str = ""
@@ -357,7 +357,7 @@ def _error_of(journey: _Journey, answer: Answer) -> str:
 
 
 def _text(answer: Answer, name: str) -> str:
-    """A header that is read; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
+    """A header's text; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
     value = answer.headers.get(name, "")
     if value.isascii():
         return value

@@ -23,8 +23,8 @@ class WantedFetch:
 
 @dataclass(frozen=True, slots=True)
 class PendingFetch:
-    """``done`` when the feed was visited; its value is the failure of storage, if
-    any."""
+    """A visit that was asked for. ``done`` when the feed was visited; its value is the
+    failure of storage, if any."""
 
     wanted: WantedFetch
     done: asyncio.Future[StorageError | None]
@@ -84,8 +84,8 @@ class ManualFetches:
     def request(
         self, feed: StoredFeed, reason: PollReason
     ) -> asyncio.Future[StorageError | None]:
-        """Done when the feed was visited; its value is the failure of storage, if any.
-        The first request causes the visit; others share it."""
+        """Ask for a visit: a future that is done when the feed was visited; its value
+        is the failure of storage, if any."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
@@ -97,7 +97,8 @@ class ManualFetches:
         return self._waiting[feed.id].done
 
     def _put_first(self, feed: StoredFeed) -> None:
-        """At the pace of its host, or at once if no server will be asked."""
+        """Put a feed first: at the pace of its host, or at once if no server will be
+        asked."""
         if self._may_ask_server(feed):
             self._schedule.ask(feed.id, _fetch_url(feed))
             return

@@ -70,7 +70,8 @@ class PollBudget:
         self._context = replace(self._context, prior=prior)
 
     def resume(self, price: float) -> None:
-        """Go on from the price of the first feed that was planned with one."""
+        """Take over the price that a feed was planned with before the restart; the
+        first one counts."""
         if price and not self._is_resumed:
             self._context = replace(self._context, price=price)
             self._is_resumed = True

@@ -122,7 +122,8 @@ class PollSchedule:
         return taken
 
     def finish(self, due: Due, started: float) -> bool:
-        """The visit that began then is over; True: another of its host waits."""
+        """Note that the visit that began then is over; True: another feed of its host
+        waits."""
         self._under_way.discard(due.feed_id)
         self._finished.add(due.feed_id)
         return self._queue.release(due.host, started + INTERVAL)
@@ -155,7 +156,7 @@ class PollSchedule:
         return feed_id in self._under_way
 
     def expect(self, next_fetch: datetime) -> bool:
-        """A feed will be due then; True if that is before the next look."""
+        """Note that a feed will be due then; True if that is before the next look."""
         wait = (next_fetch - self._clock.now()).total_seconds()
         due_at = self._clock.monotonic() + wait
         is_sooner = due_at < self._read_at
@@ -176,7 +177,7 @@ class PollSchedule:
         self._resting.pop(feed_id, None)
 
     def put_site_off(self, due: Due) -> None:
-        """There is no slot for a visit to a site: store a later time for it."""
+        """Store a later time for a site, since there is no slot for a visit to it."""
         now = self._clock.now()
         later = self._deferrals.next_time(_SITES, due.pace, now + SITE_PAUSE, now)
         self._deferred.append((due.feed_id, later))
@@ -205,7 +206,7 @@ class PollSchedule:
         return self._withdraw(host, now)
 
     def answered(self, url: str) -> None:
-        """The host of a URL has answered."""
+        """Note that the host of a URL has answered."""
         if len(self._dead):
             self._dead.answered(self._host(url))
 
@@ -277,8 +278,8 @@ class PollSchedule:
         self._deferred.append((due.feed_id, later))
 
     def _alone(self, host: str, now: float) -> float:
-        """Seconds for which a host is left alone: it asked for that, or does not
-        answer."""
+        """Seconds for which no feed of a host is visited: it asked for that, or does
+        not answer."""
         return max(self._limiter.held(host), self._dead.rest(host, now))
 
     def _host(self, url: str) -> str:
@@ -294,7 +295,7 @@ class PollSchedule:
             self._page_ends.clear()
 
     async def _next_look(self) -> float:
-        """When more will be due; soon, while what is due is being worked on."""
+        """When to look again for due feeds; soon while what is due is worked on."""
         now = self._clock.monotonic()
         next_due = await self._feeds.next_due()
         wait = LONGEST_REST

@@ -154,7 +154,7 @@ class Poller:
         )
 
     async def _wait_for_host(self, url: str) -> None:
-        """Before each further request of a visit, by the same pace as visits."""
+        """Wait for the host's turn before each further request of a visit."""
         await self._limiter.wait(host_name(url), RequestKind.CRAWL)
 
     async def run(self) -> None:
@@ -169,7 +169,7 @@ class Poller:
             self._manual.finish_all()
 
     def wake(self) -> None:
-        """A feed was added or resumed: look at once at what is due."""
+        """Look at once at what is due: a feed was added or resumed."""
         self._schedule.look_again()
         self._awake.set()
 

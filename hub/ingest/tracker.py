@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 
 class Tracker:
-    """The queries that there are. `tell` and `match` may be called at any time."""
+    """All track queries. `note` and `match` may be called at any time."""
 
     def __init__(self, store: TrackStore, metrics: Metrics) -> None:
         self._store = store
@@ -68,7 +68,7 @@ class Tracker:
         return len(self._index)
 
     async def load(self) -> None:
-        """Read the stored queries; `tell` is to be called of later ones already. Raises
+        """Read the stored queries; `note` is to be called of later ones already. Raises
         `StorageError`."""
         version = await self._store.version()
         last = FeedId(0)

@@ -53,7 +53,8 @@ class StorageOutage:
         self.failure = failure
 
     async def probe(self) -> None:
-        """End it now if something can be written. Raises `StorageError`: it goes on."""
+        """End the outage now if something can be written. Raises `StorageError`: it
+        goes on."""
         try:
             await self._storage.check()
         except StorageError as error:
@@ -64,7 +65,7 @@ class StorageOutage:
         self._over.set()
 
     async def wait(self) -> bool:
-        """Until something can be written; it is tried in growing pauses.
+        """Wait until something can be written; it is tried in growing pauses.
 
         True if storage took nothing at all. False: only what one feed brought was too
         much for it, and will be so again.
@@ -148,7 +149,7 @@ class VisitRunner:
                 self._finish(due, started, failure)
 
     def put_off(self, due: Due, target: FetchTarget) -> None:
-        """There is no slot for a site: it comes back later, and nobody waits for it."""
+        """Have a site come back later, without a slot for it; nobody waits for it."""
         if self._is_wanted(target):
             self._come_back(due)
         self.give_up(due, None)
@@ -158,13 +159,12 @@ class VisitRunner:
         self._finish(due, self.clock.monotonic(), failure)
 
     def storage_failed(self, error: StorageError) -> None:
-        """No feed gets a turn until it works again."""
+        """Give no feed a turn until storage works again."""
         self.outage.begin(error)
         self.awake.set()
 
     def resume(self, *, after_outage: bool) -> None:
-        """Storage works again. Feeds that were cut short by an outage of all of it need
-        not rest, for it was none of them that it could not take."""
+        """Give turns again, since storage works."""
         if after_outage:
             for feed_id in self.cut_short:
                 self.schedule.end_rest(feed_id)
@@ -173,8 +173,8 @@ class VisitRunner:
         self.schedule.look_again()
 
     def _choose_slot(self, target: FetchTarget, slot: Slot, *, is_asked: bool) -> None:
-        """A feed that gave no answer the last time, or took long, gets a slow slot,
-        unless somebody asks for it. Raises `TooSlow`."""
+        """The slot of a visit: slow for a feed that gave no answer the last time, or
+        took long, unless somebody asks for it. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
         if was_slow and not is_asked and not slot.become_slow():
@@ -200,7 +200,8 @@ class VisitRunner:
         self.awake.set()
 
     def _is_wanted(self, target: FetchTarget) -> bool:
-        """Still: it may have been paused, or visited, since it was read as due."""
+        """Whether the feed is still due: it may have been paused, or visited, since it
+        was read."""
         feed = target.feed
         is_due = feed.next_fetch <= self.clock.now()
         if feed.id in self.manual:

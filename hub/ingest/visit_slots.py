@@ -89,8 +89,9 @@ class SiteSlots:
 
     @contextmanager
     def read(self, feed: StoredFeed) -> Iterator[None]:
-        """For the rest of a visit to a site, in a slot of its own if it began as any
-        feed's. Raises `NoSiteSlot`.
+        """Take a slot for the rest of a visit to a site, if it began as any feed's.
+        Raises `NoSiteSlot`. Without it a hundred sites that are added at once would
+        take all workers.
 
         Without it a hundred sites that are added at once would take all workers.
         """
@@ -166,7 +167,7 @@ class VisitSlots:
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Slot]:
-        """A quick slot, as soon as one is free."""
+        """Wait for a quick slot."""
         await self._quick.acquire()
         slot = Slot(self)
         try:
@@ -217,14 +218,15 @@ class Slot:
         self.is_slow = False
 
     def become_slow(self) -> bool:
-        """False if all slow slots are taken."""
+        """Exchange the slot for a slow one; False if all slow slots are taken."""
         self.is_slow = self.is_slow or self._slots.take_slow()
         return self.is_slow
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """While a publisher is asked, of whom nothing is known yet: what may be broken
-        off. Raises `TooSlow`. Whatever follows in the visit is seen to its end."""
+        """Surrounds the request to a publisher of whom nothing is known yet: it may be
+        broken off. Raises `TooSlow`. Whatever follows in the visit is seen to its end.
+        """
         if self.is_slow:
             yield
             return

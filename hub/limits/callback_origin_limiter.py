@@ -106,7 +106,8 @@ class OriginLimiter:
         state.limit = min(state.limit + 1 / state.limit, HIGHEST_LIMIT)
 
     def strained(self, origin: str, now: float) -> None:
-        """No answer within a second, or one that says the origin has too much."""
+        """Note that an origin gave no answer within a second, or one that says it has
+        too much."""
         state = self._known(origin)
         if now - state.halved_at >= 1.0:
             state.halved_at = now

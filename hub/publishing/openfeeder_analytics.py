@@ -105,7 +105,7 @@ class Analytics:
             self._waiting.task_done()
 
     async def told(self) -> None:
-        """Until nothing waits any more."""
+        """Wait until all events are told."""
         await self._waiting.join()
 
     async def _tell(self, event: AnalyticsEvent) -> None:

@@ -351,7 +351,7 @@ class PushSubscriber:
         return next_step(feed_push, now, is_on=self._is_on)
 
     async def _ask(self, feed_push: FeedPush, offer: PushOffer) -> bool:
-        """False: there is more to do at once."""
+        """Ask the hub for the subscription; False: there is more to do at once."""
         if not await self._has_turn(feed_push, offer.hub):
             return True
         now = self._clock.now()

@@ -148,7 +148,7 @@ class ReceivedPushes:
             await self._finish(self._waiting.popleft())
 
     async def _finish(self, delivery: ReceivedPush) -> None:
-        """It harms no other, however it ends."""
+        """Take in one push; however that ends, others go on."""
         feed_id = delivery.callback.feed_id
         try:
             await self._take_in_time(delivery)

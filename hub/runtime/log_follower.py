@@ -100,11 +100,8 @@ async def gather(
     seconds: float,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Wait so many seconds for more to come after a position, longer while much does.
-
-    Of thousands of feeds that are imported all are there first, and found then.
-
-    Raises `StorageError`.
+    """Wait so many seconds for more to come after a position, longer while much does:
+    thousands of feeds that are imported are then found together. Raises `StorageError`.
     """
     await sleep(seconds)
     waited, has_news = seconds, False

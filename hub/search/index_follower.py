@@ -225,7 +225,7 @@ class SearchIndex:
 
 
 def _pages(ids: list[EntryId], size: int) -> Iterator[list[EntryId]]:
-    """At least one, which may be empty."""
+    """The ids in pages; at least one page, which may be empty."""
     for start in range(0, max(len(ids), 1), size):
         yield ids[start : start + size]
 

@@ -368,7 +368,7 @@ class SiteReader:
     async def _save(
         self, step: CommitPages, reading: SiteReading, apply: Apply
     ) -> bool:
-        """Whether more may be saved in this visit."""
+        """Commit a step; whether more may be saved in this visit."""
         keys = [each.entry.key for each in step.pages]
         keys += [each.key for each in step.deletions]
         known = await self._known(keys, reading)

@@ -321,7 +321,7 @@ class PlaygroundRun:
         self.touch()
 
     def note_secret(self, callback: str, secret: str) -> None:
-        """What a request to subscribe a callback has for a secret; "": none."""
+        """Note the secret of a request to subscribe a callback; "": it has none."""
         self.secrets.pop(callback, None)
         self.secrets[callback] = secret
         _forget_oldest(self.secrets)

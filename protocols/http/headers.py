@@ -32,7 +32,7 @@ def header_value(text: str) -> str:
 
 
 def header_url(url: str) -> str:
-    """A URL for between angle brackets, where blanks and quotes are escaped too."""
+    """A URL as it stands between angle brackets: blanks and quotes are escaped, too."""
     return quote(url, safe=_IN_BRACKETS, errors="replace")
 
 

@@ -166,7 +166,8 @@ def _linked(entry: Entry, feed_hosts: frozenset[str]) -> Iterator[str]:
 
 
 def linked_pages(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Host and path of all that its links and text lead to; ("", "") of some."""
+    """Host and path of all that the entry's links and text lead to; ("", "") where that
+    is no page."""
     yield from (address_of(link.href) for link in entry.links)
     yield from _linked_in_text(entry)
 

@@ -111,7 +111,9 @@ def verify_webhook(
 
 
 def _webhook_key(secret: str) -> bytes:
-    """The bytes that ``whsec_<base64>`` stands for; of any other secret its own.
+    """The key of a secret: the bytes that ``whsec_<base64>`` stands for; any other
+    secret's own bytes. Those also of ``whsec_`` alone: anybody knows a key without
+    bytes.
 
     Of ``whsec_`` alone, too: anybody knows a key without bytes.
     """

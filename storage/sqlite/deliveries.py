@@ -488,7 +488,7 @@ def _among_retrying(
 
 
 def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
-    """The same of dead letters."""
+    """The table of dead letters as ``u``, as far as they are wanted, and values."""
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead", "id", told_of, failures, has_few)
 

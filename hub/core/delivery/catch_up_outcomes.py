@@ -132,7 +132,7 @@ def progressed(
     at: datetime,
     until: datetime,
 ) -> DeliveryOutcome:
-    """A 2xx brought it up to ``last``; the lease goes on."""
+    """The outcome of a 2xx that brought it up to ``last``; the lease goes on."""
     subscription_id = before.subscription.id
     return DeliveryOutcome(
         moved=replace(before.delivered(last).moved(until), last_status=reply.status),
@@ -142,14 +142,15 @@ def progressed(
 
 
 def announced(catch_up: CatchUpProgress, *, until: datetime) -> DeliveryOutcome:
-    """A request up to ``tried_to`` is about to be made."""
+    """The outcome before a request up to ``tried_to`` is made."""
     return DeliveryOutcome(moved=catch_up.moved(until))
 
 
 def finished(
     catch_up: CatchUpProgress, last: Position, *, until: datetime
 ) -> DeliveryOutcome:
-    """Nothing is left to send up to ``last``; closed unless more came meanwhile."""
+    """The outcome when nothing is left to send up to ``last``; closed unless more came
+    meanwhile."""
     moved = replace(catch_up.moved(until), position=last, finished=True)
     return DeliveryOutcome(moved=moved)
 
@@ -157,7 +158,8 @@ def finished(
 def unsendable(
     catch_up: CatchUpProgress, last: Position, *, at: datetime, reason: str = NOT_KEPT
 ) -> DeliveryOutcome:
-    """The records up to ``last`` have no document (any more) that tells of them."""
+    """The outcome when the records up to ``last`` have no document (any more) that
+    tells of them."""
     lost = NewDeadLetter(
         subscription_id=catch_up.subscription.id,
         lease_id=catch_up.lease_id,
@@ -171,7 +173,8 @@ def unsendable(
 
 
 def released(catch_up: CatchUpProgress, *, due: datetime) -> DeliveryOutcome:
-    """The lease is given back as it stands; no try was made, and none is counted."""
+    """The outcome of a lease that is given back as it stands; no try was made, and none
+    is counted."""
     next_try = max(due, catch_up.scheduled or due)
     moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
     return DeliveryOutcome(moved=moved)
@@ -186,7 +189,7 @@ def held_up(
     jitter: float,
     log_end: Position,
 ) -> DeliveryOutcome:
-    """Not a 2xx for the request that was to bring it up to ``last``.
+    """The outcome of a request that was to bring it up to ``last`` and got no 2xx.
 
     ``log_end`` is the end of the log: all up to there is given up with the last try.
     """

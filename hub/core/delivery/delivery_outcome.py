@@ -39,7 +39,7 @@ def verdict(status: int) -> Verdict:
 
 
 class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What came of one request. ``status`` 0: no answer, then ``error`` says why."""
+    """The end of one request. ``status`` 0: no answer, then ``error`` says why."""
 
     status: int
     milliseconds: int
@@ -56,7 +56,7 @@ GONE = "the callback answered 410 Gone"
 
 
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Written in one transaction or not at all."""
+    """What a delivery writes, in one transaction or not at all."""
 
     outcome: ChunkOutcome | None = None
     opened: RetryOpened | None = None

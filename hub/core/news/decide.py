@@ -31,9 +31,9 @@ from hub.core.news.entry_identity import without_shared_ids
 from hub.core.news.feed_quality import feed_quality, remarks
 from hub.core.news.fetch_commit import (
     after_failure,
-    after_nonsense,
-    after_sameness,
+    after_unchanged,
     after_unreadable,
+    after_useless_push,
     fetch_error,
     quiet_commit,
     succeeded,
@@ -66,13 +66,13 @@ def _decided(decision: Decision) -> FetchCommit:
         return after_content(decision)
     error = fetch_error(decision.polling, fetched, understood)
     if fetched.is_pushed and is_useless(decision.target.push, understood):
-        return after_nonsense(decision, error)
+        return after_useless_push(decision, error)
     if error and fetched.is_partial:
         return after_unreadable(decision, error)
     if error:
         return after_failure(decision, error)
     if understood.feed is None:
-        return after_sameness(decision)
+        return after_unchanged(decision)
     return after_document(decision, understood.feed)
 
 
@@ -96,14 +96,16 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
 
 
 def _same_part(decision: Decision) -> FetchCommit:
-    """The selected part is as it was; something else in the resource has changed."""
+    """The commit of a selected part that is as it was, though something else in the
+    resource has changed."""
     digest = _body_hash(decision)
     polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)
 
 
 def _body_hash(decision: Decision) -> str:
-    """Taken already where it was looked whether the document is the last one."""
+    """The body's hash; it is there already if the document was compared with the last
+    one."""
     return decision.understood.body_hash or body_hash(decision.fetched.body)
 
 
@@ -235,7 +237,7 @@ def counts_of_day(before: Polling, news: EntryDiff, at: datetime) -> DayCounts:
 
 
 def _used(before: Polling, at: datetime) -> tuple[int, int]:
-    """New entries and bytes that the day has had."""
+    """The new entries and bytes that the day has had."""
     if before.told_on != day_of(at):
         return 0, 0
     return before.told_of_day, before.bytes_of_day

@@ -218,7 +218,7 @@ def _undated_content(sighting: Sighting) -> int:
 
 
 def _words(sighting: Sighting) -> int:
-    """All that it says, its date included."""
+    """All words of an entry, and its date."""
     return sighting.content and sighting.content << 64 | sighting.title
 
 

@@ -87,8 +87,9 @@ def with_turn(decision: Decision, commit: FetchCommit) -> FetchCommit:
     return replace(commit, condition=turned, events=events)
 
 
-def after_sameness(decision: Decision) -> FetchCommit:
-    """A 304, or a 200 with the bytes that are known: all is well, nothing is new."""
+def after_unchanged(decision: Decision) -> FetchCommit:
+    """The commit of a 304, or of a 200 with the bytes that are known: all is well,
+    nothing is new."""
     return quiet_commit(decision, succeeded(decision, 0))
 
 
@@ -269,7 +270,8 @@ def _validators(decision: Decision) -> Validators | None:
 
 
 def after_unreadable(decision: Decision, error: str) -> FetchCommit:
-    """What a publisher pushed is no document: a remark, and no failure of its feed."""
+    """The commit of a publisher's push that is no document: a remark, and no failure of
+    its feed."""
     planned = decision.plan(decision.polling)
     line = failure_line(decision.fetched, decision.occasion, planned.period, error)
     return FetchCommit(
@@ -304,8 +306,9 @@ def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
     return offer_of(fetched, document.feed, url, decision.rules.push_url)
 
 
-def after_nonsense(decision: Decision, error: str) -> FetchCommit:
-    """A hub pushed what is not the feed's document: the feed itself is polled soon."""
+def after_useless_push(decision: Decision, error: str) -> FetchCommit:
+    """The commit of a push that is not the feed's document: the feed itself is polled
+    soon."""
     target, fetched = decision.target, decision.fetched
     change = after_useless(target.push or NOTHING, fetched.at)
     planned = decision.plan(decision.polling)

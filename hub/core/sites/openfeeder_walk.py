@@ -283,7 +283,7 @@ def _take_page(
     met: set[str],
     empty: int,
 ) -> Part[None]:
-    """Commit what one page of the index lists, and turn it."""
+    """Commit what one page of the index lists, and go on to the next page."""
     number, walk = session.state.page, session.state.walk
     items = {key_of(item.url): item for item in index.items}
     known = yield from load_pages(tuple(items))

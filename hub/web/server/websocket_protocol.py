@@ -153,7 +153,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             super().handle_text(event)
 
     def _is_text(self, event: Frame) -> bool:
-        """Whether it is so far. One that is not is not waited for to its end."""
+        """Whether the message is text so far. One that is not is not waited for to its
+        end."""
         try:
             self._decoder.decode(event.data, event.fin)
         except UnicodeDecodeError:

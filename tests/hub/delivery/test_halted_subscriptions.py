@@ -216,6 +216,6 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
         subscription=a_subscription(), lease_id=5, position=Position(0)
     )
 
-    await catch_ups.pursue(progress, clock.monotonic() + 60, lambda: None)
+    await catch_ups.run(progress, clock.monotonic() + 60, lambda: None)
 
     assert poster.posted == [1]

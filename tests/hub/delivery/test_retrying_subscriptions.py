@@ -59,7 +59,7 @@ class HeldCatchUps:
         self.asides: list[Callable[[], None]] = []
         self.ends: list[asyncio.Event] = []
 
-    async def pursue(
+    async def run(
         self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> None:
         self.asides.append(on_slow)
