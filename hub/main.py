@@ -142,7 +142,9 @@ async def run(
         manager.tell("READY=1")
         if manager.address:
             describe = built.services.conditions.describe
-            built.background["service manager"] = partial(manager.keep_told, describe)
+            built.background["service manager"] = partial(
+                manager.keep_informed, describe
+            )
         await run_until_stopped(built, listener, stop)
     log.info("hub_stopped")
 

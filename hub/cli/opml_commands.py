@@ -167,7 +167,7 @@ def import_list(
         _print_unread_lists(listing)
         raise Failure("the list has no feeds")
 
-    feeds = [_as_asked(each, category) for each in listing["feeds"]]
+    feeds = [_without_url_titles(each, category) for each in listing["feeds"]]
     terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
     fates: Counter[ImportFate] = Counter()
     outcomes: list[Document] = []
@@ -378,7 +378,7 @@ def _extend(listing: Document, more: Document) -> None:
     listing["notes"] += more["notes"]
 
 
-def _as_asked(feed: Document, category: str) -> Document:
+def _without_url_titles(feed: Document, category: str) -> Document:
     """The feeds of a list of bare URLs, with each URL in the place of the name."""
     title = "" if feed["title"] == feed["url"] else feed["title"]
     return {

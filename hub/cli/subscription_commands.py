@@ -258,14 +258,14 @@ def attempts(
             each["position"],
             each["status"] or "-",
             each["milliseconds"],
-            each["error"] or _told(each),
+            each["error"] or _titles_of(each),
         )
         for each in found
     ]
     print_table(("TIME", "RECORD", "STATUS", "MS", "ERROR OR ENTRY"), rows)
 
 
-def _told(attempt: Document) -> str:
+def _titles_of(attempt: Document) -> str:
     more = attempt["entries"] - 1
     return f"{attempt['title']} and {more} more" if more > 0 else attempt["title"]
 

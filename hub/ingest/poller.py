@@ -304,7 +304,7 @@ class Poller:
             async with self._slots.enter() as slot:
                 # In frames of its own: who waits keeps no target, which is large.
                 await self._take(*await self._next_job(), slot)
-                await self._serve_line(slot)
+                await self._serve_slow_slots(slot)
 
     async def _next_job(self) -> tuple[Due, FetchTarget]:
         job = await self._jobs.get()
@@ -319,7 +319,7 @@ class Poller:
             else:
                 self._runner.put_off(due, target)
 
-    async def _serve_line(self, slot: Slot) -> None:
+    async def _serve_slow_slots(self, slot: Slot) -> None:
         """A slow slot goes on to feeds that wait for one."""
         while slot.is_slow and (due := self._slots.next_in_line()):
             try:

@@ -106,7 +106,7 @@ class LiveStream:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._reader.run())
-            group.create_task(self._beat())
+            group.create_task(self._send_heartbeats())
 
     @contextmanager
     def connected(
@@ -229,7 +229,7 @@ class LiveStream:
         self._channels.leave(subscription)
         self.registry.leave(subscription)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(self.heartbeat_seconds)
             async with self._reader.giving:

@@ -34,7 +34,7 @@ def process_families(process: Path = PROCESS, boot: Path = BOOT) -> list[MetricF
         ),
     ]
     with suppress(OSError, ValueError, IndexError):
-        families += _told_by_linux(process, boot)
+        families += _families_of_linux(process, boot)
     return families
 
 
@@ -46,7 +46,7 @@ def resident_bytes(process: Path = PROCESS) -> int | None:
     return None
 
 
-def _told_by_linux(process: Path, boot: Path) -> list[MetricFamily]:
+def _families_of_linux(process: Path, boot: Path) -> list[MetricFamily]:
     # After the name in brackets, which may hold anything: proc(5) counts from 1.
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     started, virtual, pages = (int(fields[number - 3]) for number in (22, 23, 24))

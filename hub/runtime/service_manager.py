@@ -63,7 +63,7 @@ class ServiceManager:
             lines = (each.replace("\n", " ") for each in assignments)
             channel.sendto("\n".join(lines).encode(), address)
 
-    async def keep_told(self, describe_status: Callable[[], str]) -> None:
+    async def keep_informed(self, describe_status: Callable[[], str]) -> None:
         """Tell the manager that the event loop turns, and the status when it changes,
         until cancelled. It is told twice in each interval of its watchdog."""
         pause = STATUS_SECONDS

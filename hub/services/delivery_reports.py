@@ -128,7 +128,9 @@ class DeliveryReportService:
         found = await self._storage.deliveries.attempts(subscription_id, limit, wanted)
         if account is not None and not await self._is_open(subscription):
             return [AttemptReport(attempt=each) for each in found]
-        told = await self._told(found, subscription.feed_id) if found else {}
+        told = (
+            await self._notified_records(found, subscription.feed_id) if found else {}
+        )
         titles = await self._titles(list(told.values()))
         return [_attempt_report(each, told, titles) for each in found]
 
@@ -156,11 +158,12 @@ class DeliveryReportService:
         feeds = await self._storage.feeds.several({each.feed_id for each in chunks})
         return [SentReport(chunk=each, feed=feeds.get(each.feed_id)) for each in chunks]
 
-    async def _told(
+    async def _notified_records(
         self, attempts: Sequence[Attempt], feed_id: FeedId
     ) -> dict[Position, Record]:
-        """Records that they told of. The log is read once: a callback is sent nearly
-        all records of its feed. Of a track query those whose feed it may read now."""
+        """The records that attempts notified of. The log is read once: a callback is
+        sent nearly all records of its feed. Of a track query those whose feed it may
+        read now."""
         first = min(each.position for each in attempts)
         records = await self._storage.log.records(
             after=Position(first - 1),

@@ -134,7 +134,11 @@ class EntryReportService:
         """New and updated entries that were committed from ``since`` on and before
         ``until``; as many records are looked at as `MOST_RECORDS`, so a page that is
         not the last may be short. The cursor is of a page in the same order."""
-        tell = self._told if order is EntryOrder.EARLIEST else self._told_backwards
+        tell = (
+            self._notified_entries
+            if order is EntryOrder.EARLIEST
+            else self._notified_backwards
+        )
         told, next = await tell(since, until, limit, cursor)
         records = {record.position: record for record, _ in told}
         sent = await self._storage.deliveries.first_successes(
@@ -159,7 +163,7 @@ class EntryReportService:
             next=next,
         )
 
-    async def _told(
+    async def _notified_entries(
         self,
         since: datetime,
         until: datetime,
@@ -189,7 +193,7 @@ class EntryReportService:
                 return told, None
         return told, EntryCursor(Position(after + 1), 0)
 
-    async def _told_backwards(
+    async def _notified_backwards(
         self,
         since: datetime,
         until: datetime,

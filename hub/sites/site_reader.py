@@ -151,7 +151,7 @@ class SiteReading:
         new = state.entries_of_day - self.spent.entries_of_day
         self.spent.entries += max(0, new)
         self.spent.entries_of_day = state.entries_of_day
-        self.new += _told(applied.commit)
+        self.new += _notified_count(applied.commit)
         self.state = state
         target = _after(self.decision.target, applied)
         self.decision = replace(self.decision, target=target)
@@ -163,7 +163,7 @@ def entries_of_day(state: SiteState, decision: Decision) -> int:
     return state.entries_of_day if is_today else 0
 
 
-def _told(commit: FetchCommit) -> int:
+def _notified_count(commit: FetchCommit) -> int:
     records = (each for each in commit.records if each.kind is RecordKind.ENTRIES)
     return sum(len(each.entries) for each in records)
 

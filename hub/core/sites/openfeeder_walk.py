@@ -180,13 +180,13 @@ def _take(session: OpenFeederSession, changes: ListedChanges) -> Part[None]:
         for each in changes.deleted
         if (key := key_of(each.url)) not in items  # present beats gone
     )
-    _turn(session)
+    _advance_cursor(session)
     if deletions:  # an index that is as it was lists what was just deleted
         session.set(marks=(), checked=0)
     yield from session.save(deletions=deletions)
 
 
-def _turn(session: OpenFeederSession) -> None:
+def _advance_cursor(session: OpenFeederSession) -> None:
     """Go on to the next cursor, but not past a page that may yet be read.
 
     The site will not report it again. A page that never can be read is not waited for.

@@ -153,14 +153,14 @@ class PageStreams:
             await self.rest(max(EVERY_SECONDS - spent, rest))
 
     async def rest(self, seconds: float) -> None:
-        """But for pages that somebody begins to watch meanwhile, for sessions that end,
-        and for the beat."""
+        """Wait, but for pages that somebody begins to watch meanwhile, for sessions
+        that end, and for heartbeats."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await wait_for(self._begun, min(left, EVERY_SECONDS))
             now = time.monotonic()
             await self._end_sessions(now)
-            self._beat(now)
+            self._send_heartbeat(now)
             if self._begun.is_set():
                 self._begun.clear()
                 await self._look_at_new()
@@ -182,7 +182,7 @@ class PageStreams:
         await self._end_sessions(began)
         for view in list(self._views.values()):
             await self._look_at(view)
-        self._beat(began)
+        self._send_heartbeat(began)
         return time.monotonic() - began
 
     def wake(self) -> None:
@@ -270,8 +270,9 @@ class PageStreams:
                 if await each.request.is_over():
                     each.writer.close(SESSION_ENDED)
 
-    def _beat(self, now: float) -> None:
-        """So that who hears nothing for longer knows that the connection is lost."""
+    def _send_heartbeat(self, now: float) -> None:
+        """Send something, so that who hears nothing for longer knows that the
+        connection is lost."""
         if now - self._beaten < BEAT_SECONDS:
             return
         self._beaten = now

@@ -219,7 +219,7 @@ def draw_plot(
     return Plot(
         id=id,
         title=title,
-        sentence=_said(traces, words),
+        sentence=_line_words(traces, words),
         scale=scale,
         lines=tuple(
             _line(each, scale.middles, heights, DASHES[number % len(DASHES)])
@@ -280,7 +280,7 @@ def draw_flight(
     return FlightPanel(
         id=id,
         title=title,
-        sentence=_told(counts, p50, p99, words),
+        sentence=_delay_words(counts, p50, p99, words),
         frame=frame,
         is_in_days=axis.tick_step(_MOST_TICKS_OF_FLIGHT) >= DAY // 2,
         shades=_shades(counts, lefts, rows),
@@ -452,7 +452,7 @@ def _last(values: Values, words: Callable[[float], str]) -> str:
     return words(found[-1]) if found else ""
 
 
-def _said(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
+def _line_words(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
     """The mean and the highest value of each line, in words."""
     parts = []
     for each in traces:
@@ -466,7 +466,7 @@ def _said(traces: Sequence[LineValues], words: Callable[[float], str]) -> str:
     return f"{'; '.join(parts)}." if parts else "Nothing was measured yet."
 
 
-def _told(
+def _delay_words(
     counts: Sequence[Sequence[int]],
     p50: Values,
     p99: Values,

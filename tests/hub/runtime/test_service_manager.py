@@ -65,7 +65,7 @@ async def test_while_the_loop_turns_the_watchdog_is_told_and_a_status_once(
     statuses = iter(["ready", "ready", "not ready: no disk"])
     with listening_manager(name) as channel:
         telling = asyncio.create_task(
-            ServiceManager(name, watchdog=0.02).keep_told(lambda: next(statuses))
+            ServiceManager(name, watchdog=0.02).keep_informed(lambda: next(statuses))
         )
         told = [await asyncio.to_thread(channel.recv, 4096) for _ in range(3)]
         telling.cancel()
