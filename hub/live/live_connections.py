@@ -329,7 +329,10 @@ class ConnectionRegistry:
     """Kept so that what ends for many is found without looking at each."""
 
     def __init__(self) -> None:
-        self.connections: set[LiveConnection] = set()
+        self.connections: dict[int, LiveConnection] = {}
+        """By id, in the order in which they were opened."""
+        self.transports: Counter[str] = Counter()
+        """How many there are of each."""
         self._holders: defaultdict[TokenId, set[LiveConnection]] = defaultdict(set)
         self._listeners: defaultdict[FeedId, set[LiveSubscription]] = defaultdict(set)
         self._held: Counter[Holder] = Counter()
@@ -345,7 +348,7 @@ class ConnectionRegistry:
         return list(self._listeners)
 
     def find(self, id: int) -> LiveConnection | None:
-        return next((each for each in self.connections if each.opening.id == id), None)
+        return self.connections.get(id)
 
     def holders(self, token: TokenId) -> list[LiveConnection]:
         return list(self._holders.get(token, ()))
@@ -358,14 +361,16 @@ class ConnectionRegistry:
         return self._held[holder]
 
     def add(self, connection: LiveConnection) -> None:
-        self.connections.add(connection)
+        self.connections[connection.opening.id] = connection
+        self.transports[connection.opening.transport] += 1
         if connection.client.holder is not None:
             self._held[connection.client.holder] += 1
         if connection.client.token is not None:
             self._holders[connection.client.token].add(connection)
 
     def remove(self, connection: LiveConnection) -> None:
-        self.connections.discard(connection)
+        del self.connections[connection.opening.id]
+        self.transports[connection.opening.transport] -= 1
         self._release(connection.client.holder)
         token = connection.client.token
         if token is not None:
@@ -390,7 +395,7 @@ class ConnectionRegistry:
             del self._listeners[feed_id]
 
     def __iter__(self) -> Iterator[LiveConnection]:
-        return iter(list(self.connections))
+        return iter(list(self.connections.values()))
 
     def __len__(self) -> int:
         return len(self.connections)

@@ -6,7 +6,6 @@ They are those of this process, in memory: a list of them is what there was at a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,7 +100,7 @@ class ConnectionService:
         self._registry = registry
 
     def counts(self) -> Mapping[Transport, int]:
-        found = Counter(each.opening.transport for each in self._registry)
+        found = self._registry.transports
         return {each: found[each] for each in Transport}
 
     def page(
@@ -112,6 +111,8 @@ class ConnectionService:
         after: ConnectionPlace | None,
         limit: int,
     ) -> ConnectionPage:
+        if (wanted, sort) == (ConnectionFilter(), ConnectionSort.ID):
+            return self._oldest(after, limit)
         place = _PLACES[sort]
         found = [(place(each), each) for each in self._registry if wanted.fits(each)]
         rest = [each for each in found if after is None or each[0] > after]
@@ -120,6 +121,17 @@ class ConnectionService:
             connections=tuple(_report(each) for _, each in first),
             total=len(found),
             next=first[-1][0] if len(first) < len(rest) else None,
+        )
+
+    def _oldest(self, after: ConnectionPlace | None, limit: int) -> ConnectionPage:
+        """Without a look at the others: it is made each second while it is watched."""
+        kept, least = self._registry.connections, after[1] if after else -1
+        first = list(islice((id for id in kept if id > least), limit + 1))
+        shown = first[:limit]
+        return ConnectionPage(
+            connections=tuple(_report(kept[id]) for id in shown),
+            total=len(kept),
+            next=(0, shown[-1]) if len(first) > limit else None,
         )
 
     def get(self, id: int) -> ConnectionReport:

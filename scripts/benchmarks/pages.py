@@ -16,12 +16,20 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from statistics import median
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import quote, urlsplit
 
 from starlette.types import ASGIApp, Message
 
 from hub.composition import build_hub
+from hub.live.live_connections import (
+    ClientWriter,
+    ConnectionOpening,
+    LiveConnection,
+)
+from hub.live.live_stream import LiveStream
+from hub.runtime.clock import SystemClock
+from hub.services.connection_reports import Transport
 from hub.settings import Settings
 from scripts.benchmarks.blocking import Ticks
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch
@@ -40,6 +48,8 @@ MOST_BLOCKED: Final = 50
 """Milliseconds that one page may hold the event loop."""
 NOISE: Final = 1.0
 """Milliseconds that a page may take longer without being called twice as late."""
+CONNECTED: Final = 10_000
+"""Live connections of the large hub; the small one has 100."""
 ADDRESSES: Final = 4
 """Of each route that are measured."""
 _PORT: Final = 8_080
@@ -54,6 +64,8 @@ AUDIT: Final = "/admin/audit?account=account-7&operation=remove_feed"
 looked at."""
 FULLER: Final = ("/admin/audit?token=7", "/admin/audit?target=feed&id=7")
 """Of a small hub they show a record, of a large one a whole page of them."""
+CONNECTIONS: Final = "/admin/live?account="
+"""As `SEARCH`: each live connection is looked at."""
 BOUNDED: Final = (SEARCH, AUDIT, *FULLER)
 """What may take so long, however long it takes in a small hub."""
 LISTS: Final = (
@@ -104,6 +116,8 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     async with AsyncExitStack() as stack:
         large = await _open(directory / "large", many, stack)
         small = await _open(directory / "small", few, stack)
+        _connect(large, size.pick(CONNECTED, 1_000, 100))
+        _connect(small, 100)
         addresses = await _addresses(small)
         pages = [await _measure(each, large, small, rounds) for each in addresses]
     for page in pages:
@@ -131,6 +145,7 @@ class PageAnswer:
 @dataclass(slots=True, kw_only=True)
 class CalledHub:
     application: ASGIApp
+    live: LiveStream
     cookie: str = ""
 
     async def ask(self, method: str, address: str, body: bytes = b"") -> PageAnswer:
@@ -195,11 +210,30 @@ async def _open(
     )
     url = f"http://{_HOST}:{_PORT}"
     built = await build_hub(settings, storage, _TOKEN, url, stack)
-    hub = CalledHub(application=cast(ASGIApp, built.server.config.app))
+    application = cast(ASGIApp, built.server.config.app)
+    hub = CalledHub(application=application, live=built.live)
     form = f"token={_TOKEN.replace(' ', '+')}".encode()
     answer = await hub.ask("POST", "/admin/login", form)
     hub.cookie = answer.headers["set-cookie"].partition(";")[0]
     return hub
+
+
+@dataclass(slots=True, kw_only=True)
+class Nobody:
+    """The writer of a connection to which nothing is sent."""
+
+    sent_messages: int = 0
+    sent_bytes: int = 0
+    waiting: int = 0
+
+
+def _connect(hub: CalledHub, count: int) -> None:
+    """As many live connections as operators see them; nobody is there."""
+    now = SystemClock().now()
+    for number in range(count):
+        opening = ConnectionOpening(id=number, transport=Transport.WEBSOCKET, at=now)
+        writer, none = cast(ClientWriter, Nobody()), cast(Any, None)
+        hub.live.registry.add(LiveConnection(writer, none, none, opening))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,7 +249,7 @@ class Page:
 
     def growth(self) -> Finding:
         late, soon = median(self.later), median(self.sooner)
-        if self.address in BOUNDED:
+        if self.address in BOUNDED or self.address.startswith(CONNECTIONS):
             return _most(f"ms to the first byte of {self.address}", late, MOST_CPU)
         return Finding(
             bench="pages",
