@@ -14,7 +14,7 @@ from hub.core.schedule.budget import Budget
 from tests.etiquette.guest_month import Month
 from tests.etiquette.guest_sites import SITES, Site
 
-A_DAY = 3.0
+A_DAY = 2.0
 """Polls of a feed, on average: fewer than by default, for the sake of time."""
 HOSTS = sorted({site.host for site in SITES})
 

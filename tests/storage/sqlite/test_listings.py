@@ -25,7 +25,7 @@ from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene
 
 ACCOUNT = AccountId(7)
-FEW, MANY = 2_000, 40_000
+FEW, MANY = 2_000, 10_000
 
 BLOCK = 4_096
 """Ids of subscriptions that are counted together."""
