@@ -24,8 +24,8 @@ from hub.http import Answer, Purpose, Request
 from hub.http.response_parser import AnswerHeaders
 from hub.limits.host_limiter import INTERVAL
 from hub.settings import Settings
+from tests.simulation.asgi_requests import Heard, Knock, knock
 from tests.simulation.disk import Disk
-from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import PlayedClock, PlayedTime
 from tests.support.fake_fetcher import InlineParser

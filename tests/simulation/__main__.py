@@ -16,8 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
 from time import monotonic
 
-from tests.simulation.story import run_seed
-from tests.simulation.verdict import Verdict
+from tests.simulation.seed_outcome import SeedOutcome
+from tests.simulation.seed_run import run_seed
 
 HANDED_OUT = 20
 """Seeds that processes are given at a time."""
@@ -27,16 +27,16 @@ def main() -> int:
     arguments = _read_arguments()
     seeds = range(arguments.seed, arguments.seed + arguments.count)
     end = monotonic() + arguments.seconds
-    verdicts: list[Verdict] = []
+    outcomes: list[SeedOutcome] = []
     with ProcessPoolExecutor(arguments.jobs, initializer=_begin) as pool:
-        for verdict in _run(pool, seeds):
-            verdicts.append(verdict)
-            _tell_broken(verdict)
+        for outcome in _run(pool, seeds):
+            outcomes.append(outcome)
+            _tell_broken(outcome)
             if monotonic() > end:
                 pool.shutdown(wait=True, cancel_futures=True)
                 break
-    print(summary(verdicts))
-    return 1 if any(verdict.complaints for verdict in verdicts) else 0
+    print(summary(outcomes))
+    return 1 if any(outcome.complaints for outcome in outcomes) else 0
 
 
 def _begin() -> None:
@@ -45,32 +45,32 @@ def _begin() -> None:
     gc.set_threshold(100_000)
 
 
-def _run(pool: ProcessPoolExecutor, seeds: range) -> Iterator[Verdict]:
+def _run(pool: ProcessPoolExecutor, seeds: range) -> Iterator[SeedOutcome]:
     for start in range(seeds.start, seeds.stop, HANDED_OUT):
         some = range(start, min(start + HANDED_OUT, seeds.stop))
         yield from pool.map(run_seed, some)
 
 
-def _tell_broken(verdict: Verdict) -> None:
-    if verdict.complaints:
-        print(f"seed {verdict.seed} ({verdict.fingerprint}):")
-    for complaint in verdict.complaints:
+def _tell_broken(outcome: SeedOutcome) -> None:
+    if outcome.complaints:
+        print(f"seed {outcome.seed} ({outcome.fingerprint}):")
+    for complaint in outcome.complaints:
         print(f"  {complaint[:400]}", flush=True)
 
 
-def summary(verdicts: list[Verdict]) -> str:
+def summary(outcomes: list[SeedOutcome]) -> str:
     """What was done to how many hubs, and what came of it."""
-    faults = Counter(chain.from_iterable(each.faults.elements() for each in verdicts))
-    recoveries = sorted(chain.from_iterable(each.recoveries for each in verdicts))
-    broken = sum(bool(each.complaints) for each in verdicts)
+    faults = Counter(chain.from_iterable(each.faults.elements() for each in outcomes))
+    recoveries = sorted(chain.from_iterable(each.recoveries for each in outcomes))
+    broken = sum(bool(each.complaints) for each in outcomes)
     lines = [
-        f"seeds      {len(verdicts)}, {broken} broken",
+        f"seeds      {len(outcomes)}, {broken} broken",
         f"faults     {', '.join(f'{n} {name}' for name, n in faults.most_common())}",
-        f"published  {sum(each.published for each in verdicts)} entries",
-        f"delivered  {sum(each.delivered for each in verdicts)} notifications,"
-        f" {sum(each.copies for each in verdicts)} of them again after a kill,"
-        f" {sum(each.relived for each in verdicts)} more after a backup",
-        f"listened   {sum(each.listened for each in verdicts)} entries read live",
+        f"published  {sum(each.published for each in outcomes)} entries",
+        f"delivered  {sum(each.delivered for each in outcomes)} notifications,"
+        f" {sum(each.copies for each in outcomes)} of them again after a kill,"
+        f" {sum(each.relived for each in outcomes)} more after a backup",
+        f"listened   {sum(each.listened for each in outcomes)} entries read live",
     ]
     if recoveries:
         middle = recoveries[len(recoveries) // 2]

@@ -13,7 +13,7 @@ from random import Random
 from tests.simulation.branches import Branch
 from tests.simulation.disk import Disk
 from tests.simulation.membership import Members, Membership
-from tests.simulation.stage import Stage
+from tests.simulation.simulated_hub import SimulatedHub
 from tests.support.oracle import Kill
 
 
@@ -28,32 +28,36 @@ class Backup:
 
 class Backups:
     def __init__(
-        self, stage: Stage, membership: Membership, *, keeps_epoch: bool = False
+        self,
+        simulated: SimulatedHub,
+        membership: Membership,
+        *,
+        keeps_epoch: bool = False,
     ) -> None:
         """``keeps_epoch``: as if files were copied that do not say they are copies."""
         self.abandoned: list[Branch] = []
-        self._stage = stage
+        self._simulated = simulated
         self._membership = membership
         self._keeps_epoch = keeps_epoch
         self._kept: list[Backup] = []
 
     async def make(self) -> None:
         """Beside the hub, while it serves."""
-        stage = self._stage
-        stage.count("backups")
-        path = stage.directory / f"backup-{stage.verdict.faults['backups']}.db"
+        simulated = self._simulated
+        simulated.count("backups")
+        path = simulated.directory / f"backup-{simulated.outcome.faults['backups']}.db"
         now = asyncio.get_running_loop().time()
-        hub_url = f"{stage.process.hub_url}/hub"
-        cut = {hub_url: Kill(now, stage.lag(now))}
-        branch = stage.branch.until(now)
+        hub_url = f"{simulated.process.hub_url}/hub"
+        cut = {hub_url: Kill(now, simulated.lag(now))}
+        branch = simulated.branch.until(now)
         backup = Backup(
             files={},
             taken_at=now,
             branch=replace(branch, kills={**branch.kills, **cut}),
             members=self._membership.remember(),
-            read={each.name: tuple(each.numbers) for each in stage.listeners},
+            read={each.name: tuple(each.numbers) for each in simulated.listeners},
         )
-        await stage.process.storage.backup(path)
+        await simulated.process.storage.backup(path)
         self._kept.append(replace(backup, files=_files(path, self._keeps_epoch)))
 
     def is_any(self) -> bool:
@@ -61,14 +65,14 @@ class Backups:
 
     def put_in_place(self, before: Disk, directory: Path, random: Random) -> Disk:
         """A disk with one of them, perhaps beside the WAL that was there before."""
-        stage = self._stage
-        stage.count("backups put in place")
-        backup = stage.random.choice(self._kept)
+        simulated = self._simulated
+        simulated.count("backups put in place")
+        backup = simulated.random.choice(self._kept)
         now = asyncio.get_running_loop().time()
-        self.abandoned.append(stage.branch.until(now))
-        stage.branch = backup.branch.again_from(now)
+        self.abandoned.append(simulated.branch.until(now))
+        simulated.branch = backup.branch.again_from(now)
         self._membership.relive(backup.members)
-        for listener in stage.listeners:
+        for listener in simulated.listeners:
             listener.lose(backup.read[listener.name])
         after = before.crash(directory, random)
         if random.random() < 0.5:

@@ -10,7 +10,7 @@ from hub.services.feed_requests import AddFeed
 from protocols.websub.websub_parameters import SubscribeRequest
 from storage.records import Format, SubscriptionId
 from tests.simulation.pauses import Pauses
-from tests.simulation.stage import Stage
+from tests.simulation.simulated_hub import SimulatedHub
 from tests.simulation.world import Presence
 from tests.support.subscribers import Subscriber
 
@@ -33,8 +33,8 @@ class Members:
 
 
 class Membership:
-    def __init__(self, stage: Stage, pauses: Pauses) -> None:
-        self._stage = stage
+    def __init__(self, simulated: SimulatedHub, pauses: Pauses) -> None:
+        self._simulated = simulated
         self._pauses = pauses
         self._ids: dict[str, SubscriptionId] = {}  # by callback
         self._left: list[tuple[str, float]] = []
@@ -42,7 +42,7 @@ class Membership:
     @property
     def left(self) -> list[tuple[Subscriber, float]]:
         """Those who have gone, and when that was heard."""
-        by_callback = self._stage.world.subscribers
+        by_callback = self._simulated.world.subscribers
         return [(by_callback[callback], at) for callback, at in self._left]
 
     async def pause_or_resume(self) -> None:
@@ -55,9 +55,9 @@ class Membership:
 
     async def subscribe(self, subscriber: Subscriber) -> None:
         """As the operator does, or as strangers do who are asked if they mean it."""
-        stage = self._stage
-        services, storage = stage.process.hub.services, stage.process.storage
-        is_stranger = subscriber.format == "as-is" and stage.random.random() < 0.7
+        simulated = self._simulated
+        services, storage = simulated.process.hub.services, simulated.process.storage
+        is_stranger = subscriber.format == "as-is" and simulated.random.random() < 0.7
         if not is_stranger:
             await self._add(subscriber)
             return
@@ -71,7 +71,7 @@ class Membership:
                 lease_seconds=864_000,
             )
         )
-        feed_id = stage.feed_ids[subscriber.topic]
+        feed_id = simulated.feed_ids[subscriber.topic]
         before = await storage.subscriptions.count(feed_id)
         while True:
             if await storage.subscriptions.count(feed_id) > before:
@@ -80,7 +80,7 @@ class Membership:
 
     async def churn(self) -> None:
         """A subscriber goes, or another comes, or one comes back."""
-        throw, random = self._stage.random.random(), self._stage.random
+        throw, random = self._simulated.random.random(), self._simulated.random
         if self._ids and throw < 0.4:
             await self._unsubscribe(random.choice(list(self._ids)))
             return
@@ -91,11 +91,11 @@ class Membership:
         await self._join()
 
     async def _join(self) -> None:
-        world = self._stage.world
-        url, feed = self._stage.random.choice(list(world.feeds.items()))
+        world = self._simulated.world
+        url, feed = self._simulated.random.choice(list(world.feeds.items()))
         if not world.is_there(url):
             return
-        self._stage.count("subscribed meanwhile")
+        self._simulated.count("subscribed meanwhile")
         index = len(world.subscribers) + 100
         subscriber = world.add_subscriber(feed, url, index)
         subscriber.first, subscriber.has_left = NEVER_PUBLISHED, True
@@ -104,7 +104,7 @@ class Membership:
 
     async def _add(self, subscriber: Subscriber) -> None:
         self._pauses.note_end(subscriber.url)
-        subscriptions = self._stage.process.hub.services.subscriptions
+        subscriptions = self._simulated.process.hub.services.subscriptions
         added = await subscriptions.add(
             SubscriptionRequest(
                 callback=subscriber.url,
@@ -117,17 +117,17 @@ class Membership:
 
     async def _unsubscribe(self, callback: str) -> None:
         """What it is owed from now on is nothing, whether that is heard of or not."""
-        self._stage.count("unsubscribed meanwhile")
-        self._stage.world.subscribers[callback].has_left = True
-        subscriptions = self._stage.process.hub.services.subscriptions
+        self._simulated.count("unsubscribed meanwhile")
+        self._simulated.world.subscribers[callback].has_left = True
+        subscriptions = self._simulated.process.hub.services.subscriptions
         await subscriptions.remove(
-            self._ids[callback], tell=self._stage.random.random() < 0.5
+            self._ids[callback], tell=self._simulated.random.random() < 0.5
         )
         self._note_left([callback])
 
     def _gone(self) -> list[Subscriber]:
         """Those who may come back: their feed is there."""
-        world = self._stage.world
+        world = self._simulated.world
         return [
             each
             for each in world.subscribers.values()
@@ -137,12 +137,12 @@ class Membership:
     async def _return(self, subscriber: Subscriber) -> None:
         """What came meanwhile may be told or not. What had come by then has no holes,
         and nothing of it comes again."""
-        self._stage.count("came back")
+        self._simulated.count("came back")
         subscriber.returns.append(asyncio.get_running_loop().time())
         await self._add(subscriber)
-        feed = self._stage.world.feeds[subscriber.topic]
-        history = self._stage.branch.history(subscriber)
-        hubs = self._stage.world.other_hubs.values()
+        feed = self._simulated.world.feeds[subscriber.topic]
+        history = self._simulated.branch.history(subscriber)
+        hubs = self._simulated.world.other_hubs.values()
         is_gapped = any(feed.number in each.gapped for each in hubs)
         had = 0 if is_gapped else max(history.numbers, default=0)
         subscriber.excused |= set(range(had + 1, feed.count + 1))
@@ -159,23 +159,23 @@ class Membership:
     # --- feeds ---------------------------------------------------------------------
 
     async def take_out_or_return(self) -> None:
-        world = self._stage.world
-        url = self._stage.random.choice(list(world.feeds))
+        world = self._simulated.world
+        url = self._simulated.random.choice(list(world.feeds))
         if world.is_there(url):
             await self._take_out(url)
         else:
             await self.put_back(url)
 
     async def put_all_back(self) -> None:
-        world = self._stage.world
+        world = self._simulated.world
         for url in world.feeds:
             if not world.is_there(url):
                 await self.put_back(url)
 
     async def _take_out(self, url: str) -> None:
         """All of its subscribers go with it."""
-        world = self._stage.world
-        self._stage.count("feeds removed")
+        world = self._simulated.world
+        self._simulated.count("feeds removed")
         world.take_out(url, Presence.IN_DOUBT)
         active = [
             each
@@ -184,28 +184,32 @@ class Membership:
         ]
         for subscriber in active:
             subscriber.has_left = True
-        await self._stage.process.hub.services.feeds.remove(self._stage.feed_ids[url])
+        await self._simulated.process.hub.services.feeds.remove(
+            self._simulated.feed_ids[url]
+        )
         world.take_out(url, Presence.REMOVED)
         self._note_left([each.url for each in active])
 
     async def put_back(self, url: str) -> None:
         """The same feed, with what it knew; who was subscribed to it is not."""
-        world = self._stage.world
-        self._stage.count("feeds put back")
+        world = self._simulated.world
+        self._simulated.count("feeds put back")
         world.take_out(url, Presence.IN_DOUBT)
-        services = self._stage.process.hub.services
+        services = self._simulated.process.hub.services
         added = await services.feeds.add(AddFeed(url=url, wait=1))
-        if added.feed.id != self._stage.feed_ids[url]:
-            self._stage.verdict.complaints.append(f"{url} came back as another feed")
+        if added.feed.id != self._simulated.feed_ids[url]:
+            self._simulated.outcome.complaints.append(
+                f"{url} came back as another feed"
+            )
         world.put_back(url)
         for subscriber in self._gone():
-            if subscriber.topic == url and self._stage.random.random() < 0.5:
+            if subscriber.topic == url and self._simulated.random.random() < 0.5:
                 await self._return(subscriber)
 
     # --- backups -------------------------------------------------------------------
 
     def remember(self) -> Members:
-        world = self._stage.world
+        world = self._simulated.world
         return Members(
             active=frozenset(
                 callback
@@ -221,7 +225,7 @@ class Membership:
     def relive(self, members: Members) -> None:
         """The hub knows what it knew then: who came since is unknown to it, and who
         went since is there again, and owed nothing."""
-        world, now = self._stage.world, asyncio.get_running_loop().time()
+        world, now = self._simulated.world, asyncio.get_running_loop().time()
         self._ids, self._left = dict(members.ids), list(members.left)
         self._pauses.relive(members.paused)
         for callback, subscriber in world.subscribers.items():

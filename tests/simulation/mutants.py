@@ -15,14 +15,14 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec.structs import replace
 
 from hub.http import Request
-from tests.simulation.door import Heard, Knock
+from tests.simulation.asgi_requests import AsgiRequest, AsgiResponse
 from tests.simulation.other_hubs import signed_with
 from tests.simulation.world import Host, World
 from tests.support.http_server import ServerAnswer
 
 Mutant = Callable[[World, Request], Awaitable[ServerAnswer | None]]
 """Does something with a delivery; its answer, or None for a reset."""
-Hearing = Callable[[World, Host, Knock], Awaitable[Heard | None]]
+Hearing = Callable[[World, Host, AsgiRequest], Awaitable[AsgiResponse | None]]
 """Does something with what the hub is told."""
 OFTEN = 0.1
 """Of the deliveries one of ten meets its fault."""
@@ -102,27 +102,33 @@ class Repeating:
 class Forgetting:
     """Takes what hubs of others push, and does nothing about it."""
 
-    async def __call__(self, world: World, host: Host, request: Knock) -> Heard | None:
+    async def __call__(
+        self, world: World, host: Host, request: AsgiRequest
+    ) -> AsgiResponse | None:
         if request.method == "POST":
-            return Heard(202, b"")
+            return AsgiResponse(202, b"")
         return await host(request)
 
 
 class Confirming:
     """Says yes to whatever it is asked."""
 
-    async def __call__(self, world: World, host: Host, request: Knock) -> Heard | None:
+    async def __call__(
+        self, world: World, host: Host, request: AsgiRequest
+    ) -> AsgiResponse | None:
         heard = await host(request)
         asked = parse_qs(urlsplit(request.url).query, keep_blank_values=True)
         if request.method == "GET" and "hub.challenge" in asked:
-            return Heard(200, asked["hub.challenge"][0].encode())
+            return AsgiResponse(200, asked["hub.challenge"][0].encode())
         return heard
 
 
 class Believing:
     """Takes a forgery for what a hub has signed."""
 
-    async def __call__(self, world: World, host: Host, request: Knock) -> Heard | None:
+    async def __call__(
+        self, world: World, host: Host, request: AsgiRequest
+    ) -> AsgiResponse | None:
         secret = world.secret_of(request.url)
         if request.method == "POST" and secret:
             signature = signed_with(secret, request.body)

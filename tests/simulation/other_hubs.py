@@ -10,11 +10,11 @@ from random import Random
 from urllib.parse import parse_qsl, urlencode
 
 from hub.http import Request
-from tests.simulation.door import Heard, Knock
+from tests.simulation.asgi_requests import AsgiRequest, AsgiResponse
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import PublishedFeed
 
-Door = Callable[[Knock], Awaitable[Heard | None]]
+Door = Callable[[AsgiRequest], Awaitable[AsgiResponse | None]]
 """Asks the hub that is played; None: nothing was heard of it."""
 NEVER_PUBLISHED = 900_000
 """Numbers of entries from here on stand in forgeries alone."""
@@ -55,12 +55,12 @@ class OtherHub:
     def __init__(
         self,
         random: Random,
-        door: Door,
+        ask_hub: Door,
         is_wanted: Callable[[str], bool],
         count: Callable[[str], None],
     ) -> None:
         """``is_wanted``: whether the feed of a topic is there, for all we know."""
-        self.is_moody = True
+        self.is_odd = True
         self.acknowledged: dict[int, set[int]] = {}
         self.gapped: set[int] = set()
         self.complaints: list[str] = []
@@ -69,16 +69,16 @@ class OtherHub:
         self._former: set[str] = set()  # callbacks whose feed was taken out since
         self._is_wanted = is_wanted
         self._random = random
-        self._door = door
+        self._ask_hub = ask_hub
         self._count = count
 
     async def answer(self, request: Request) -> ServerAnswer | None:
         """To a request to subscribe, or to end that. None resets the connection."""
         form = dict(parse_qsl((request.body or b"").decode(), keep_blank_values=True))
-        if self.is_moody and self._random.random() < 0.2:
+        if self.is_odd and self._random.random() < 0.2:
             self._count("hub in trouble")
             return self._random.choice(BAD_ANSWERS)
-        if self.is_moody and self._random.random() < 0.05:
+        if self.is_odd and self._random.random() < 0.05:
             await asyncio.sleep(60)
         self._begin(self._verify(form))
         return ServerAnswer(status=202)
@@ -120,7 +120,7 @@ class OtherHub:
 
     async def _verify(self, form: dict[str, str]) -> None:
         await asyncio.sleep(self._random.uniform(0, 3))
-        throw = self._random.random() if self.is_moody else 1.0
+        throw = self._random.random() if self.is_odd else 1.0
         if throw < 0.06:
             self._count("hub that asks nothing")
             return
@@ -136,7 +136,7 @@ class OtherHub:
             await self._confirm(form)
 
     async def _confirm(self, form: dict[str, str]) -> None:
-        lease = self._random.choice(LEASES) if self.is_moody else "864000"
+        lease = self._random.choice(LEASES) if self.is_odd else "864000"
         is_end = form["hub.mode"] == "unsubscribe"
         if not await self._ask(form, lease="" if is_end else lease):
             return
@@ -191,14 +191,14 @@ class OtherHub:
         if lease:
             asked["hub.lease_seconds"] = lease
         url = f"{callback or form['hub.callback']}?{urlencode(asked)}"
-        heard = await self._door(Knock(method="GET", url=url))
+        heard = await self._ask_hub(AsgiRequest(method="GET", url=url))
         return heard is not None and _is_confirmed(heard, challenge)
 
     # --- pushes --------------------------------------------------------------------
 
     async def _distribute(self, held: Held, feed: PublishedFeed) -> None:
         """``feed`` is as it was when its publisher told of it."""
-        throw = self._random.random() if self.is_moody else 1.0
+        throw = self._random.random() if self.is_odd else 1.0
         if throw < 0.12:
             self._count("pushes lost")
             return
@@ -258,9 +258,11 @@ class OtherHub:
         headers = {"Content-Type": "application/atom+xml"}
         if signature:
             headers["X-Hub-Signature"] = signature
-        knock = Knock(method="POST", url=held.callback, headers=headers, body=body)
+        request = AsgiRequest(
+            method="POST", url=held.callback, headers=headers, body=body
+        )
         for _ in range(MOST_TRIES):
-            heard = await self._door(knock)
+            heard = await self._ask_hub(request)
             if heard is not None and 200 <= heard.status < 300:
                 return True
             if heard is not None and heard.status == 410:
@@ -283,7 +285,7 @@ class OtherHub:
         self.acknowledged.setdefault(feed.number, set()).update(numbers)
 
 
-def _is_confirmed(heard: Heard, challenge: str) -> bool:
+def _is_confirmed(heard: AsgiResponse, challenge: str) -> bool:
     return 200 <= heard.status < 300 and heard.body == challenge.encode()
 
 

@@ -10,7 +10,7 @@ from random import Random
 from hub.services.account_subscriptions import SubscriptionService
 from hub.services.service_errors import Conflict
 from storage.records import SubscriptionId
-from tests.simulation.stage import Stage
+from tests.simulation.simulated_hub import SimulatedHub
 
 OFTEN = 0.1
 """Of the acts as many come with a pause, or with the end of one."""
@@ -23,11 +23,11 @@ class Pauses:
     """A pause holds from the hub's answer until somebody asks it to resume."""
 
     def __init__(
-        self, random: Random, stage: Stage, *, is_ignored: bool = False
+        self, random: Random, simulated: SimulatedHub, *, is_ignored: bool = False
     ) -> None:
         """``is_ignored``: the hub does as if it was never told."""
         self._random = random
-        self._stage = stage
+        self._simulated = simulated
         self._is_ignored = is_ignored
         self._since: dict[str, float] = {}
         self._over: list[tuple[str, float, float]] = []  # callbacks, from when to when
@@ -70,13 +70,13 @@ class Pauses:
             *self._over,
             *((each, at, _now()) for each, at in self._since.items()),
         ]
-        for callback, began in self._stage.world.posts:
+        for callback, began in self._simulated.world.posts:
             for paused, since, until in pauses:
                 if callback == paused and since < began < until:
                     yield f"{callback} was sent something {began - since:.1f} s paused"
 
     async def _pause(self, callback: str, ids: Ids) -> None:
-        self._stage.count("paused")
+        self._simulated.count("paused")
         if not self._is_ignored:
             try:
                 await self._service.pause(ids[callback])
@@ -85,7 +85,7 @@ class Pauses:
         self._since.setdefault(callback, _now())
 
     async def _resume(self, callback: str, ids: Ids) -> None:
-        self._stage.count("resumed")
+        self._simulated.count("resumed")
         self.note_end(callback)
         if callback in ids:
             with suppress(Conflict):
@@ -93,7 +93,7 @@ class Pauses:
 
     @property
     def _service(self) -> SubscriptionService:
-        return self._stage.process.hub.services.subscriptions
+        return self._simulated.process.hub.services.subscriptions
 
 
 def _now() -> float:

@@ -22,8 +22,8 @@ from hub.settings import Settings
 from hub.web.server.http_server import HttpServer
 from storage.records import Retention
 from storage.sqlite import SqliteStorage
+from tests.simulation.asgi_requests import AsgiRequest, AsgiResponse, send_request
 from tests.simulation.disk import Disk
-from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import START
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.world import World
@@ -138,9 +138,9 @@ class Process:
         for work in works:
             self._others.add(asyncio.create_task(work))  # type: ignore[arg-type]
 
-    async def answer(self, request: Knock) -> Heard | None:
+    async def answer(self, request: AsgiRequest) -> AsgiResponse | None:
         """To somebody outside; None: the connection was lost with the process."""
-        answering = asyncio.create_task(knock(self._application, request))
+        answering = asyncio.create_task(send_request(self._application, request))
         self._others.add(answering)
         dying = asyncio.create_task(self.died.wait())
         try:

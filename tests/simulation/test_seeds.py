@@ -17,24 +17,24 @@ import pytest
 
 from tests.simulation.__main__ import summary
 from tests.simulation.loop import MOST_TURNS, Stuck, VirtualLoop
-from tests.simulation.story import run_seed
+from tests.simulation.seed_run import run_seed
 
 SEEDS = range(1, 26)
 
 
 def test_no_seed_breaks_a_promise() -> None:
-    verdicts = [run_seed(seed) for seed in SEEDS]
-    print(summary(verdicts))
+    outcomes = [run_seed(seed) for seed in SEEDS]
+    print(summary(outcomes))
     broken = [
-        f"{verdict.seed}; again: python -m tests.simulation {verdict.seed}\n"
-        + "\n".join(verdict.complaints)[:1_000]
-        for verdict in verdicts
-        if verdict.complaints
+        f"{outcome.seed}; again: python -m tests.simulation {outcome.seed}\n"
+        + "\n".join(outcome.complaints)[:1_000]
+        for outcome in outcomes
+        if outcome.complaints
     ]
     assert not broken, "\n".join(broken)
-    assert sum(verdict.kills for verdict in verdicts) > len(SEEDS) // 2
-    assert sum(verdict.delivered for verdict in verdicts) > len(SEEDS)
-    assert sum(verdict.listened for verdict in verdicts) > len(SEEDS)
+    assert sum(outcome.kills for outcome in outcomes) > len(SEEDS) // 2
+    assert sum(outcome.delivered for outcome in outcomes) > len(SEEDS)
+    assert sum(outcome.listened for outcome in outcomes) > len(SEEDS)
 
 
 def test_a_seed_is_the_same_run_every_time() -> None:
@@ -47,8 +47,8 @@ def test_a_seed_is_the_same_run_every_time() -> None:
 def test_a_disk_that_forgets_is_found_out() -> None:
     """The oracle sees what it has to see: entries that are lost, cursors that go back,
     and what is sent again without a reason."""
-    verdicts = (run_seed(seed, disk_forgets=True) for seed in range(6, 16))
-    assert any(verdict.complaints for verdict in verdicts)
+    outcomes = (run_seed(seed, disk_forgets=True) for seed in range(6, 16))
+    assert any(outcome.complaints for outcome in outcomes)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_hub_that_does_what_it_must_not_is_found_out(
     mutant: str, said: str, first: int
 ) -> None:
     """By one of a few seeds, and for what it did: ``first`` is one that does so now."""
-    verdicts = (run_seed(seed, mutant=mutant) for seed in range(first, first + 10))
-    found = (each for verdict in verdicts for each in verdict.complaints)
+    outcomes = (run_seed(seed, mutant=mutant) for seed in range(first, first + 10))
+    found = (each for outcome in outcomes for each in outcome.complaints)
     assert any(re.search(said, each) for each in found)
 
 

@@ -10,8 +10,8 @@ from random import Random
 from urllib.parse import parse_qs, urlsplit
 
 from hub.http import Request
-from tests.simulation.door import Heard, Knock
-from tests.simulation.moods import GONE, moods
+from tests.simulation.asgi_requests import AsgiRequest, AsgiResponse
+from tests.simulation.callback_behaviour import GONE, behaviours
 from tests.simulation.other_hubs import OtherHub
 from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.publisher import PublishedFeed
@@ -24,7 +24,7 @@ HEARD_OF = 30.0
 SLOWEST_WAY = 2.0
 """Seconds that a request of others to the hub takes at most, and its answer."""
 
-Host = Callable[[Knock], Awaitable[Heard | None]]
+Host = Callable[[AsgiRequest], Awaitable[AsgiResponse | None]]
 """Whoever is reached where the hub is; None: the connection was lost."""
 
 
@@ -52,7 +52,7 @@ class World:
         self.exempt_hosts: set[str] = set()
         self.strays: list[str] = []
         self.posts: list[tuple[str, float]] = []  # to callbacks: when each began
-        self.is_moody = False
+        self.is_odd = False
         self.is_alive = True  # False: what the hub asks is heard by nobody any more
         self._trace = hashlib.sha256()
         for number in range(1, random.randint(1, 2) + 1):
@@ -132,10 +132,10 @@ class World:
         """What goes on out there, whether or not the hub lives."""
         return {task for hub in self.other_hubs.values() for task in hub.tasks}
 
-    async def knock(self, request: Knock) -> Heard | None:
+    async def send_request(self, request: AsgiRequest) -> AsgiResponse | None:
         """Of somebody else at the hub; on its way there or back it may get lost."""
         await asyncio.sleep(self.random.uniform(0.001, SLOWEST_WAY))
-        throw = self.random.random() if self.is_moody else 1.0
+        throw = self.random.random() if self.is_odd else 1.0
         if self.host is None or throw < 0.05:
             return None
         heard = await self.host(request)
@@ -158,14 +158,14 @@ class World:
         )
 
     def trouble(self) -> None:
-        self.is_moody = True
+        self.is_odd = True
         for hub in self.other_hubs.values():
-            hub.is_moody = True
+            hub.is_odd = True
 
     def heal(self) -> None:
-        self.is_moody = False
+        self.is_odd = False
         for hub in self.other_hubs.values():
-            hub.is_moody = False
+            hub.is_odd = False
         for feed in self.feeds.values():
             feed.instead = None
 
@@ -227,7 +227,7 @@ class World:
 
     def _add_hub(self, number: int) -> None:
         self.other_hubs[HUB_OF_OTHERS.format(number)] = OtherHub(
-            Random(self.random.random()), self.knock, self.is_there, self._count
+            Random(self.random.random()), self.send_request, self.is_there, self._count
         )
 
     def _add_feed(self, number: int) -> None:
@@ -256,7 +256,9 @@ class World:
             secret=f"the secret of {name}" if self.random.random() < 0.8 else "",
             format=self.random.choice(FORMATS),
         )
-        subscriber.answers = moods(Random(self.random.random()), lambda: self.is_moody)
+        subscriber.answers = behaviours(
+            Random(self.random.random()), lambda: self.is_odd
+        )
         self.subscribers[subscriber.url] = subscriber
         if self.random.random() < 0.5:
             self.exempt_hosts.add(host)

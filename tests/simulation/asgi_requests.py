@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knock:
+class AsgiRequest:
     """A request to the hub, whose address is a host and the number of a life: neither
     matters, for what comes after it is the same in every life."""
 
@@ -22,12 +22,12 @@ class Knock:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class AsgiResponse:
     status: int
     body: bytes
 
 
-async def knock(application: ASGIApp, request: Knock) -> Heard:
+async def send_request(application: ASGIApp, request: AsgiRequest) -> AsgiResponse:
     """Raises what the application lets out."""
     status, body = 0, bytearray()
 
@@ -40,10 +40,10 @@ async def knock(application: ASGIApp, request: Knock) -> Heard:
         return {"type": "http.request", "body": request.body, "more_body": False}
 
     await application(_scope(request), receive, send)
-    return Heard(status, bytes(body))
+    return AsgiResponse(status, bytes(body))
 
 
-def _scope(request: Knock) -> dict[str, object]:
+def _scope(request: AsgiRequest) -> dict[str, object]:
     url = urlsplit(request.url)
     path = "/" + url.path.split("/", 2)[2]
     headers = [

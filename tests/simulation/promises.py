@@ -9,7 +9,7 @@ from tests.simulation.branches import Branch
 from tests.simulation.membership import Membership
 from tests.simulation.network import SLOWEST_WAY
 from tests.simulation.pauses import Pauses
-from tests.simulation.stage import Stage
+from tests.simulation.simulated_hub import SimulatedHub
 from tests.support.oracle import Evidence, Kill, duplicates, judge, missing, with_news
 from tests.support.subscribers import Subscriber
 
@@ -21,49 +21,53 @@ LATE = 2 * SLOWEST_WAY + 20.0
 when the process was stalled meanwhile."""
 
 
-class Court:
+class Promises:
     def __init__(
-        self, stage: Stage, membership: Membership, backups: Backups, pauses: Pauses
+        self,
+        simulated: SimulatedHub,
+        membership: Membership,
+        backups: Backups,
+        pauses: Pauses,
     ) -> None:
-        self._stage = stage
+        self._simulated = simulated
         self._pauses = pauses
         self._membership = membership
         self._backups = backups
         self._kills: dict[str, Kill] = {}
 
     def note_kill(self) -> None:
-        process = self._stage.process
-        lag = self._stage.lag(process.died_at)
-        self._stage.late_since = None
+        process = self._simulated.process
+        lag = self._simulated.lag(process.died_at)
+        self._simulated.late_since = None
         self._kills[f"{process.hub_url}/hub"] = Kill(process.died_at, lag)
 
     def note_cut(self, at: float) -> None:
         """A process that was told to stop has waited for as long as it may: what was
         not answered by then comes again."""
-        self._kills[f"{self._stage.process.hub_url}/hub"] = Kill(at)
+        self._kills[f"{self._simulated.process.hub_url}/hub"] = Kill(at)
 
     async def has_all(self) -> bool:
         """Whether everybody has everything, as far as it is owed."""
-        backlog = await self._stage.process.storage.backlog()
+        backlog = await self._simulated.process.storage.backlog()
         if backlog.fanouts or backlog.chunks or backlog.retrying:
             return False
         evidence = await self.evidence()
         if any(missing(each, evidence) for each in evidence.subscribers):
             return False
         return not any(
-            each.judge(self._last(each.feed)) for each in self._stage.listeners
+            each.judge(self._last(each.feed)) for each in self._simulated.listeners
         )
 
     async def evidence(self) -> Evidence:
         """Of the branch of time that is now."""
-        deliveries = self._stage.process.storage.deliveries
+        deliveries = self._simulated.process.storage.deliveries
         dead = await deliveries.dead_letters(after=0, limit=1_000)
         return self._evidence(
-            self._stage.branch, frozenset(each.callback for each in dead)
+            self._simulated.branch, frozenset(each.callback for each in dead)
         )
 
     def _evidence(self, branch: Branch, dead: frozenset[str]) -> Evidence:
-        world = self._stage.world
+        world = self._simulated.world
         return Evidence(
             subscribers=[
                 with_news(branch.history(each)) for each in world.subscribers.values()
@@ -80,28 +84,28 @@ class Court:
         )
 
     def conclude(self, evidence: Evidence) -> None:
-        verdict, world = self._stage.verdict, self._stage.world
-        verdict.complaints += dict.fromkeys(self._complaints(evidence))
-        verdict.kills = len(self._kills)
-        verdict.published = sum(last for _first, last in evidence.expected.values())
-        verdict.delivered = sum(len(each.accepted) for each in evidence.subscribers)
-        verdict.copies = sum(
+        outcome, world = self._simulated.outcome, self._simulated.world
+        outcome.complaints += dict.fromkeys(self._complaints(evidence))
+        outcome.kills = len(self._kills)
+        outcome.published = sum(last for _first, last in evidence.expected.values())
+        outcome.delivered = sum(len(each.accepted) for each in evidence.subscribers)
+        outcome.copies = sum(
             len(list(duplicates(each, evidence.kills))) for each in evidence.subscribers
         )
-        verdict.relived = sum(map(self._relived, world.subscribers.values()))
-        verdict.listened = sum(len(each.numbers) for each in self._stage.listeners)
-        verdict.fingerprint = world.fingerprint
+        outcome.relived = sum(map(self._relived, world.subscribers.values()))
+        outcome.listened = sum(len(each.numbers) for each in self._simulated.listeners)
+        outcome.fingerprint = world.fingerprint
 
     def _complaints(self, evidence: Evidence) -> Iterator[str]:
         yield from judge(evidence)
         for branch in self._backups.abandoned:
             yield from judge(_without_end(self._evidence(branch, evidence.dead)))
-        for listener in self._stage.listeners:
+        for listener in self._simulated.listeners:
             yield from listener.judge(self._last(listener.feed))
         yield from self._late_comers()
         yield from self._pauses.breaches()
         yield from self._inventions()
-        world = self._stage.world
+        world = self._simulated.world
         for hub in world.other_hubs.values():
             yield from hub.complaints
         if world.strays:
@@ -109,14 +113,14 @@ class Court:
 
     def _late_comers(self) -> Iterator[str]:
         for subscriber, left_at in self._membership.left:
-            receipts = self._stage.branch.history(subscriber).receipts
+            receipts = self._simulated.branch.history(subscriber).receipts
             last = max((each.started for each in receipts), default=0.0)
             if last > left_at + LATE:
                 yield f"{subscriber.name} was sent more {last - left_at:.0f} s late"
 
     def _inventions(self) -> Iterator[str]:
         """Whatever is told was published."""
-        for subscriber in self._stage.world.subscribers.values():
+        for subscriber in self._simulated.world.subscribers.values():
             last = self._last(subscriber.feed)
             told = {
                 number
@@ -132,12 +136,12 @@ class Court:
         subscriber = with_news(subscriber)
         once = len({each.entries for each in subscriber.accepted})
         copies = len(
-            list(duplicates(self._stage.branch.history(subscriber), self._kills))
+            list(duplicates(self._simulated.branch.history(subscriber), self._kills))
         )
         return max(0, len(subscriber.accepted) - once - copies)
 
     def _last(self, number: int) -> int:
-        return self._stage.world.feed(number).count
+        return self._simulated.world.feed(number).count
 
 
 def _without_end(evidence: Evidence) -> Evidence:

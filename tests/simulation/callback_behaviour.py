@@ -23,11 +23,11 @@ PATIENCES = (
 """What callbacks say about when to try again."""
 
 
-def moods(random: Random, is_moody: Callable[[], bool]) -> Iterator[ServerAnswer]:
+def behaviours(random: Random, is_odd: Callable[[], bool]) -> Iterator[ServerAnswer]:
     """What it answers, one after the other; all is well while nobody is moody."""
     while True:
         throw = random.random()
-        if not is_moody() or throw < 0.7:
+        if not is_odd() or throw < 0.7:
             yield ServerAnswer(delay=random.uniform(0, 0.2))
         elif throw < 0.705:
             yield ServerAnswer(status=GONE)

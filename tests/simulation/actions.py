@@ -8,36 +8,40 @@ from protocols.websub.websub_parameters import PublishRequest
 from storage.errors import NotFound, SubscriptionPaused
 from storage.records import SubscriptionId
 from tests.simulation.backups import Backups
+from tests.simulation.hub_faults import HubFaults
 from tests.simulation.membership import Membership
-from tests.simulation.stage import Stage
-from tests.simulation.troubles import Troubles
+from tests.simulation.simulated_hub import SimulatedHub
 
 _JOBS = ("log_trimmed", "attempts_trimmed", "removals_finished", "leases_expired")
 
 
-class Acts:
+class Actions:
     def __init__(
-        self, stage: Stage, membership: Membership, backups: Backups, troubles: Troubles
+        self,
+        simulated: SimulatedHub,
+        membership: Membership,
+        backups: Backups,
+        troubles: HubFaults,
     ) -> None:
-        self._stage = stage
+        self._simulated = simulated
         self._membership = membership
         self._backups = backups
-        self._troubles = troubles
+        self._hub_faults = troubles
 
     async def play(self) -> None:
         """One of them, or nothing where it makes no sense now."""
-        stage = self._stage
+        simulated = self._simulated
         await self._membership.pause_or_resume()
-        throw = stage.random.random()
+        throw = simulated.random.random()
         if throw < 0.45:
-            stage.world.publish()
+            simulated.world.publish()
         elif throw < 0.70:
             await self._fetch()
         elif throw < 0.75:
-            stage.world.disturb()
-            stage.count("publisher in trouble")
+            simulated.world.disturb()
+            simulated.count("publisher in trouble")
         elif throw < 0.83:
-            await self._troubles.befall(stage.process.disk)
+            await self._hub_faults.befall(simulated.process.disk)
         elif throw < 0.85:
             await self._ping()
         elif throw < 0.88:
@@ -52,31 +56,31 @@ class Acts:
             await self.hurry()
 
     async def fetch_all(self) -> None:
-        for feed_id in self._stage.feed_ids.values():
-            await self._stage.process.hub.services.feeds.fetch(feed_id)
+        for feed_id in self._simulated.feed_ids.values():
+            await self._simulated.process.hub.services.feeds.fetch(feed_id)
 
     async def hurry(self) -> None:
         """The operator has retrying subscriptions tried now."""
-        process = self._stage.process
+        process = self._simulated.process
         deliveries = process.storage.deliveries
         for each in await deliveries.retrying(after=SubscriptionId(0), limit=10):
             with suppress(NotFound, SubscriptionPaused):  # it was caught up meanwhile
                 await deliveries.retry_now(each.subscription.id, process.clock.now())
 
     async def _fetch(self) -> None:
-        url = self._stage.random.choice(list(self._stage.feed_ids))
-        if self._stage.world.is_there(url):
-            feed_id = self._stage.feed_ids[url]
-            await self._stage.process.hub.services.feeds.fetch(feed_id)
+        url = self._simulated.random.choice(list(self._simulated.feed_ids))
+        if self._simulated.world.is_there(url):
+            feed_id = self._simulated.feed_ids[url]
+            await self._simulated.process.hub.services.feeds.fetch(feed_id)
 
     async def _ping(self) -> None:
         """A publisher says that there is something new, which is so."""
-        url = self._stage.world.url(self._stage.world.publish())
-        self._stage.count("pings")
-        websub = self._stage.process.hub.services.websub
+        url = self._simulated.world.url(self._simulated.world.publish())
+        self._simulated.count("pings")
+        websub = self._simulated.process.hub.services.websub
         await websub.publish(PublishRequest(topics=(url,)))
 
     async def _keep_house(self) -> None:
-        house = self._stage.process.housekeeping
+        house = self._simulated.process.housekeeping
         jobs = [job for job in house.jobs if job.name in _JOBS]
-        await house.do(self._stage.random.choice(jobs))
+        await house.do(self._simulated.random.choice(jobs))

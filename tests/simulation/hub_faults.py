@@ -9,7 +9,7 @@ from typing import cast
 
 from tests.simulation.disk import Disk
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.stage import Stage
+from tests.simulation.simulated_hub import SimulatedHub
 
 LONGEST = 30.0
 """Seconds a disk is bad."""
@@ -24,19 +24,19 @@ SKEWS = (-3_600.0, -300.0, -300.0, 0.0, 0.0, 0.0, 300.0, 300.0, 3_600.0)
 publisher's request for patience may then last that long, and much is played."""
 
 
-class Troubles:
-    """Of all processes of a story."""
+class HubFaults:
+    """Of all processes of a run."""
 
-    def __init__(self, random: Random, stage: Stage) -> None:
+    def __init__(self, random: Random, simulated: SimulatedHub) -> None:
         self._random = random
-        self._stage = stage
+        self._simulated = simulated
 
     async def befall(self, disk: Disk) -> None:
         """One of them; over when this returns."""
         throw = self._random.random()
         if throw < 0.3:
-            self._stage.count("clock jumps")
-            self._stage.time.skew = self._random.choice(SKEWS)
+            self._simulated.count("clock jumps")
+            self._simulated.time.skew = self._random.choice(SKEWS)
         elif throw < 0.5:
             await self._worsen("disk full", disk, disk.fill)
         elif throw < 0.6:
@@ -55,18 +55,18 @@ class Troubles:
         worsen: Callable[[], None],
         afterwards: float = AFTERWARDS,
     ) -> None:
-        self._stage.count(name)
-        self._stage.late_since = asyncio.get_running_loop().time()
+        self._simulated.count(name)
+        self._simulated.late_since = asyncio.get_running_loop().time()
         worsen()
         await asyncio.sleep(self._random.uniform(0, LONGEST))
         disk.clear()
         await asyncio.sleep(afterwards)
-        self._stage.late_since = None
+        self._simulated.late_since = None
 
     async def _stall(self) -> None:
-        self._stage.count("process stalled")
+        self._simulated.count("process stalled")
         loop = cast("VirtualLoop", asyncio.get_running_loop())
-        self._stage.late_since = loop.time()
+        self._simulated.late_since = loop.time()
         loop.stall(self._random.uniform(0, LONGEST_STALL))
         await asyncio.sleep(AFTERWARDS)
-        self._stage.late_since = None
+        self._simulated.late_since = None

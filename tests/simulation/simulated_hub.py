@@ -1,4 +1,4 @@
-"""What all parts of a story share: the world, the clock, and the hub that lives now."""
+"""What all parts of a run share: the world, the clock, and the hub that lives now."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from storage.records import FeedId
 from tests.simulation.branches import Branch
 from tests.simulation.listeners import Listener
 from tests.simulation.process import PlayedTime, Process
-from tests.simulation.verdict import Verdict
+from tests.simulation.seed_outcome import SeedOutcome
 from tests.simulation.world import World
 
 
 @dataclass(slots=True)
-class Stage:
+class SimulatedHub:
     """``process`` is replaced with every life; ``late_since``: from when what was
     acknowledged may not have been written."""
 
@@ -26,7 +26,7 @@ class Stage:
     random: Random
     world: World
     time: PlayedTime
-    verdict: Verdict
+    outcome: SeedOutcome
     feed_ids: dict[str, FeedId] = field(default_factory=dict)  # by URL
     listeners: list[Listener] = field(default_factory=list)
     late_since: float | None = None
@@ -34,7 +34,7 @@ class Stage:
     process: Process = field(init=False)
 
     def count(self, fault: str) -> None:
-        self.verdict.faults[fault] += 1
+        self.outcome.faults[fault] += 1
         self.world.note(fault)
 
     def lag(self, at: float) -> float:

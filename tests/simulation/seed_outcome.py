@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Verdict:
+class SeedOutcome:
     seed: str
     complaints: list[str] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
