@@ -17,7 +17,7 @@ from hub.web.admin.hub_picture import (
     HubPicture,
     default_range,
 )
-from hub.web.admin.page_access import OperatorPages, PageAccess, viewer_of
+from hub.web.admin.page_access import OperatorPages, PageAccess, Viewer, viewer_of
 from hub.web.operation import HTML, Operation, Parameter
 from hub.web.page_rendering import render_page
 from hub.web.request_input import query_choice
@@ -44,6 +44,8 @@ class OverviewPages(OperatorPages):
         self._operations = operations
         self._picture = HubPicture(series, clock)
         self._clock = clock
+        self._streams = access.streams
+        self._watched: tuple[int, Health] | None = None
 
     @Operation(
         method="GET",
@@ -60,7 +62,7 @@ class OverviewPages(OperatorPages):
     )
     async def show(self, request: Request) -> Response:
         chosen = query_choice(request, "range", SeriesRange)
-        health = await self._operations.health()
+        health = await self._health(viewer_of(request))
         range = chosen or default_range(health.uptime)
         return render_page(
             "overview.html",
@@ -74,6 +76,15 @@ class OverviewPages(OperatorPages):
             ranges=RANGE_WORDS,
             picture=self._picture.show(range),
         )
+
+    async def _health(self, viewer: Viewer) -> Health:
+        """One for all overviews that are watched, of whatever range."""
+        if viewer.recorder is None:
+            return await self._operations.health()
+        turn = self._streams.turn
+        if self._watched is None or self._watched[0] != turn:
+            self._watched = turn, await self._operations.health()
+        return self._watched[1]
 
 
 def _attention(health: Health) -> Iterator[Attention]:

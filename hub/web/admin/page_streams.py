@@ -40,7 +40,7 @@ from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
 MOST_SHARE: Final = 0.05
-"""Of the time: where pages take longer to make, all of them are made less often."""
+"""Of a core: where pages take more of it, all of them are made less often."""
 LONGEST_REST: Final = 30.0
 """Between two renderings, also after one that has waited long for the database."""
 LONGEST_SECONDS: Final = 5.0
@@ -144,12 +144,17 @@ class PageStreams:
         self._is_check_due = False
         self._checked = self._beaten = 0.0
         self._is_closed = False
+        self.turn = 0
+        """The number of times that pages were made: those of one may share facts."""
 
     async def run(self) -> None:
         while True:
             await self._come.wait()
-            spent = await self.look()
-            rest = min(spent / MOST_SHARE - spent, LONGEST_REST)
+            began, cpu = time.monotonic(), time.process_time()
+            await self.look()
+            spent = time.monotonic() - began
+            dear = min(time.process_time() - cpu, spent)  # of a process with threads
+            rest = min(dear / MOST_SHARE - spent, LONGEST_REST)
             await self.rest(max(EVERY_SECONDS - spent, rest))
 
     async def rest(self, seconds: float) -> None:
@@ -166,6 +171,7 @@ class PageStreams:
                 await self._look_at_new()
 
     async def _look_at_new(self) -> None:
+        self.turn += 1
         for view in list(self._views.values()):
             if not view.parts:
                 await self._look_at(view)
@@ -175,15 +181,14 @@ class PageStreams:
         """How many renderings serve all."""
         return len(self._views)
 
-    async def look(self) -> float:
-        """Make each page that is watched once, and tell what changed. Returns how many
-        seconds that took."""
+    async def look(self) -> None:
+        """Make each page that is watched once, and tell what changed."""
+        self.turn += 1
         began = time.monotonic()
         await self._end_sessions(began)
         for view in list(self._views.values()):
             await self._look_at(view)
         self._send_heartbeat(began)
-        return time.monotonic() - began
 
     def wake(self) -> None:
         """A session, or the token of one, has ended just now."""
