@@ -44,10 +44,18 @@ NO_TIMES = frozenset(
 a site's own; ``checked_at`` counts trial writes."""
 
 
-@pytest.fixture
-def connection() -> Iterator[sqlite3.Connection]:
+@pytest.fixture(scope="module")
+def empty() -> bytes:
+    """A database without rows, which each test has a copy of."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         run_pending(connection)
+        return connection.serialize()
+
+
+@pytest.fixture
+def connection(empty: bytes) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.deserialize(empty)
         yield connection
 
 

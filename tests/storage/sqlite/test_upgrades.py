@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import sqlite3
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from shutil import copyfile
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -96,13 +98,23 @@ def write_first_version(connection: sqlite3.Connection) -> None:
 
 def write_version(path: Path, version: int) -> None:
     """As a program of that version leaves it, that has come by all before."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        prepare_for_writing(connection)
-        connection.create_function("resource_hash", 1, hash_resource)
-        for migration in migrations()[:version]:
-            run(connection, migration)
-            if migration.version == 1:
+    path.write_bytes(database_of(version))
+
+
+@cache
+def database_of(version: int) -> bytes:
+    """Made of the version before, so that each migration is run once for all tests."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "hub.db"
+        if version > 1:
+            path.write_bytes(database_of(version - 1))
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            prepare_for_writing(connection)
+            connection.create_function("resource_hash", 1, hash_resource)
+            run(connection, migrations()[version - 1])
+            if version == 1:
                 write_first_version(connection)
+        return path.read_bytes()
 
 
 def migrate_and_be_killed(path: Path, remains: Path, moment: random.Random) -> None:
