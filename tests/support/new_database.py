@@ -24,10 +24,15 @@ _IDLE: list[str] = []
 async def open_new(path: Path) -> SqliteStorage:
     """As `open_database` does it where there is no file: with a key and an epoch of
     its own. A file that is there is opened as it is."""
+    await put_new(path)
+    return await open_database(path)
+
+
+async def put_new(path: Path) -> None:
+    """The file of a new database, which is yet to be opened, if there is none."""
     if not _EMPTY:
         _EMPTY.append(await _make())
     _write(path)
-    return await open_database(path)
 
 
 def _write(path: Path) -> None:

@@ -16,6 +16,7 @@ from storage.sqlite import backup as backups
 from storage.sqlite import open_database, restore_database
 from storage.sqlite.schema import latest_version
 from tests.support.killed import killed_at_each_step
+from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene
 
 STAMP = "then"
@@ -24,7 +25,8 @@ SECRET = "shared"
 
 async def make(path: Path, feed: str, *, copy_to: Path | None = None) -> None:
     """A database with one feed and a secret, and perhaps a backup of it."""
-    storage = await open_database(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    storage = await open_new(path)
     scene = Scene(storage)
     await scene.subscribe(await scene.add_feed(feed), secret=SECRET)
     if copy_to is not None:
