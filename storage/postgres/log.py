@@ -84,8 +84,8 @@ ORDER BY r.position DESC LIMIT %s
 """
 _TRIM: Final = "SELECT trim_log(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
-_NewsItem = tuple[bytes, ClaimTerms | None]
-"""A commit, and what may be claimed with it."""
+_NewsItem = tuple[FeedId, bytes, ClaimTerms | None]
+"""A commit of a feed, and what may be claimed with it."""
 _NewsOutcome = Row
 """What became of a commit, its first and last position, and its feed's version."""
 
@@ -105,7 +105,8 @@ class PostgresLog:
         self._log_end = log_end
         self._news = WriteLane(
             self._commit_news,
-            size_of=lambda item: len(item[0]),
+            size_of=lambda item: len(item[1]),
+            key_of=lambda item: item[0],
             most=MOST_AT_ONCE,
             most_size=MOST_BYTES,
         )
@@ -118,7 +119,9 @@ class PostgresLog:
             return await self._quiet.submit(encode_quiet(fetch))
         unit = await _encode(fetch)
         terms = self._claims.ask() if fetch.records else None
-        outcome, first, last, version = await self._news.submit((unit, terms))
+        outcome, first, last, version = await self._news.submit(
+            (fetch.feed_id, unit, terms)
+        )
         match outcome:
             case "gone":
                 return NotStored.GONE
@@ -131,14 +134,14 @@ class PostgresLog:
         return Stored(tuple(map(Position, range(first, last + 1))), version)
 
     async def _commit_news(self, items: Sequence[_NewsItem]) -> Sequence[_NewsOutcome]:
-        units = b"[" + b",".join(unit for unit, _ in items) + b"]"
+        units = b"[" + b",".join(unit for _, unit, _ in items) + b"]"
         try:
             self._number += 1
             answer: list[_NewsOutcome] = await self._connections.write_in_lane(
                 "news", units, number=self._number, then=self._advance
             )
         finally:
-            for _, terms in items:
+            for *_, terms in items:
                 if terms is not None:
                     self._claims.follow(terms)
         return answer

@@ -30,6 +30,7 @@ DECLARE
     of_hub bigint[];
     ids bigint[];
     feed bigint;
+    made records;
 BEGIN
     published := 0;
     PERFORM hold_audience();
@@ -54,11 +55,10 @@ BEGIN
                 PERFORM ensure_partitions();
             END IF;
             UPDATE log_head h SET head = h.head + 1 RETURNING h.head INTO head;
-            INSERT INTO records (position, at, feed_id, kind, news, status, refs,
-                is_superseded, event)
-            VALUES (head, now, feed, 'event', given_news, given_status, '', FALSE,
-                queued.event);
-            PERFORM fan_out(head, feed, given_news);
+            made := ROW(head, now, feed, 'event', given_news, given_status, '', FALSE,
+                NULL, queued.event);
+            INSERT INTO records SELECT made.*;
+            PERFORM fan_out(ARRAY[made]);
         END LOOP;
         published := published + 1;
     END LOOP;

@@ -330,7 +330,10 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER feed_changed AFTER UPDATE ON feeds
-    FOR EACH ROW WHEN (OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION feed_changed();
+    FOR EACH ROW WHEN ((OLD.health, OLD.category, OLD.state, OLD.private, OLD.unlisted,
+        OLD.url, OLD.fetch_url, OLD.format) IS DISTINCT FROM (NEW.health, NEW.category,
+        NEW.state, NEW.private, NEW.unlisted, NEW.url, NEW.fetch_url, NEW.format))
+    EXECUTE FUNCTION feed_changed();
 
 CREATE OR REPLACE FUNCTION keeps_document(feed bigint) RETURNS boolean
 LANGUAGE sql STABLE AS $$

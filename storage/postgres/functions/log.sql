@@ -5,24 +5,6 @@ LANGUAGE sql IMMUTABLE AS $$
 SELECT decode(value ->> name, 'base64');
 $$;
 
-CREATE OR REPLACE FUNCTION note_poll(feed bigint, hot bytea, poll bytea)
-RETURNS void LANGUAGE plpgsql AS $$
--- The latest eight polls are in the feed's row; when there are as many they move to the
--- earlier ones, of which 64 are kept.
-BEGIN
-    IF poll IS NOT NULL THEN
-        INSERT INTO earlier_polls AS e
-            SELECT feed_id, recent_polls FROM feed_hot
-            WHERE feed_id = feed AND length(recent_polls) >= 112
-        ON CONFLICT (feed_id) DO UPDATE SET polls = substr(e.polls || excluded.polls,
-            greatest(1, length(e.polls) + length(excluded.polls) - 895));
-    END IF;
-    UPDATE feed_hot SET polling = hot, recent_polls = CASE
-            WHEN poll IS NULL THEN recent_polls
-            WHEN length(recent_polls) >= 112 THEN poll ELSE recent_polls || poll END
-        WHERE feed_id = feed;
-END $$;
-
 CREATE OR REPLACE FUNCTION commit_quiet(
     feed_ids bigint[], hot bytea[], cold bytea[], urls text[], times bigint[],
     paces bigint[], polls bytea[], versions bigint[]
@@ -68,169 +50,230 @@ END $$;
 
 CREATE OR REPLACE FUNCTION commit_news(units jsonb)
 RETURNS TABLE (outcome text, first bigint, last bigint, version bigint)
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+-- What fetches found, each of another feed, in their order: stored, with the positions of
+-- its records and its feed's version from then on; gone, of a feed that was removed;
+-- stale, of one that is not as it was decided on; or what it lacks: a document, or
+-- queries. All is done at once for all of them, and what needs no positions before
+-- AUDIENCE is held.
+DECLARE
+    given jsonb[] := ARRAY(SELECT value FROM jsonb_array_elements(units));
+    known_queries bigint := (SELECT queries FROM log_head);
+    outcomes text[];
+    kept jsonb[];
+    firsts bigint[] := '{}';
+BEGIN
+    PERFORM 1 FROM feeds
+        WHERE id = ANY(ARRAY(SELECT (g ->> 'feed_id')::bigint FROM unnest(given) g))
+        ORDER BY id FOR NO KEY UPDATE;
+    outcomes := outcomes_of(given);
+    -- As many; NULL: of which nothing is stored.
+    kept := ARRAY(SELECT CASE o WHEN 'stored' THEN g END
+        FROM unnest(given, outcomes) WITH ORDINALITY a (g, o, place) ORDER BY place);
+    PERFORM put_feeds(kept);
+    PERFORM put_documents(kept);
+    IF EXISTS (SELECT 1 FROM unnest(kept) k WHERE has_records(k)) THEN
+        PERFORM hold_audience();
+        PERFORM require_same_audience(kept, known_queries);
+        kept := ARRAY(SELECT with_allowed_matches(k)
+            FROM unnest(kept) WITH ORDINALITY a (k, place) ORDER BY place);
+        firsts := assign_positions(kept);
+    END IF;
+    PERFORM put_bodies(kept, firsts);
+    PERFORM put_entries(kept, firsts, 'deletions');
+    PERFORM put_entries(kept, firsts, 'entries');
+    IF firsts <> '{}' THEN
+        PERFORM append_records(kept, firsts);
+    END IF;
+    RETURN QUERY SELECT o, coalesce(f, 1), coalesce(f + count_of_records(k) - 1, 0),
+            (g ->> 'version')::bigint + 1
+        FROM unnest(given, outcomes, kept, firsts) WITH ORDINALITY a (g, o, k, f, place)
+        ORDER BY place;
+END $$;
+
+CREATE OR REPLACE FUNCTION has_records(unit jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+SELECT jsonb_array_length(unit -> 'records') > 0
+    OR coalesce(jsonb_array_length(unit -> 'matches'), 0) > 0;
+$$;
+
+CREATE OR REPLACE FUNCTION count_of_records(unit jsonb) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+SELECT jsonb_array_length(unit -> 'records')
+    + coalesce(jsonb_array_length(unit -> 'matches'), 0)::bigint;
+$$;
+
+CREATE OR REPLACE FUNCTION outcomes_of(given jsonb[]) RETURNS text[]
+LANGUAGE sql STABLE AS $$
+SELECT array_agg(CASE
+        WHEN f.id IS NULL THEN 'gone'
+        WHEN f.version <> (g ->> 'version')::bigint THEN 'stale'
+        WHEN (g ->> 'needs_body')::boolean AND (l.as_is > 0
+            OR l.by_topic > 0 AND f.format IN ('', 'part')) THEN 'body'
+        WHEN (g ->> 'queries')::bigint < h.queries AND has_records(g) THEN 'queries'
+        ELSE 'stored' END ORDER BY place)
+FROM unnest(given) WITH ORDINALITY a (g, place) CROSS JOIN log_head h
+LEFT JOIN feeds f ON f.id = (g ->> 'feed_id')::bigint AND f.state <> 'removed'
+LEFT JOIN feed_audience l ON l.feed_id = f.id;
+$$;
+
+CREATE OR REPLACE FUNCTION require_same_audience(kept jsonb[], known_queries bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+-- Otherwise somebody has come between: the call begins anew, and finds it.
+BEGIN
+    IF (SELECT queries FROM log_head) <> known_queries OR EXISTS (
+        SELECT 1 FROM unnest(kept) k JOIN feed_audience l
+            ON l.feed_id = (k ->> 'feed_id')::bigint AND (l.as_is > 0 OR l.by_topic > 0)
+        WHERE (k ->> 'needs_body')::boolean AND keeps_document(l.feed_id)) THEN
+        RAISE EXCEPTION 'the audience has changed' USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION with_allowed_matches(unit jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+-- Without those of queries that are gone, or may not read the feed.
+BEGIN
+    IF coalesce(jsonb_array_length(unit -> 'matches'), 0) = 0 THEN
+        RETURN unit;
+    END IF;
+    RETURN jsonb_set(unit, '{matches}', coalesce((
+        SELECT jsonb_agg(m ORDER BY place)
+        FROM jsonb_array_elements(unit -> 'matches') WITH ORDINALITY a (m, place)
+        JOIN feeds t ON t.id = (m ->> 'feed_id')::bigint AND t.state = 'track'
+        JOIN feeds f ON f.id = (unit ->> 'feed_id')::bigint
+        WHERE may_read(viewer_of(t.id), f)), '[]'));
+END $$;
+
+CREATE OR REPLACE FUNCTION assign_positions(kept jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
--- What fetches found, in their order: stored, with the positions of its records and its
--- feed's version from then on; gone, of a feed that was removed; stale, of one that is
--- not as it was decided on; or what it lacks: a document, or queries.
+-- That of the first record of each.
+DECLARE
+    counts bigint[] := ARRAY(SELECT coalesce(count_of_records(k), 0)
+        FROM unnest(kept) WITH ORDINALITY a (k, place) ORDER BY place);
+    total bigint := (SELECT sum(c) FROM unnest(counts) c);
+    before bigint := (SELECT head FROM log_head);
+BEGIN
+    IF (before + total) / 1000000 > before / 1000000 THEN
+        PERFORM ensure_partitions();
+    END IF;
+    UPDATE log_head SET head = head + total WHERE total > 0;
+    RETURN ARRAY(SELECT before + 1 + sum(c) OVER (ORDER BY place) - c
+        FROM unnest(counts) WITH ORDINALITY a (c, place) ORDER BY place);
+END $$;
+
+CREATE OR REPLACE FUNCTION put_feeds(kept jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
+-- The latest eight polls are in the feed's row; when there are as many they move to the
+-- earlier ones, of which 64 are kept.
 DECLARE
     unit jsonb;
 BEGIN
-    PERFORM 1 FROM feeds f JOIN jsonb_array_elements(units) u
-        ON f.id = (u ->> 'feed_id')::bigint ORDER BY f.id FOR NO KEY UPDATE OF f;
-    IF jsonb_path_exists(units, '$[*].records[*]') THEN
-        PERFORM hold_audience();
-    END IF;
-    FOR unit IN SELECT value FROM jsonb_array_elements(units) LOOP
-        SELECT c.outcome, c.first, c.last, c.version INTO outcome, first, last, version
-            FROM commit_one((unit ->> 'feed_id')::bigint, unit) c;
-        RETURN NEXT;
-    END LOOP;
-END $$;
-
-CREATE OR REPLACE FUNCTION commit_one(feed bigint, unit jsonb)
-RETURNS TABLE (outcome text, first bigint, last bigint, version bigint)
-LANGUAGE plpgsql AS $$
-DECLARE
-    now bigint := unit ->> 'at';
-    matches jsonb[] := '{}';
-    count bigint;
-    number bigint;
-    versions bigint;
-BEGIN
-    SELECT f.version + 1 INTO version FROM feeds f
-        WHERE f.id = feed AND f.state <> 'removed';
-    IF version IS NULL OR version - 1 <> (unit ->> 'version')::bigint THEN
-        outcome := CASE WHEN version IS NULL THEN 'gone' ELSE 'stale' END;
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    IF (unit ->> 'needs_body')::boolean AND keeps_document(feed) THEN
-        outcome := 'body';
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    IF unit ? 'matches' THEN
-        matches := ARRAY(SELECT m FROM jsonb_array_elements(unit -> 'matches') m
-            JOIN feeds t ON t.id = (m ->> 'feed_id')::bigint AND t.state = 'track'
-            JOIN feeds f ON f.id = feed
-            WHERE may_read(viewer_of(t.id), f));
-    END IF;
-    count := jsonb_array_length(unit -> 'records') + cardinality(matches);
-    SELECT h.head, h.queries INTO last, versions FROM log_head h;
-    IF count > 0 AND (unit ->> 'queries')::bigint < versions THEN
-        outcome := 'queries';
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    first := last + 1;
-    IF count > 0 THEN
-        IF (last + count) / 1000000 > last / 1000000 THEN
-            PERFORM ensure_partitions();
-        END IF;
-        UPDATE log_head h SET head = h.head + count RETURNING h.head INTO last;
-    END IF;
-    PERFORM put_feed(feed, unit, now);
-    PERFORM put_documents(feed, unit, first);
-    PERFORM put_entries(feed, unit -> 'deletions', now, first);
-    PERFORM put_entries(feed, unit -> 'entries', now, first);
-    FOR number IN 0 .. jsonb_array_length(unit -> 'records') - 1 LOOP
-        PERFORM append_record(first + number, feed, unit -> 'records' -> number::int, now);
-    END LOOP;
-    FOR number IN 1 .. cardinality(matches) LOOP
-        PERFORM append_match(first + jsonb_array_length(unit -> 'records') + number - 1,
-            feed, matches[number], packed(unit, 'match_status'), now);
-    END LOOP;
-    outcome := 'stored';
-    RETURN NEXT;
-END $$;
-
-CREATE OR REPLACE FUNCTION put_feed(feed bigint, unit jsonb, now bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE feeds f SET polling = coalesce(packed(unit, 'cold'), f.polling),
-        fetch_url = n.fetch_url, unlisted = n.unlisted, title = n.title,
-        format = n.format, state = n.state, condition = n.condition,
-        turned_at = CASE f.state WHEN n.state THEN f.turned_at ELSE now END,
-        removed_at = CASE unit ->> 'state' WHEN 'removed' THEN now ELSE f.removed_at END,
-        condition_since =
-            CASE f.condition WHEN n.condition THEN f.condition_since ELSE now END,
+    UPDATE feeds f SET polling = coalesce(packed(k, 'cold'), f.polling),
+        fetch_url = k ->> 'fetch_url', unlisted = (k ->> 'unlisted')::boolean,
+        -- The name it was given stands while it has none of its own.
+        title = CASE WHEN k ->> 'title' IS NULL THEN f.title
+            WHEN k ->> 'title' = '' THEN coalesce(
+                (SELECT g.title FROM given_names g WHERE g.feed_id = f.id), '')
+            ELSE k ->> 'title' END,
+        format = coalesce(k ->> 'format', f.format),
+        state = coalesce(k ->> 'state', f.state),
+        condition = coalesce(k ->> 'condition', f.condition),
+        turned_at = CASE coalesce(k ->> 'state', f.state) WHEN f.state THEN f.turned_at
+            ELSE (k ->> 'at')::bigint END,
+        removed_at = CASE k ->> 'state' WHEN 'removed' THEN (k ->> 'at')::bigint
+            ELSE f.removed_at END,
+        condition_since = CASE coalesce(k ->> 'condition', f.condition)
+            WHEN f.condition THEN f.condition_since ELSE (k ->> 'at')::bigint END,
         version = f.version + 1
-    FROM (
-        SELECT o.id, unit ->> 'fetch_url' AS fetch_url,
-            (unit ->> 'unlisted')::boolean AS unlisted,
-            -- The name it was given stands while it has none of its own.
-            CASE WHEN unit ->> 'title' IS NULL THEN o.title
-                WHEN unit ->> 'title' = '' THEN coalesce(
-                    (SELECT g.title FROM given_names g WHERE g.feed_id = feed), '')
-                ELSE unit ->> 'title' END AS title,
-            coalesce(unit ->> 'format', o.format) AS format,
-            coalesce(unit ->> 'state', o.state) AS state,
-            coalesce(unit ->> 'condition', o.condition) AS condition
-        FROM feeds o WHERE o.id = feed
-    ) n WHERE f.id = n.id;
-    PERFORM note_poll(feed, packed(unit, 'hot'), packed(unit, 'poll'));
-    UPDATE schedule SET next_fetch = (unit ->> 'next_fetch')::bigint,
-        pace = (unit ->> 'pace')::smallint WHERE feed_id = feed;
+    FROM unnest(kept) k WHERE f.id = (k ->> 'feed_id')::bigint;
+    INSERT INTO earlier_polls AS e
+        SELECT h.feed_id, h.recent_polls FROM unnest(kept) k
+        JOIN feed_hot h ON h.feed_id = (k ->> 'feed_id')::bigint
+        WHERE k ->> 'poll' IS NOT NULL AND length(h.recent_polls) >= 112
+        ORDER BY h.feed_id
+    ON CONFLICT (feed_id) DO UPDATE SET polls = substr(e.polls || excluded.polls,
+        greatest(1, length(e.polls) + length(excluded.polls) - 895));
+    UPDATE feed_hot h SET polling = packed(k, 'hot'), recent_polls = CASE
+            WHEN k ->> 'poll' IS NULL THEN h.recent_polls
+            WHEN length(h.recent_polls) >= 112 THEN packed(k, 'poll')
+            ELSE h.recent_polls || packed(k, 'poll') END
+        FROM unnest(kept) k WHERE h.feed_id = (k ->> 'feed_id')::bigint;
+    UPDATE schedule s SET next_fetch = (k ->> 'next_fetch')::bigint,
+            pace = (k ->> 'pace')::smallint
+        FROM unnest(kept) k WHERE s.feed_id = (k ->> 'feed_id')::bigint;
+    FOR unit IN SELECT k FROM unnest(kept) WITH ORDINALITY a (k, place)
+        WHERE k ?| '{events,push,site}' ORDER BY place
+    LOOP
+        PERFORM put_what_is_rare((unit ->> 'feed_id')::bigint, unit);
+    END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION put_what_is_rare(feed bigint, unit jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
     IF unit ? 'events' AND are_events_wanted() THEN
         INSERT INTO event_queue (event, is_of_hub)
             SELECT e, FALSE FROM jsonb_array_elements_text(unit -> 'events') e;
     END IF;
     IF unit ? 'push' THEN
-        PERFORM put_push(feed, unit -> 'push', now);
+        PERFORM put_push(feed, unit -> 'push', (unit ->> 'at')::bigint);
     END IF;
     IF unit ? 'site' THEN
         PERFORM put_site(feed, unit -> 'site');
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION put_documents(feed bigint, unit jsonb, first bigint)
-RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION put_documents(kept jsonb[]) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
-    IF unit ? 'seen' THEN
-        INSERT INTO seen_sets VALUES (feed, packed(unit, 'seen'))
-            ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen;
-    END IF;
-    IF unit ? 'slices' THEN
-        INSERT INTO slices VALUES (feed, packed(unit, 'slices'))
-            ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices;
-    END IF;
-    IF unit ? 'head' THEN
-        INSERT INTO feed_heads VALUES (feed, packed(unit, 'head'))
-            ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head;
-    END IF;
-    IF unit ? 'inventory' THEN
-        INSERT INTO inventories VALUES (feed, packed(unit, 'inventory'))
-            ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory;
-    END IF;
-    IF unit ? 'raw' THEN
-        INSERT INTO raw_documents
-            VALUES (feed, unit -> 'raw' ->> 'content_type', packed(unit -> 'raw', 'body'))
-            ON CONFLICT (feed_id) DO UPDATE SET content_type = excluded.content_type,
-                body = excluded.body;
-    END IF;
-    IF unit ? 'body' AND keeps_document(feed) THEN
-        INSERT INTO bodies AS b VALUES (feed, unit -> 'body' ->> 'content_type',
-            packed(unit -> 'body', 'body'),
-            coalesce(first + (unit ->> 'document')::bigint, 0))
+    INSERT INTO seen_sets SELECT (k ->> 'feed_id')::bigint, packed(k, 'seen')
+        FROM unnest(kept) k WHERE k ? 'seen' ORDER BY 1
+        ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen;
+    INSERT INTO slices SELECT (k ->> 'feed_id')::bigint, packed(k, 'slices')
+        FROM unnest(kept) k WHERE k ? 'slices' ORDER BY 1
+        ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices;
+    INSERT INTO feed_heads SELECT (k ->> 'feed_id')::bigint, packed(k, 'head')
+        FROM unnest(kept) k WHERE k ? 'head' ORDER BY 1
+        ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head;
+    INSERT INTO inventories SELECT (k ->> 'feed_id')::bigint, packed(k, 'inventory')
+        FROM unnest(kept) k WHERE k ? 'inventory' ORDER BY 1
+        ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory;
+    INSERT INTO raw_documents SELECT (k ->> 'feed_id')::bigint,
+            k -> 'raw' ->> 'content_type', packed(k -> 'raw', 'body')
+        FROM unnest(kept) k WHERE k ? 'raw' ORDER BY 1
         ON CONFLICT (feed_id) DO UPDATE SET content_type = excluded.content_type,
-            body = excluded.body, position = greatest(b.position, excluded.position);
-    END IF;
+            body = excluded.body;
 END $$;
 
-CREATE OR REPLACE FUNCTION put_entries(feed bigint, given jsonb, now bigint, first bigint)
+CREATE OR REPLACE FUNCTION put_bodies(kept jsonb[], firsts bigint[]) RETURNS void
+LANGUAGE sql AS $$
+INSERT INTO bodies AS b SELECT (k ->> 'feed_id')::bigint, k -> 'body' ->> 'content_type',
+        packed(k -> 'body', 'body'), coalesce(first + (k ->> 'document')::bigint, 0)
+    FROM unnest(kept, firsts) a (k, first)
+    WHERE k ? 'body' AND keeps_document((k ->> 'feed_id')::bigint) ORDER BY 1
+    ON CONFLICT (feed_id) DO UPDATE SET content_type = excluded.content_type,
+        body = excluded.body, position = greatest(b.position, excluded.position);
+$$;
+
+CREATE OR REPLACE FUNCTION put_entries(kept jsonb[], firsts bigint[], what text)
 RETURNS void LANGUAGE plpgsql AS $$
--- A deletion keeps the last body and the entry's date.
+-- What: entries, or deletions. A deletion keeps the last body and the entry's date.
 BEGIN
-    IF jsonb_array_length(given) = 0 THEN
+    IF NOT EXISTS (SELECT 1 FROM unnest(kept) k
+        WHERE jsonb_array_length(k -> what) > 0) THEN
         RETURN;
     END IF;
     WITH g AS (
-        SELECT decode(e ->> 'hash', 'base64') AS hash, e ->> 'key' AS key,
-            (e ->> 'deleted')::boolean AS deleted, (e ->> 'published')::bigint AS published,
-            coalesce(first + (e ->> 'record')::bigint, 0) AS position,
-            decode(e ->> 'body', 'base64') AS body, (e ->> 'unlisted')::boolean AS unlisted,
-            place
-        FROM jsonb_array_elements(given) WITH ORDINALITY a (e, place)
+        SELECT a.feed, a.at, packed(e, 'hash') AS hash, e ->> 'key' AS key,
+            (e ->> 'deleted')::boolean AS deleted,
+            (e ->> 'published')::bigint AS published,
+            coalesce(a.first + (e ->> 'record')::bigint, 0) AS position,
+            packed(e, 'body') AS body, (e ->> 'unlisted')::boolean AS unlisted,
+            row_number() OVER (ORDER BY a.place, b.place) AS place
+        FROM (SELECT k, f AS first, (k ->> 'feed_id')::bigint AS feed,
+                (k ->> 'at')::bigint AS at, place
+            FROM unnest(kept, firsts) WITH ORDINALITY u (k, f, place)) a
+        CROSS JOIN LATERAL jsonb_array_elements(a.k -> what) WITH ORDINALITY b (e, place)
     ), known AS (
         UPDATE entries e SET revision = e.revision + 1, deleted = g.deleted,
             sorted_at = CASE WHEN g.deleted THEN e.sorted_at
@@ -238,93 +281,93 @@ BEGIN
             last_position = greatest(e.last_position, g.position),
             body = CASE WHEN g.deleted THEN e.body ELSE g.body END,
             unlisted = CASE WHEN g.deleted THEN e.unlisted ELSE g.unlisted END
-        FROM g WHERE e.feed_id = feed AND e.key_hash = g.hash
-        RETURNING e.key_hash
+        FROM g WHERE e.feed_id = g.feed AND e.key_hash = g.hash
+        RETURNING g.place
     )
     INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,
         last_position, body, unlisted)
-    SELECT feed, g.hash, g.key, 1, g.deleted, coalesce(g.published, now), g.position,
+    SELECT g.feed, g.hash, g.key, 1, g.deleted, coalesce(g.published, g.at), g.position,
         g.body, g.unlisted
-    FROM g WHERE g.hash NOT IN (SELECT key_hash FROM known) ORDER BY g.place;
+    FROM g WHERE g.place NOT IN (SELECT place FROM known) ORDER BY g.place;
 END $$;
 
-CREATE OR REPLACE FUNCTION refer(feed bigint, named jsonb, given bigint)
-RETURNS bytea LANGUAGE plpgsql AS $$
--- Ids, revisions and freshness of entries, packed; they are kept as long as the record.
-DECLARE
-    refs bytea;
-    number bigint;
-BEGIN
-    WITH g AS (
-        SELECT decode(n ->> 0, 'base64') AS hash, (n ->> 1)::boolean::int AS fresh, place
-        FROM jsonb_array_elements(named) WITH ORDINALITY a (n, place)
-    ), moved AS (
-        UPDATE entries e SET last_position = given
-        WHERE e.feed_id = feed AND e.key_hash IN (SELECT hash FROM g)
-            AND e.last_position < given
-    )
-    SELECT coalesce(string_agg(int8send(e.id) || int8send(e.revision << 1 | g.fresh),
-        ''::bytea ORDER BY g.place), ''), count(*) INTO refs, number
-    FROM g JOIN entries e ON e.feed_id = feed AND e.key_hash = g.hash;
-    IF number < jsonb_array_length(named) THEN
-        RAISE EXCEPTION 'feed % has no entry % for its record', feed, (
-            SELECT n ->> 2 FROM jsonb_array_elements(named) n WHERE NOT EXISTS (
-                SELECT 1 FROM entries WHERE feed_id = feed
-                AND key_hash = decode(n ->> 0, 'base64')) LIMIT 1
-            ) USING ERRCODE = 'foreign_key_violation';
-    END IF;
-    RETURN refs;
-END $$;
-
-CREATE OR REPLACE FUNCTION append_record(
-    given bigint, feed bigint, record jsonb, now bigint
-) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    news bigint := record ->> 'news';
-BEGIN
-    INSERT INTO records (position, at, feed_id, kind, news, status, refs, is_superseded)
-    VALUES (given, now, feed, record ->> 'kind', news, packed(record, 'status'),
-        refer(feed, record -> 'entries', given),
-        (record ->> 'is_superseded')::boolean);
-    IF record ->> 'kind' = 'error' THEN
-        DELETE FROM awaited_errors WHERE feed_id = feed;
-    END IF;
-    IF record ->> 'kind' <> 'baseline' THEN
-        PERFORM fan_out(given, feed, news);
-    END IF;
-END $$;
-
-CREATE OR REPLACE FUNCTION append_match(
-    given bigint, source bigint, match jsonb, status bytea, now bigint
-) RETURNS void LANGUAGE plpgsql AS $$
--- A record of a track query; its entries are kept as long as it is.
-DECLARE
-    news bigint := match ->> 'news';
-    query bigint := match ->> 'feed_id';
-BEGIN
-    INSERT INTO records (position, at, feed_id, kind, news, status, refs, is_superseded,
-        source_id)
-    VALUES (given, now, query, 'entries', news, status,
-        refer(source, match -> 'entries', given), FALSE, source);
-    PERFORM fan_out(given, query, news);
-END $$;
-
-CREATE OR REPLACE FUNCTION fan_out(given bigint, feed bigint, news bigint) RETURNS void
+CREATE OR REPLACE FUNCTION append_records(kept jsonb[], firsts bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
--- If anybody receives the record. Whoever subscribes from here on stands above it. Of
--- few subscribers each is asked now; more are asked when the fan-out is split.
+-- The records of each fetch, then those of the queries that it matches. Entries that
+-- they name are kept as long as they are.
 DECLARE
-    number bigint;
+    made records[];
+    missing text;
 BEGIN
-    SELECT subscribers INTO number FROM feed_audience WHERE feed_id = feed;
-    IF number > 20 OR number > 0 AND EXISTS (SELECT 1 FROM subscriptions s
-        WHERE s.feed_id = feed AND s.state = 'active' AND s.from_position < given
-        AND s.wants & news <> 0) THEN
-        INSERT INTO fanouts VALUES (given, feed, 0);
-        INSERT INTO fanout_turns AS t VALUES (feed, given, 0)
-            ON CONFLICT (feed_id) DO UPDATE SET first = least(t.first, excluded.first);
+    WITH told AS MATERIALIZED (
+        SELECT first + place - 1 AS position, at, feed AS source, feed, r ->> 'kind' AS kind,
+            (r ->> 'news')::bigint AS news, packed(r, 'status') AS status,
+            (r ->> 'is_superseded')::boolean AS is_superseded, NULL::bigint AS source_id,
+            r -> 'entries' AS named
+        FROM placed_units(kept, firsts),
+            jsonb_array_elements(unit -> 'records') WITH ORDINALITY a (r, place)
+        UNION ALL
+        SELECT first + jsonb_array_length(unit -> 'records') + place - 1, at, feed,
+            (m ->> 'feed_id')::bigint, 'entries', (m ->> 'news')::bigint,
+            packed(unit, 'match_status'), FALSE, feed, m -> 'entries'
+        FROM placed_units(kept, firsts),
+            jsonb_array_elements(unit -> 'matches') WITH ORDINALITY a (m, place)
+    ), named AS (
+        SELECT t.source, decode(n ->> 0, 'base64') AS hash, max(t.position) AS position
+        FROM told t, jsonb_array_elements(t.named) n GROUP BY 1, 2
+    ), moved AS (
+        UPDATE entries e SET last_position = n.position FROM named n
+        WHERE e.feed_id = n.source AND e.key_hash = n.hash
+            AND e.last_position < n.position
+    )
+    SELECT array_agg(ROW(t.position, t.at, t.feed, t.kind, t.news, t.status,
+            coalesce(r.refs, ''), t.is_superseded, t.source_id, NULL)::records
+            ORDER BY t.position), min(r.missing)
+        INTO made, missing
+        FROM told t CROSS JOIN LATERAL (
+            SELECT min(n ->> 2) FILTER (WHERE e.id IS NULL) AS missing,
+                string_agg(int8send(e.id)
+                    || int8send(e.revision << 1 | (n ->> 1)::boolean::int),
+                    ''::bytea ORDER BY place) AS refs
+            FROM jsonb_array_elements(t.named) WITH ORDINALITY a (n, place)
+            LEFT JOIN LATERAL (
+                SELECT id, revision FROM entries WHERE feed_id = t.source
+                    AND key_hash = decode(n ->> 0, 'base64') LIMIT 1
+            ) e ON TRUE
+        ) r;
+    IF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'there is no entry % for its record', missing
+            USING ERRCODE = 'foreign_key_violation';
     END IF;
+    INSERT INTO records SELECT * FROM unnest(made);
+    DELETE FROM awaited_errors WHERE feed_id = ANY(ARRAY(
+        SELECT feed_id FROM unnest(made) WHERE kind = 'error'));
+    PERFORM fan_out(ARRAY(SELECT m FROM unnest(made) m WHERE kind <> 'baseline'));
 END $$;
+
+CREATE OR REPLACE FUNCTION placed_units(kept jsonb[], firsts bigint[])
+RETURNS TABLE (unit jsonb, first bigint, feed bigint, at bigint)
+LANGUAGE sql IMMUTABLE AS $$
+SELECT k, f, (k ->> 'feed_id')::bigint, (k ->> 'at')::bigint
+FROM unnest(kept, firsts) a (k, f);
+$$;
+
+CREATE OR REPLACE FUNCTION fan_out(made records[]) RETURNS void LANGUAGE sql AS $$
+-- Of each record, if anybody receives it. Whoever subscribes from here on stands above
+-- it. Of few subscribers each is asked now; more are asked when the fan-out is split.
+WITH owed AS (
+    INSERT INTO fanouts SELECT m.position, m.feed_id, 0
+    FROM unnest(made) m JOIN feed_audience a ON a.feed_id = m.feed_id
+    WHERE a.subscribers > 20 OR a.subscribers > 0 AND EXISTS (
+        SELECT 1 FROM subscriptions s WHERE s.feed_id = m.feed_id
+            AND s.state = 'active' AND s.from_position < m.position
+            AND s.wants & m.news <> 0)
+    ORDER BY m.position RETURNING position, feed_id
+)
+INSERT INTO fanout_turns AS t SELECT feed_id, min(position), 0 FROM owed
+    GROUP BY feed_id ORDER BY feed_id
+    ON CONFLICT (feed_id) DO UPDATE SET first = least(t.first, excluded.first);
+$$;
 
 CREATE OR REPLACE FUNCTION put_site(feed bigint, site jsonb) RETURNS void
 LANGUAGE plpgsql AS $$

@@ -186,7 +186,7 @@ CREATE TABLE feeds (
         CASE state WHEN 'active' THEN condition_since WHEN 'removed' THEN removed_at
             ELSE turned_at END, created_at)
     ) STORED
-);
+) WITH (fillfactor = 70);
 CREATE INDEX feeds_by_resource ON feeds (resource_hash);
 CREATE INDEX feeds_by_page ON feeds (page_hash) WHERE page_hash <> '';
 CREATE INDEX feeds_by_state ON feeds (state, id);
@@ -249,7 +249,8 @@ CREATE TABLE given_names (
     description text NOT NULL
 );
 CREATE TABLE awaited_errors (feed_id bigint PRIMARY KEY);
-CREATE TABLE seen_sets (feed_id bigint PRIMARY KEY, seen bytea NOT NULL);
+CREATE TABLE seen_sets (feed_id bigint PRIMARY KEY, seen bytea NOT NULL)
+    WITH (fillfactor = 70);
 CREATE TABLE slices (feed_id bigint PRIMARY KEY, slices bytea NOT NULL);
 CREATE TABLE feed_heads (feed_id bigint PRIMARY KEY, head bytea NOT NULL);
 CREATE TABLE inventories (feed_id bigint PRIMARY KEY, inventory bytea NOT NULL);
@@ -457,7 +458,7 @@ CREATE UNIQUE INDEX subscriptions_by_key
 CREATE INDEX subscriptions_by_feed ON subscriptions (feed_id, state, id);
 CREATE INDEX subscriptions_by_topic ON subscriptions (topic_id, id);
 CREATE INDEX subscriptions_by_account ON subscriptions (account_id, id);
-CREATE INDEX subscriptions_by_holder ON subscriptions (account_id, feed_id)
+CREATE INDEX subscriptions_by_holder ON subscriptions (feed_id, account_id)
     WHERE state = 'active';
 CREATE INDEX subscriptions_by_health_since
     ON subscriptions (health, health_since, id);
