@@ -40,8 +40,7 @@ class DiskForecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forecast_disk(samples: Sequence[DiskSample], limit: int) -> DiskForecast | None:
-    """A forecast from samples of the last day, the latest last; None if they span too
-    little time.
+    """A forecast from samples of the last day, the latest last.
 
     None if they span too little time. At its ``limit`` the database grows no more,
     unless it has grown beyond.

@@ -74,8 +74,7 @@ class Acknowledgements:
         await self._writable.wait()
 
     def add(self, outcome: DeliveryOutcome) -> asyncio.Future[Flushed]:
-        """Gather outcomes; the future is done when all of them are durable. Several
-        callers wait for the same future, so each must shield it from being cancelled.
+        """Gather outcomes; the future is done when all of them are durable.
 
         Several callers wait for the same future, so each must shield it from being
         cancelled.

@@ -164,7 +164,7 @@ def delivery_of(
 
 def _former_secret(subscription: Subscription, at: int) -> str:
     """The former secret, while it still signs as well: it is forgotten only some time
-    later. ``at`` are whole seconds: that it has ended within the second counts.
+    later.
 
     ``at`` are whole seconds: that it has ended within the second counts.
     """

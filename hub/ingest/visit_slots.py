@@ -90,8 +90,7 @@ class SiteSlots:
     @contextmanager
     def read(self, feed: StoredFeed) -> Iterator[None]:
         """Take a slot for the rest of a visit to a site, if it began as any feed's.
-        Raises `NoSiteSlot`. Without it a hundred sites that are added at once would
-        take all workers.
+        Raises `NoSiteSlot`.
 
         Without it a hundred sites that are added at once would take all workers.
         """

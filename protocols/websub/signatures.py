@@ -112,10 +112,8 @@ def verify_webhook(
 
 def _webhook_key(secret: str) -> bytes:
     """The key of a secret: the bytes that ``whsec_<base64>`` stands for; any other
-    secret's own bytes. Those also of ``whsec_`` alone: anybody knows a key without
+    secret's own bytes, and those of ``whsec_`` alone: anybody knows a key without
     bytes.
-
-    Of ``whsec_`` alone, too: anybody knows a key without bytes.
     """
     if secret.startswith(STANDARD_WEBHOOKS_PREFIX):
         try:
