@@ -1,1 +1,1 @@
-"""Formats and wire rules: pure functions and values, no I/O and no clock."""
+"""Fanfare's formats and wire rules: pure functions and values, no I/O and no clock."""

@@ -1,1 +1,1 @@
-"""The log, its readers and everything durable, behind one interface."""
+"""Fanfare's storage: the log, its readers, all that lasts, behind one interface."""

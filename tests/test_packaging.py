@@ -44,9 +44,12 @@ def sdist_of(tree: Path, target: Path) -> Path:
     return Path(path)
 
 
-def test_the_wheel_has_three_packages_and_nothing_else(wheel: list[str]) -> None:
+def test_the_wheel_has_three_packages_their_start_and_nothing_else(
+    wheel: list[str],
+) -> None:
     tops = {name.partition("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "fanfare_hub.py",
         "hub",
         "protocols",
         "storage",
@@ -77,7 +80,13 @@ def test_the_same_tree_makes_the_same_bytes(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     for each in ("hub/web/assets", "protocols/http", "storage/sqlite/migrations"):
         shutil.copytree(ROOT / each, tree / each)
-    for each in ("hub/__init__.py", "pyproject.toml", "README.md", "LICENSE"):
+    for each in (
+        "hub/__init__.py",
+        "fanfare_hub.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    ):
         shutil.copy(ROOT / each, tree / each)
     sdist, wheel = (build(tree, tmp_path / "first") for build in (sdist_of, wheel_of))
     with tarfile.open(sdist) as archive:
