@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import pytest
 
@@ -74,22 +75,20 @@ async def test_details_are_kept_of_the_last_five_failures_however_much_follows(
     ) == len(with_details)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        ({}, [20, 16, 12, 10, 0]),
-        ({"is_delivered": True}, [20, 16, 10, 0]),
-        ({"is_delivered": False}, [12]),
-        ({"since": at(12)}, [20, 16, 12]),
-        ({"until": at(12)}, [10, 0]),
-        ({"since": at(9), "until": at(13)}, [12, 10]),
-        ({"before": (at(16), Position(4))}, [16, 12, 10, 0]),
-        ({"before": (at(16), Position(3))}, [12, 10, 0]),
-    ],
-    ids=str,
+ATTEMPTS: Final[Sequence[tuple[dict[str, Any], list[int]]]] = (
+    ({}, [20, 16, 12, 10, 0]),
+    ({"is_delivered": True}, [20, 16, 10, 0]),
+    ({"is_delivered": False}, [12]),
+    ({"since": at(12)}, [20, 16, 12]),
+    ({"until": at(12)}, [10, 0]),
+    ({"since": at(9), "until": at(13)}, [12, 10]),
+    ({"before": (at(16), Position(4))}, [16, 12, 10, 0]),
+    ({"before": (at(16), Position(3))}, [12, 10, 0]),
 )
+
+
 async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
-    scene: Scene, wanted: dict[str, Any], expected: list[int]
+    scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
     subscription = await scene.subscribe(feed)
@@ -111,38 +110,35 @@ async def test_attempts_are_found_by_outcome_and_time_straight_ones_too(
         attempts.append(caught_up)
     await scene.flush(attempts=tuple(attempts))
 
-    found = await scene.storage.deliveries.attempts(
-        subscription.id, 9, AttemptRange(**wanted)
-    )
+    attempts_of = scene.storage.deliveries.attempts
+    for wanted, expected in ATTEMPTS:
+        found = await attempts_of(subscription.id, 9, AttemptRange(**wanted))
+        [last] = await attempts_of(subscription.id, 1, AttemptRange(**wanted))
 
-    assert [each.at for each in found] == [at(seconds) for seconds in expected]
-    [last] = await scene.storage.deliveries.attempts(
-        subscription.id, 1, AttemptRange(**wanted)
-    )
-    assert last == found[0]
+        assert [each.at for each in found] == [at(each) for each in expected], wanted
+        assert last == found[0]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (AttemptFilter(), [0, 404, 503, 500]),
-        (AttemptFilter(statuses=(500, 599)), [503, 500]),
-        (AttemptFilter(statuses=(503, 503)), [503]),
-        (AttemptFilter(statuses=(0, 0)), [0]),
-        (AttemptFilter(statuses=(300, 599)), [404, 503, 500]),
-        (AttemptFilter(host="b.example"), [0, 503]),
-        (AttemptFilter(host="b.example", statuses=(500, 599)), [503]),
-        (AttemptFilter(host="elsewhere.example"), []),
-        (AttemptFilter(since=at(3)), [0, 404]),
-        (AttemptFilter(since=at(2), statuses=(500, 599)), [503]),
-        (AttemptFilter(until=at(3)), [503, 500]),
-        (AttemptFilter(since=at(3), until=at(3)), []),
-        (AttemptFilter(subscription_id=SubscriptionId(1)), [404, 500]),
-        (AttemptFilter(subscription_id=SubscriptionId(2), since=at(3)), [0]),
-    ],
+FAILURES: Final[Sequence[tuple[AttemptFilter, list[int]]]] = (
+    (AttemptFilter(), [0, 404, 503, 500]),
+    (AttemptFilter(statuses=(500, 599)), [503, 500]),
+    (AttemptFilter(statuses=(503, 503)), [503]),
+    (AttemptFilter(statuses=(0, 0)), [0]),
+    (AttemptFilter(statuses=(300, 599)), [404, 503, 500]),
+    (AttemptFilter(host="b.example"), [0, 503]),
+    (AttemptFilter(host="b.example", statuses=(500, 599)), [503]),
+    (AttemptFilter(host="elsewhere.example"), []),
+    (AttemptFilter(since=at(3)), [0, 404]),
+    (AttemptFilter(since=at(2), statuses=(500, 599)), [503]),
+    (AttemptFilter(until=at(3)), [503, 500]),
+    (AttemptFilter(since=at(3), until=at(3)), []),
+    (AttemptFilter(subscription_id=SubscriptionId(1)), [404, 500]),
+    (AttemptFilter(subscription_id=SubscriptionId(2), since=at(3)), [0]),
 )
+
+
 async def test_failures_of_all_subscriptions_are_found_by_what_is_known_of_them(
-    scene: Scene, wanted: AttemptFilter, expected: list[int]
+    scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
     a, b = [await scene.subscribe(feed, name) for name in "ab"]
@@ -156,13 +152,14 @@ async def test_failures_of_all_subscriptions_are_found_by_what_is_known_of_them(
         )
     )
     deliveries = scene.storage.deliveries
+    for wanted, expected in FAILURES:
+        found = await deliveries.failed_attempts(wanted, limit=9)
 
-    found = await deliveries.failed_attempts(wanted, limit=9)
-
-    assert [each.attempt.status for each in found] == expected
-    assert all(each.attempt.details is None for each in found)
-    assert await deliveries.count_failed_attempts(wanted, 9) == len(expected)
-    assert await deliveries.count_failed_attempts(wanted, 1) == min(len(expected), 1)
+        assert [each.attempt.status for each in found] == expected, wanted
+        assert all(each.attempt.details is None for each in found)
+        for most in (1, 9):
+            count = await deliveries.count_failed_attempts(wanted, most)
+            assert count == min(len(expected), most), wanted
 
 
 @pytest.mark.parametrize("count", [1, 501], ids=["few", "many"])

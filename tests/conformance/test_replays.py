@@ -73,13 +73,9 @@ async def test_one_that_is_paused_or_has_ended_is_sent_nothing(scene: Scene) -> 
         await scene.storage.deliveries.replay(subscription.id, BEFORE_ALL, START)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(0, 0), (1, 1), (1.5, 2), (3, 2), (9, 4)]
-)
-async def test_the_last_record_of_a_feed_before_a_moment(
-    scene: Scene, seconds: float, expected: int
-) -> None:
+async def test_the_last_record_of_a_feed_before_a_moment(scene: Scene) -> None:
     subscription = await served(scene)
-    moment = START + timedelta(seconds=seconds)
-    last = await scene.storage.log.last_before(subscription.feed_id, moment)
-    assert last == expected
+    for seconds, expected in ((0, 0), (1, 1), (1.5, 2), (3, 2), (9, 4)):
+        moment = START + timedelta(seconds=seconds)
+        last = await scene.storage.log.last_before(subscription.feed_id, moment)
+        assert last == expected, seconds

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import product
+from typing import Final
 
 import pytest
 
@@ -139,81 +142,72 @@ def letters(feeds: tuple[StoredFeed, ...]) -> str:
     return "".join(each.url[8].lower() for each in feeds)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (FeedFilter(), "caebd"),
-        (FeedFilter(health=(FAILING,)), "cd"),
-        (FeedFilter(health=(FAILING, PAUSED)), "cbd"),
-        (FeedFilter(health=(REMOVED,)), "f"),
-        (FeedFilter(category="news"), "ceb"),
-        (FeedFilter(category=""), "ad"),
-        (FeedFilter(category="news", health=(FAILING,)), "c"),
-        (FeedFilter(category="none"), ""),
-        (FeedFilter(text="feed"), "caeb"),
-        (FeedFilter(text="e.EXAMPLE"), "e"),
-        (FeedFilter(text="title d"), "d"),
-        (FeedFilter(text="feed", health=(FAILING, PAUSED)), "cb"),
-        (FeedFilter(text="a."), "a"),
-        (FeedFilter(text="nowhere"), ""),
-        (FeedFilter(since=START), "ae"),
-        (FeedFilter(since=at(100), health=(FAILING,)), "d"),
-        (FeedFilter(after=at(100)), "cb"),
-        (FeedFilter(after=START, since=at(200)), "cd"),
-        (FeedFilter(after=START, text="feed"), "cb"),
-        (FeedFilter(ids=(FeedId(2), FeedId(1), FeedId(9))), "ca"),
-        (FeedFilter(host="a.example"), "a"),
-        (FeedFilter(host="example"), ""),
-        (FeedFilter(host="b.example", text="feed", category="news"), "b"),
-        (FeedFilter(host="e.example"), "e"),
-        (FeedFilter(format="rss"), ""),
-        (FeedFilter(format="atom", health=(FAILING,)), "d"),
-        (FeedFilter(format="atom", host="c.example"), ""),
-        (FeedFilter(ids=(FeedId(1), FeedId(2)), health=(FAILING,)), "c"),
-    ],
+FOUND_FEEDS: Final[Sequence[tuple[FeedFilter, str]]] = (
+    (FeedFilter(), "caebd"),
+    (FeedFilter(health=(FAILING,)), "cd"),
+    (FeedFilter(health=(FAILING, PAUSED)), "cbd"),
+    (FeedFilter(health=(REMOVED,)), "f"),
+    (FeedFilter(category="news"), "ceb"),
+    (FeedFilter(category=""), "ad"),
+    (FeedFilter(category="news", health=(FAILING,)), "c"),
+    (FeedFilter(category="none"), ""),
+    (FeedFilter(text="feed"), "caeb"),
+    (FeedFilter(text="e.EXAMPLE"), "e"),
+    (FeedFilter(text="title d"), "d"),
+    (FeedFilter(text="feed", health=(FAILING, PAUSED)), "cb"),
+    (FeedFilter(text="a."), "a"),
+    (FeedFilter(text="nowhere"), ""),
+    (FeedFilter(since=START), "ae"),
+    (FeedFilter(since=at(100), health=(FAILING,)), "d"),
+    (FeedFilter(after=at(100)), "cb"),
+    (FeedFilter(after=START, since=at(200)), "cd"),
+    (FeedFilter(after=START, text="feed"), "cb"),
+    (FeedFilter(ids=(FeedId(2), FeedId(1), FeedId(9))), "ca"),
+    (FeedFilter(host="a.example"), "a"),
+    (FeedFilter(host="example"), ""),
+    (FeedFilter(host="b.example", text="feed", category="news"), "b"),
+    (FeedFilter(host="e.example"), "e"),
+    (FeedFilter(format="rss"), ""),
+    (FeedFilter(format="atom", health=(FAILING,)), "d"),
+    (FeedFilter(format="atom", host="c.example"), ""),
+    (FeedFilter(ids=(FeedId(1), FeedId(2)), health=(FAILING,)), "c"),
 )
-async def test_feeds_are_found_by_all_that_is_asked_for(
-    six: Scene, wanted: FeedFilter, expected: str
+
+
+async def test_feeds_are_found_by_all_that_is_asked_for(six: Scene) -> None:
+    select = six.storage.feed_selections
+    for wanted, expected in FOUND_FEEDS:
+        page = await select.page(wanted, FeedSort.ID, after=None, limit=9)
+        assert letters(page.feeds) == expected, wanted
+        assert page.next is None
+        assert page.total == len(expected), wanted
+        assert await select.count(wanted, 9) == len(expected), wanted
+        assert await select.count(wanted, 1) == min(len(expected), 1), wanted
+
+
+ORDERED_FEEDS: Final = {
+    FeedSort.ID: "caebd",
+    FeedSort.LAST_ID: "dbeac",
+    FeedSort.URL: "eabcd",  # as stored: its host is E.example
+    FeedSort.LAST_URL: "dcbae",
+    FeedSort.SINCE: "aedcb",
+    FeedSort.LAST_SINCE: "bcdea",
+}
+
+
+async def test_feeds_come_in_the_order_that_is_asked_for_page_by_page(
+    six: Scene,
 ) -> None:
     select = six.storage.feed_selections
-    page = await select.page(wanted, FeedSort.ID, after=None, limit=9)
-    assert letters(page.feeds) == expected
-    assert page.next is None
-    assert page.total == len(expected)
-    assert await select.count(wanted, 9) == len(expected)
-    assert await select.count(wanted, 1) == min(len(expected), 1)
-
-
-@pytest.mark.parametrize(
-    ("sort", "expected"),
-    [
-        (FeedSort.ID, "caebd"),
-        (FeedSort.LAST_ID, "dbeac"),
-        (FeedSort.URL, "abcde"),  # as stored: a host is in lower case
-        (FeedSort.LAST_URL, "edcba"),
-        (FeedSort.SINCE, "aedcb"),
-        (FeedSort.LAST_SINCE, "bcdea"),
-    ],
-)
-@pytest.mark.parametrize("text", ["", "example"])
-async def test_feeds_come_in_the_order_that_is_asked_for_page_by_page(
-    six: Scene, sort: FeedSort, expected: str, text: str
-) -> None:
-    if sort.rising is FeedSort.URL:
-        expected = expected.replace("e", "")
-        expected = "e" + expected if sort is FeedSort.URL else expected + "e"
-    pages, after = [], None
-    while True:
-        wanted = FeedFilter(text=text)
-        page = await six.storage.feed_selections.page(
-            wanted, sort, after=after, limit=2
-        )
-        pages.append(letters(page.feeds))
-        after = page.next
-        if after is None:
-            break
-    assert "".join(pages) == expected
-    assert [len(each) for each in pages] == [2, 2, 1]
+    for (sort, expected), text in product(ORDERED_FEEDS.items(), ("", "example")):
+        pages, after = [], None
+        for _ in range(3):
+            page = await select.page(FeedFilter(text=text), sort, after=after, limit=2)
+            pages.append(letters(page.feeds))
+            after = page.next
+        assert "".join(pages) == expected, sort
+        assert [len(each) for each in pages] == [2, 2, 1]
+        assert after is None
 
 
 @pytest.mark.parametrize("category", [None, "news"])
@@ -420,63 +414,60 @@ async def five(scene: Scene) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (SubscriptionFilter(), "x y z failing"),
-        (SubscriptionFilter(health=ALL), "x y z failing gone"),
-        (SubscriptionFilter(health=(SubscriptionHealth.OK,)), "x y z"),
-        (SubscriptionFilter(health=(SubscriptionHealth.FAILING,)), "failing"),
-        (SubscriptionFilter(health=(SubscriptionHealth.GONE,)), "gone"),
-        (SubscriptionFilter(account=OPERATOR), "y z"),
-        (
-            SubscriptionFilter(account=ANONYMOUS, health=(SubscriptionHealth.FAILING,)),
-            "failing",
-        ),
-        (SubscriptionFilter(account=AccountId(9)), ""),
-        (SubscriptionFilter(feed_id=FeedId(2), health=ALL), "failing gone"),
-        (SubscriptionFilter(callback="HTTPS://Subscriber.example/y"), "y"),
-        (SubscriptionFilter(topic="https://nobody.example/"), ""),
-        (SubscriptionFilter(text="EXAMPLE/Z"), "z"),
-        (SubscriptionFilter(text="example"), "x y z failing"),
-        (SubscriptionFilter(since=START), "x y z failing"),
-        (SubscriptionFilter(after=START, health=ALL), "gone"),
-        (SubscriptionFilter(ids=NAMED), "y failing"),
-        (SubscriptionFilter(ids=NAMED, account=OPERATOR), "y"),
-        (SubscriptionFilter(ids=NAMED, text="example/y"), "y"),
-    ],
+FOUND_SUBSCRIPTIONS: Final[Sequence[tuple[SubscriptionFilter, str]]] = (
+    (SubscriptionFilter(), "x y z failing"),
+    (SubscriptionFilter(health=ALL), "x y z failing gone"),
+    (SubscriptionFilter(health=(SubscriptionHealth.OK,)), "x y z"),
+    (SubscriptionFilter(health=(SubscriptionHealth.FAILING,)), "failing"),
+    (SubscriptionFilter(health=(SubscriptionHealth.GONE,)), "gone"),
+    (SubscriptionFilter(account=OPERATOR), "y z"),
+    (
+        SubscriptionFilter(account=ANONYMOUS, health=(SubscriptionHealth.FAILING,)),
+        "failing",
+    ),
+    (SubscriptionFilter(account=AccountId(9)), ""),
+    (SubscriptionFilter(feed_id=FeedId(2), health=ALL), "failing gone"),
+    (SubscriptionFilter(callback="HTTPS://Subscriber.example/y"), "y"),
+    (SubscriptionFilter(topic="https://nobody.example/"), ""),
+    (SubscriptionFilter(text="EXAMPLE/Z"), "z"),
+    (SubscriptionFilter(text="example"), "x y z failing"),
+    (SubscriptionFilter(since=START), "x y z failing"),
+    (SubscriptionFilter(after=START, health=ALL), "gone"),
+    (SubscriptionFilter(ids=NAMED), "y failing"),
+    (SubscriptionFilter(ids=NAMED, account=OPERATOR), "y"),
+    (SubscriptionFilter(ids=NAMED, text="example/y"), "y"),
 )
-@pytest.mark.parametrize("sort", [SubscriptionSort.ID, SubscriptionSort.SINCE])
-async def test_subscriptions_are_found_by_all_that_is_asked_for(
-    five: Scene, wanted: SubscriptionFilter, expected: str, sort: SubscriptionSort
-) -> None:
+
+
+async def test_subscriptions_are_found_by_all_that_is_asked_for(five: Scene) -> None:
     select = five.storage.subscription_selections
-    page = await select.page(wanted, sort, after=None, limit=9)
-    names = [
-        each.subscription.callback.rpartition("/")[2] for each in page.subscriptions
-    ]
-    assert names == expected.split()
-    assert page.next is None
-    assert page.total == len(names)
-    assert await select.count(wanted, 9) == len(names)
-    assert await select.count(wanted, 1) == min(len(names), 1)
+    sorts = (SubscriptionSort.ID, SubscriptionSort.SINCE)
+    for (wanted, expected), sort in product(FOUND_SUBSCRIPTIONS, sorts):
+        page = await select.page(wanted, sort, after=None, limit=9)
+        names = [
+            each.subscription.callback.rpartition("/")[2] for each in page.subscriptions
+        ]
+        assert names == expected.split(), wanted
+        assert page.next is None
+        assert page.total == len(names), wanted
+        assert await select.count(wanted, 9) == len(names), wanted
+        assert await select.count(wanted, 1) == min(len(names), 1), wanted
 
 
-@pytest.mark.parametrize("text", ["", "example"])
-@pytest.mark.parametrize("sort", SubscriptionSort)
 async def test_subscriptions_come_in_the_order_that_is_asked_for_page_by_page(
-    five: Scene, sort: SubscriptionSort, text: str
+    five: Scene,
 ) -> None:
-    found: list[SubscriptionId] = []
-    after: ListPlace | None = None
-    for _ in range(3):
-        page = await five.storage.subscription_selections.page(
-            SubscriptionFilter(health=ALL, text=text), sort, after=after, limit=2
-        )
-        found += [each.condition.id for each in page.subscriptions]
-        after = page.next
-    assert found == sorted(found, reverse=sort.is_falling)
-    assert (len(found), after) == (5, None)
+    for sort, text in product(SubscriptionSort, ("", "example")):
+        found: list[SubscriptionId] = []
+        after: ListPlace | None = None
+        for _ in range(3):
+            page = await five.storage.subscription_selections.page(
+                SubscriptionFilter(health=ALL, text=text), sort, after=after, limit=2
+            )
+            found += [each.condition.id for each in page.subscriptions]
+            after = page.next
+        assert found == sorted(found, reverse=sort.is_falling), sort
+        assert (len(found), after) == (5, None)
 
 
 async def test_subscriptions_that_are_not_well_are_counted(five: Scene) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import pytest
 from msgspec.structs import replace
@@ -70,40 +72,40 @@ async def three(scene: Scene) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize(
-    ("wanted", "retrying", "dead"),
-    [
-        (OF_ALL, "ab", "c"),
-        (AttemptFilter(statuses=(404, 404)), "a", ""),
-        (AttemptFilter(statuses=(0, 0)), "b", ""),
-        (AttemptFilter(statuses=(500, 599)), "ab", "c"),
-        (AttemptFilter(statuses=(503, 503)), "", "c"),
-        (AttemptFilter(host="b.example"), "b", ""),
-        (AttemptFilter(host="c.example"), "", "c"),
-        (AttemptFilter(host="b.example", statuses=(500, 599)), "", ""),
-        (AttemptFilter(since=at(200)), "b", "c"),
-        (AttemptFilter(since=at(200), statuses=(0, 0)), "b", ""),
-        (AttemptFilter(since=at(301)), "", ""),
-        (AttemptFilter(until=at(-9)), "", ""),
-        (AttemptFilter(subscription_id=SubscriptionId(1)), "a", ""),
-        (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
-        (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
-        (AttemptFilter(subscription_id=SubscriptionId(9)), "", ""),
-    ],
+FOUND: Final[Sequence[tuple[AttemptFilter, str, str]]] = (
+    (OF_ALL, "ab", "c"),
+    (AttemptFilter(statuses=(404, 404)), "a", ""),
+    (AttemptFilter(statuses=(0, 0)), "b", ""),
+    (AttemptFilter(statuses=(500, 599)), "ab", "c"),
+    (AttemptFilter(statuses=(503, 503)), "", "c"),
+    (AttemptFilter(host="b.example"), "b", ""),
+    (AttemptFilter(host="c.example"), "", "c"),
+    (AttemptFilter(host="b.example", statuses=(500, 599)), "", ""),
+    (AttemptFilter(since=at(200)), "b", "c"),
+    (AttemptFilter(since=at(200), statuses=(0, 0)), "b", ""),
+    (AttemptFilter(since=at(301)), "", ""),
+    (AttemptFilter(until=at(-9)), "", ""),
+    (AttemptFilter(subscription_id=SubscriptionId(1)), "a", ""),
+    (AttemptFilter(subscription_id=SubscriptionId(3)), "", "c"),
+    (AttemptFilter(subscription_id=SubscriptionId(3), since=at(1)), "", "c"),
+    (AttemptFilter(subscription_id=SubscriptionId(9)), "", ""),
 )
+
+
 async def test_what_is_undelivered_is_found_by_the_requests_that_failed(
-    three: Scene, wanted: AttemptFilter, retrying: str, dead: str
+    three: Scene,
 ) -> None:
-    deliveries = three.storage.deliveries
+    deliveries, first = three.storage.deliveries, SubscriptionId(0)
+    for wanted, retrying, dead in FOUND:
+        late = await deliveries.retrying(after=first, limit=9, wanted=wanted)
+        lost = await deliveries.dead_letters(after=0, limit=9, wanted=wanted)
 
-    late = await deliveries.retrying(after=SubscriptionId(0), limit=9, wanted=wanted)
-    lost = await deliveries.dead_letters(after=0, limit=9, wanted=wanted)
-
-    assert "".join(each.subscription.callback[-1] for each in late) == retrying
-    assert "".join(each.callback[-1] for each in lost) == dead
-    number = len(retrying + dead)
-    assert await deliveries.count_undelivered(wanted, 9) == number
-    assert await deliveries.count_undelivered(wanted, 1) == min(number, 1)
+        callbacks = "".join(each.subscription.callback[-1] for each in late)
+        assert callbacks == retrying, wanted
+        assert "".join(each.callback[-1] for each in lost) == dead, wanted
+        number = len(retrying + dead)
+        assert await deliveries.count_undelivered(wanted, 9) == number, wanted
+        assert await deliveries.count_undelivered(wanted, 1) == min(number, 1), wanted
 
 
 async def test_a_request_that_told_of_what_was_delivered_since_does_not_count(

@@ -29,8 +29,8 @@ from tests.support.documents import an_entry
 from tests.support.new_database import new_postgres
 from tests.support.storage_scene import START, fetch
 
-FEEDS, ROUNDS = 20, 15
-STEP = 0.004
+FEEDS, ROUNDS = 20, 6
+STEP = 0.01
 """Seconds by which connections are ended later in each round."""
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
