@@ -21,8 +21,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-WAITING: Final = ("tests/e2e", "tests/conformance/websub", "tests/etiquette")
+WAITING: Final = ("tests/e2e", "tests/conformance/websub")
 HARDENING: Final = (
+    "tests/etiquette",
     "tests/simulation",
     "tests/soak",
     "tests/hardening",
