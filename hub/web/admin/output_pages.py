@@ -122,8 +122,9 @@ def _rows(report: OutputReport) -> Iterator[OutputRow]:
 
 def _contents(report: OutputReport) -> Iterator[tuple[Output, str, int | None]]:
     feeds = _counted(report.topics, "feed")
+    entries = _counted(report.pages.count, "entry", "entries")
     yield Output.OPML, feeds, report.opml_size
-    yield Output.TOPICS, feeds, None
+    yield Output.TOPICS, f"{feeds}, {entries}", None
     if (found := report.collections) is not None:
         listed = len(found.listed)
         yield Output.SITEMAP, _counted(listed, "collection"), found.sitemap_size
@@ -135,5 +136,5 @@ def _contents(report: OutputReport) -> Iterator[tuple[Output, str, int | None]]:
         yield Output.OPENFEEDER, _counted(report.pages.count, "page") + key, None
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

@@ -61,7 +61,7 @@ async def test_each_output_is_told_with_who_read_it(
         "1",
         "ClaudeBot 1",
     ]
-    assert topics[2:] == ["made on request", "1", "1", "others 1"]
+    assert topics[1:] == ["1 feed, 0 entries", "made on request", "1", "1", "others 1"]
     found = await outputs(client)
     assert (found["topics"], found["opml_size"]) == (1, len(document.content))
 
