@@ -150,28 +150,35 @@ class FeedReportService:
             to_delivery=self._freshness.to_delivery_of(feed_id),
         )
 
+    def activity(self, report: FeedReport) -> FeedActivity:
+        """The row of the feed in a list."""
+        return self._activity(report.feed, report.push, report.subscribers)
+
     async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
         """The activity of each feed of a list, in the list's order."""
         now = self._clock.now()
         ids = [each.id for each in feeds]
         subscribers = await self._storage.subscriptions.counts(ids)
         pushes = await self._storage.pushes.of(ids)
-        hubs = {
-            each.feed_id: facts.hub
-            for each in pushes
-            if (facts := push_facts(each, now)) and facts.state is PushState.SUBSCRIBED
-        }
+        pushed = {each.feed_id: push_facts(each, now) for each in pushes}
         return [
-            FeedActivity(
-                feed=each,
-                health=health_of(each),
-                posts=velocity(each.polling.posting, now),
-                polls_per_entry=polls_per_entry(each, now),
-                pusher=hubs.get(each.id, ""),
-                subscribers=subscribers.get(each.id, 0),
-            )
+            self._activity(each, pushed.get(each.id), subscribers.get(each.id, 0))
             for each in feeds
         ]
+
+    def _activity(
+        self, feed: StoredFeed, push: PushFacts | None, subscribers: int
+    ) -> FeedActivity:
+        now = self._clock.now()
+        is_pushed = push is not None and push.state is PushState.SUBSCRIBED
+        return FeedActivity(
+            feed=feed,
+            health=health_of(feed),
+            posts=velocity(feed.polling.posting, now),
+            polls_per_entry=polls_per_entry(feed, now),
+            pusher=push.hub if push and is_pushed else "",
+            subscribers=subscribers,
+        )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
         """The last valid document, packed, of formats that are kept as they come.

@@ -132,7 +132,6 @@ class FeedPages(OperatorPages):
         is_drawn = viewer.recorder is None  # the week does not move
         expected = expected_week(report.plan.forecast) if is_drawn else ()
         has_hours = has_known_hours(report.feed.polling.posting, now)
-        [activity] = await self._reports.activities([report.feed])
         subscribers = await self._storage.subscription_selections.page(
             SubscriptionFilter(feed_id=feed_id),
             SubscriptionSort.ID,
@@ -146,7 +145,7 @@ class FeedPages(OperatorPages):
             viewer=viewer,
             now=now,
             report=report,
-            activity=activity,
+            activity=self._reports.activity(report),
             health=health_of(report.feed),
             is_polled=report.feed.state is FeedState.ACTIVE,
             is_editable=report.feed.state not in _FIXED,
