@@ -40,7 +40,7 @@ class HubProcess:
     directory: Path
     settings: Mapping[str, str] = field(default_factory=lambda: LOOPBACK)
     log: list[str] = field(default_factory=list)
-    port: int = field(default_factory=lambda: _free_port())
+    port: int = field(default_factory=lambda: free_port())
     _process: ForkedHub | None = None
     _reader: asyncio.Task[None] | None = None
 
@@ -155,7 +155,7 @@ class HubProcess:
         }
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below the ephemeral range, so that no connection takes it between runs."""
     for port in random.SystemRandom().sample(range(18_000, 32_000), 100):
         with socket.socket() as probe:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from hub.core.delivery.receiver_code import BODY_FILE, LONGEST_BODY, VERIFIERS, 
 from protocols.websub.signatures import sign_webhook
 
 URL = "https://you.example/it's?a=b&c=$(x)"
+RECEIVERS = Path(__file__).parents[4] / "docs" / "receivers"
 BODY = b'{"it\'s": "@`x` \\\\ $HOME"}\n'
 
 
@@ -82,3 +84,28 @@ console.log(found.join());
         text=True,
     )
     assert made.stdout.strip() == "true,false"
+
+
+@pytest.mark.parametrize(
+    ("language", "program", "beginning"),
+    [
+        ("Python", "starlette_receiver.py", "def is_genuine"),
+        ("Node", "node_receiver.mjs", "// headers:"),
+        ("Go", "go_receiver.go", "// body:"),
+        ("PHP", "php_receiver.php", "// $header:"),
+        ("Ruby", "ruby_receiver.rb", "# headers:"),
+    ],
+)
+def test_the_receivers_of_the_docs_have_the_code_of_the_pages(
+    language: str, program: str, beginning: str
+) -> None:
+    _, found, rest = VERIFIERS[language].partition(beginning)
+    assert found
+    assert found + rest in (RECEIVERS / program).read_text()
+
+
+def test_those_in_python_are_the_same_but_for_the_framework() -> None:
+    begins, ends = "SECRET = ", "return json.load(answer)\n"
+    texts = [each.read_text() for each in RECEIVERS.glob("*_receiver.py")]
+    assert len(texts) == 3
+    assert len({each[each.index(begins) : each.index(ends)] for each in texts}) == 1

@@ -242,7 +242,7 @@ async def test_the_request_is_shown_as_curl_with_code_that_checks_it(
     assert verify(headers["X-Hub-Signature"], "geheim", body)
     assert "geheim" not in answer.text
     assert "Check the signature in Node" in text_of(answer)
-    assert len(read(answer).xpath("//button[@data-copy and @hidden]")) == 3
+    assert len(read(answer).xpath("//button[@data-copy and @hidden]")) == 6
     assert hub.network.requests == []
 
 
