@@ -35,7 +35,7 @@ from hub.ingest.visit_slots import slow_slots
 from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
-from hub.runtime.node_membership import NodeMembership
+from hub.runtime.node_membership import MembershipLost, NodeMembership
 from hub.runtime.offloading import take_short_turns
 from hub.runtime.service_manager import (
     InheritedSocketUnusable,
@@ -227,6 +227,9 @@ async def _never_ending(part: str, start: BackgroundTask) -> None:
     """Run a background task; if it ends, for whatever reason, the hub ends."""
     try:
         await start()
+    except MembershipLost as error:
+        log.error("database_lost", reason=str(error))
+        raise HubFailed(part, str(error)) from error
     except Exception as error:
         log.exception("part_failed", part=part)
         raise HubFailed(part, f"{type(error).__name__}: {error}") from error

@@ -25,6 +25,7 @@ from scripts.benchmarks.report import Report, from_json
 
 NAMES = (
     "commit",
+    "news",
     "plan",
     "poll",
     "normalize",

@@ -33,6 +33,7 @@ from hub.main import (
     stop_signal,
 )
 from hub.runtime.background import BackgroundTask
+from hub.runtime.node_membership import MembershipLost
 from hub.settings import Settings
 from hub.web.admin.page_streams import PageStreams
 from hub.web.server.http_server import create_server, listening_socket
@@ -65,7 +66,16 @@ def built_with(hub: Hub, **parts: BackgroundTask) -> BuiltHub:
     )
 
 
-async def test_a_part_that_fails_is_named_and_ends_all(hub: Hub) -> None:
+@pytest.mark.parametrize(
+    ("error", "said", "event"),
+    [
+        (RuntimeError("it broke"), "RuntimeError: it broke", "part_failed"),
+        (MembershipLost("another hub has it"), "another hub has it", "database_lost"),
+    ],
+)
+async def test_a_part_that_fails_is_named_and_ends_all(
+    hub: Hub, error: Exception, said: str, event: str
+) -> None:
     ended = asyncio.Event()
 
     async def other() -> None:
@@ -75,17 +85,17 @@ async def test_a_part_that_fails_is_named_and_ends_all(hub: Hub) -> None:
             ended.set()
 
     async def failing() -> None:
-        raise RuntimeError("it broke")
+        raise error
 
     built = built_with(hub, poller=failing, denials=other)
     with (
         listening_socket("127.0.0.1", 0) as listener,
         capture_logs() as lines,
-        pytest.raises(HubFailed, match="the poller ended unexpectedly: RuntimeError"),
+        pytest.raises(HubFailed, match=f"the poller ended unexpectedly: {said}"),
     ):
         await run_until_stopped(built, listener, stop_signal())
     assert ended.is_set()
-    assert [line["event"] for line in lines] == ["part_failed"]
+    assert [line["event"] for line in lines] == [event]
 
 
 async def test_a_part_that_returns_ends_all_as_well(hub: Hub) -> None:

@@ -50,6 +50,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "jit": "off",
     "log_min_messages": "fatal",
 }
+_OWN: Final = ("durable", "memory")
+"""What is no setting of the server: to keep its data, and not in memory."""
 _WITHOUT_DURABILITY: Final[Mapping[str, str]] = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -132,7 +134,7 @@ class DurableServer(PostgresServer):
 
 @contextmanager
 def durable_server(**settings: str) -> Iterator[DurableServer]:
-    """One of its own, for a while."""
+    """One of its own, for a while; ``memory="off"``: its data are on a disk."""
     holder, server = _start({"durable": "on", **settings})
     try:
         yield DurableServer(server.url, holder=holder)
@@ -173,7 +175,8 @@ def hold(settings: Mapping[str, str]) -> None:
     """
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda *_: sys.exit(1))
-    directory = Path(mkdtemp(prefix="fanfare-postgres-", dir=_memory()))
+    place = None if settings.get("memory") == "off" else _memory()
+    directory = Path(mkdtemp(prefix="fanfare-postgres-", dir=place))
     try:
         programs, prefix = _programs(directory)
         _make(directory, [*prefix, str(programs / "initdb")])
@@ -222,7 +225,7 @@ def _options(directory: Path, settings: Mapping[str, str]) -> list[str]:
     given = {
         **_SETTINGS,
         **({} if is_durable else _WITHOUT_DURABILITY),
-        **{name: value for name, value in settings.items() if name != "durable"},
+        **{name: value for name, value in settings.items() if name not in _OWN},
         "unix_socket_directories": str(directory),
     }
     options = [each for k, v in given.items() for each in ("-c", f"{k}={v}")]
