@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -89,11 +90,15 @@ def test_every_file_it_copies_passes_the_ignore_file() -> None:
     assert all((ROOT / each).exists() for each in copied)
 
 
-@pytest.fixture
-def composition() -> dict[str, Any]:
-    found = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+def read(name: str) -> dict[str, Any]:
+    found = yaml.safe_load((FOLDER / name).read_text())
     assert isinstance(found, dict)
     return found
+
+
+@pytest.fixture(params=["compose.yaml", "compose.postgres.yaml"])
+def composition(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return read(request.param)
 
 
 def test_the_composition_builds_this_image(composition: dict[str, Any]) -> None:
@@ -103,22 +108,71 @@ def test_the_composition_builds_this_image(composition: dict[str, Any]) -> None:
     assert (context / build["dockerfile"]).resolve() == FOLDER / "Dockerfile"
 
 
-def test_its_hub_has_no_rights_and_keeps_its_data(composition: dict[str, Any]) -> None:
+def test_its_hub_keeps_its_data(composition: dict[str, Any]) -> None:
     hub = composition["services"]["hub"]
-    assert hub["read_only"]
-    assert hub["cap_drop"] == ["ALL"]
-    assert hub["security_opt"] == ["no-new-privileges:true"]
     volumes = [each.split(":") for each in hub["volumes"]]
     assert volumes == [["data", "/data"]]
     assert "data" in composition["volumes"]
     assert of_kind("VOLUME", stages()[-1]) == ['["/data"]']
 
 
-def test_ports_are_published_to_this_machine_only(composition: dict[str, Any]) -> None:
-    assert all(
-        each.startswith("127.0.0.1:")
-        for each in composition["services"]["hub"]["ports"]
-    )
+def test_the_hub_alone_is_published_to_this_machine_only() -> None:
+    ports = read("compose.yaml")["services"]["hub"]["ports"]
+    assert all(each.startswith("127.0.0.1:") for each in ports)
+
+
+def test_with_a_server_only_the_proxy_is_published_and_trusted() -> None:
+    found = read("compose.postgres.yaml")
+    services = found["services"]
+    assert [name for name, each in services.items() if "ports" in each] == ["caddy"]
+    assert found["networks"]["back"]["internal"]
+    assert services["postgres"]["networks"] == ["back"]
+    [front] = found["networks"]["front"]["ipam"]["config"]
+    trusted = services["hub"]["environment"]["FANFARE_TRUSTED_PROXIES"]
+    assert trusted == front["subnet"]
+
+
+def test_each_service_has_no_more_rights_than_it_needs(
+    composition: dict[str, Any],
+) -> None:
+    for service in composition["services"].values():
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        if "build" not in service:
+            assert re.fullmatch(r"[\w./-]+:\d[\w.-]+", service["image"])
+
+
+def test_the_hub_and_its_server_agree_on_the_database() -> None:
+    services = read("compose.postgres.yaml")["services"]
+    hub, server = services["hub"], services["postgres"]
+    url = urlsplit(hub["environment"]["FANFARE_DATABASE"])
+    given = server["environment"]
+    assert url.hostname == "postgres"
+    assert url.username == given["POSTGRES_USER"]
+    assert url.path == f"/{given['POSTGRES_DB']}"
+    assert url.query == f"password_file={given['POSTGRES_PASSWORD_FILE']}"
+    assert hub["secrets"] == server["secrets"] == ["postgres-password"]
+    assert hub["depends_on"]["postgres"]["condition"] == "service_healthy"
+
+
+def test_the_proxy_is_told_by_its_example_what_it_is_given() -> None:
+    caddy = read("compose.postgres.yaml")["services"]["caddy"]
+    source, target, _ = caddy["volumes"][0].split(":")
+    example = (FOLDER / source).read_text()
+    assert target == "/etc/caddy/Caddyfile"
+    named = set(re.findall(r"\{\$(\w+)", example))
+    assert named == caddy["environment"].keys()
+
+
+def test_every_volume_is_declared(composition: dict[str, Any]) -> None:
+    used = {
+        each.split(":")[0]
+        for service in composition["services"].values()
+        for each in service["volumes"]
+        if not each.startswith(".")
+    }
+    assert used == composition["volumes"].keys()
 
 
 def test_settings_are_settings_of_the_hub(composition: dict[str, Any]) -> None:
