@@ -1,1 +1,2 @@
-"""Delivery by webhook: the parts of the dispatcher, each reading the log in its way."""
+"""Delivery by webhook: the parts of the dispatcher. Each reads the log in its own
+way."""

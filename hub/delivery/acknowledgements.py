@@ -1,9 +1,9 @@
 """Outcomes of deliveries, gathered and written every 100 ms in one transaction.
 
-Nothing gathered is ever dropped: while the database cannot be written (a full disk),
-or does not tell whether it was, the batch is kept and tried again under its number, and
-`healthy` is False so that no new delivery begins. What is kept is bounded by what was
-in flight at that moment.
+No gathered outcome is ever dropped. While the database cannot be written (a full disk),
+or does not say whether a write succeeded, the batch is kept and written again under the
+same number, and `healthy` is False so that no new delivery begins. What is kept is
+bounded by the deliveries that were in flight at that moment.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class _Batch:
-    """What the next flush writes; ``flushed`` is done when it is durable."""
+    """The outcomes that the next flush writes; ``flushed`` is done when they are
+    durable."""
 
     flushed: asyncio.Future[Flushed]
-    since: float  # when the first was gathered, in monotonic seconds
+    since: float  # when the first outcome was gathered, in monotonic seconds
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
 class Acknowledgements:
-    """Gathers outcomes; `run` writes them until `stop` and then what is left."""
+    """Gathers outcomes; `run` writes them until `stop`, and then writes what is
+    left."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Acknowledgements:
         self._writable = asyncio.Event()
         self._writable.set()
         self._stopping = False
-        self._number = secrets.randbits(48)  # of flushes: no earlier ones were near it
+        self._number = secrets.randbits(48)  # of flushes; earlier ones are far from it
 
     @property
     def healthy(self) -> bool:
@@ -74,7 +76,7 @@ class Acknowledgements:
         await self._writable.wait()
 
     def add(self, outcome: DeliveryOutcome) -> asyncio.Future[Flushed]:
-        """Gather outcomes; the future is done when all of them are durable.
+        """Gather an outcome; the future is done when its whole batch is durable.
 
         Several callers wait for the same future, so each must shield it from being
         cancelled.
@@ -84,7 +86,8 @@ class Acknowledgements:
         return batch.flushed
 
     async def run(self) -> None:
-        """Write what is gathered, every 100 ms, until `stop` and all is written."""
+        """Write gathered outcomes every 100 ms, until `stop` is called and all are
+        written."""
         while not self._stopping or self._batch is not None:
             await self._gathered.wait()
             if not self._stopping:
@@ -95,7 +98,8 @@ class Acknowledgements:
                 await self._write(batch)
 
     def _seconds_left(self) -> float:
-        """Seconds until the next flush: a busy loop has used some of them up."""
+        """Seconds until the next flush, less those that the event loop has used
+        already."""
         since = self._batch.since if self._batch else self._clock.monotonic()
         return max(0.0, since + FLUSH_SECONDS - self._clock.monotonic())
 
@@ -134,7 +138,7 @@ class Acknowledgements:
             self._metrics.acknowledgements.observe(age)
 
     async def _persist(self, flush: DeliveryFlush) -> Flushed | None:
-        """Write however often it takes; None if told to stop before it worked."""
+        """Write the flush, and again until it succeeds; None if stopped before that."""
         while True:
             started = self._clock.monotonic()
             try:
@@ -163,5 +167,6 @@ class Acknowledgements:
 
 
 def _parts_of(outcomes: Iterable[DeliveryOutcome], name: str) -> tuple[Any, ...]:
-    """Those of that name that there are; none of them is 0 or empty."""
+    """The values of this attribute of all outcomes, without those that are 0 or
+    empty."""
     return tuple(filter(None, map(attrgetter(name), outcomes)))

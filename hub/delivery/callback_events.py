@@ -1,4 +1,4 @@
-"""What is logged of callbacks: when one begins to fail, recovers, is given up or gone.
+"""Log lines about callbacks: one begins to fail, recovers, is given up or is gone.
 
 Single attempts are not logged. Callbacks are named by subscription and host, because
 their paths and queries are often secrets.
@@ -29,7 +29,7 @@ class CallbackEvents:
         *,
         was_failing: bool,
     ) -> None:
-        """An attempt was not taken; a line if that changes how its callback is."""
+        """Log a failed attempt, if it changes the state of its callback."""
         if outcome.ended is not None:
             sentence = (
                 f"{_callback(subscription)} answered 410 Gone:"
@@ -37,7 +37,7 @@ class CallbackEvents:
             )
             self._tell(LogEvent.SUBSCRIPTION_GONE, sentence, subscription)
         elif outcome.given_up is not None:
-            if not subscription.exhausted:  # else each new record is one probe
+            if not subscription.exhausted:  # otherwise each new record is one probe
                 self.given_up(subscription, outcome.given_up)
         elif not was_failing:
             self._begins_to_fail(subscription, outcome, reply)
@@ -67,7 +67,8 @@ class CallbackEvents:
     def recovered(
         self, subscription: Subscription, since: datetime | None = None
     ) -> None:
-        """``since`` it failed, if that is known."""
+        """Log that a callback works again; ``since`` is when it began to fail, if
+        known."""
         after = ""
         if since is not None:
             seconds = (self._clock.now() - since).total_seconds()

@@ -1,9 +1,9 @@
 """Retrying subscriptions, brought up to date from the log one by one.
 
-Each has one row, which is claimed when it is due, and leased while it is worked on. It
-is sent record after record until it is up to date, or fails and waits for its next try,
-or has failed too often: then the rest becomes a dead letter, and each new record is one
-probe.
+Each retrying subscription has one row, which is claimed when it is due and leased while
+it is worked on. The subscription is sent record after record until it is up to date, or
+until a request fails and it waits for its next try. After too many failures the rest
+becomes a dead letter, and each new record is sent as one probe.
 """
 
 from __future__ import annotations
@@ -67,19 +67,20 @@ PAGE = 100
 """Records read at once; also the most that share one request."""
 
 SHORT_PAGE = 2
-"""Records read first where each is sent on its own: most often the next one is wanted.
-While none is, four times as many are read each time, up to a page."""
+"""Records read first for a subscription that gets each record on its own: most often
+the next record is one that it wants. While none is, each read takes four times as many,
+up to a page."""
 
 BATCH_BYTES = 2**20
-"""A batch larger than this is sent in smaller ones, down to single records."""
+"""A batch larger than this many bytes is halved until it is smaller or one record."""
 
 
 class CatchUpRequest(msgspec.Struct, frozen=True):
-    """A document and the last position it brings its subscriber up to.
+    """A document, and the position up to which it brings its subscriber.
 
-    Without a document there is nothing (more) to send up to there; unless
-    there is a reason why it is ``missing``, though wanted. ``records``: what it tells
-    of.
+    If ``document`` is None, nothing is left to send up to that position, unless
+    ``missing`` says why a wanted document cannot be sent. ``records``: the positions of
+    the records that the document tells of.
     """
 
     last: Position
@@ -96,9 +97,9 @@ class CatchUpRequests:
     async def next(self, catch_up: CatchUpProgress) -> CatchUpRequest:
         """The next request of a catch-up, or the end of what the log has for it.
 
-        An opted-in ``batch`` subscription gets several records in one, an as-is one
-        only the latest document, the others one record. A batch that was tried before
-        does not grow: what came since waits for the next one.
+        A subscription with ``batch`` gets several records in one request, an as-is
+        subscription only the latest document, any other one record. A batch that was
+        tried before does not grow: later records wait for the next one.
         """
         subscription = catch_up.subscription
         wanted, end = await self._wanted(catch_up)
@@ -116,7 +117,7 @@ class CatchUpRequests:
         return await self._pack(wanted, subscription)
 
     async def _wanted(self, catch_up: CatchUpProgress) -> tuple[list[Record], Position]:
-        """The next wanted records, and up to where the log was read for them."""
+        """The next wanted records, and the position up to which the log was read."""
         subscription = catch_up.subscription
         is_latest_asked = _gets_latest(subscription)
         limit = PAGE if is_latest_asked or subscription.batch else SHORT_PAGE
@@ -136,7 +137,8 @@ class CatchUpRequests:
     async def _pack(
         self, records: Sequence[Record], subscription: Subscription
     ) -> CatchUpRequest:
-        """As many of the records as make a document that is not too large."""
+        """A request for as many of the records as fit into a document of
+        `BATCH_BYTES`."""
         while True:
             request = await self._whole(records, subscription)
             document = request.document
@@ -162,7 +164,7 @@ class CatchUpRequests:
 
 
 def _gets_latest(subscription: Subscription) -> bool:
-    """Whether one document makes up for all records of the topic."""
+    """Whether the latest document makes up for all earlier records of the topic."""
     is_by_topic = subscription.format is Format.BY_TOPIC
     is_part = is_by_topic and bool(selector_of(subscription.topic))
     return is_part or subscription.format is Format.AS_IS
@@ -181,29 +183,31 @@ def _is_due(record: Record, catch_up: CatchUpProgress) -> bool:
 
 
 TURN_SECONDS = 2.0
-"""How long a catch-up goes on while others wait to begin."""
+"""Seconds that a catch-up goes on for while others wait to begin."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True, eq=False)
 class RunningCatchUp:
-    """A catch-up under way; storage follows with each flush.
+    """A catch-up under way, which may be ahead of what storage has of it.
 
-    ``is_lost``: a write showed that the lease is no longer ours, but somebody else's,
-    or that the subscription ended. ``expires``: from then on (monotonic) it may be.
-    From ``turn_ends`` (monotonic) it makes way for others, if there are any.
+    ``is_lost``: a write showed that another holder has the lease, or that the
+    subscription has ended. ``expires`` and ``turn_ends`` are in monotonic seconds:
+    after ``expires`` the lease may belong to another holder, and from ``turn_ends`` on
+    this catch-up makes way for others that wait.
     """
 
     catch_up: CatchUpProgress
     origin: str
-    on_slow: Callable[[], None]  # called when a request hangs, if need be again
+    on_slow: Callable[[], None]  # called when a request hangs, possibly more than once
     expires: float
     turn_ends: float
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
-        """Learn from a write what became of the lease, which it puts off."""
+        """Note from a finished write whether the lease was lost, or renewed to
+        ``expires``."""
 
         def learn(written: asyncio.Future[Flushed]) -> None:
             if written.cancelled():
@@ -216,10 +220,12 @@ class RunningCatchUp:
 
 
 class CatchUps:
-    """Retrying subscriptions, each brought up to date from the log. ``are_waited_for``
-    True: more of them wait than may be in hand at once. Then each has one turn and is
-    given back as it stands: a hundred subscribers with days to catch up must not hold
-    up one with a single record."""
+    """Retrying subscriptions, each brought up to date from the log.
+
+    While ``are_waited_for`` is True, more subscriptions wait than may be in hand at
+    once. Then each has one turn and is given back as it stands: a hundred subscribers
+    with days to catch up must not hold up one that lacks a single record.
+    """
 
     def __init__(
         self,
@@ -248,14 +254,17 @@ class CatchUps:
         self._stopping = False
 
     def stop(self) -> None:
-        """Let each running end with the request it is making."""
+        """Let each running catch-up end after the request that it is making."""
         self._stopping = True
 
     async def run(
         self, catch_up: CatchUpProgress, expires: float, on_slow: Callable[[], None]
     ) -> None:
-        """Send record after record. ``expires``: the (monotonic) end of the lease;
-        ``on_slow``: a request has begun to hang."""
+        """Send record after record.
+
+        ``expires`` is the (monotonic) end of the lease; ``on_slow`` is called when a
+        request begins to hang.
+        """
         await self._go_on(self._begin(catch_up, expires, on_slow))
 
     async def take_over(
@@ -265,9 +274,9 @@ class CatchUps:
         last: Position,
         reply: CallbackResponse,
     ) -> None:
-        """Take over a first delivery that hung, when its reply has come at last.
+        """Go on with a first delivery that hung, once its reply has come.
 
-        ``expires`` is the (monotonic) end of the lease that its row began with.
+        ``expires`` is the (monotonic) end of the lease that its row was written with.
         """
         running = self._begin(catch_up, expires, lambda: None)
         if await self._settle(running, last, reply):
@@ -289,7 +298,7 @@ class CatchUps:
             pass
 
     async def _step(self, running: RunningCatchUp) -> bool:
-        """Make the next request; whether there is another step after it."""
+        """Make the next request; returns whether another one is to follow."""
         await self._acknowledgements.until_healthy()
         now = self._clock.monotonic()
         if running.is_lost or running.expires <= now:
@@ -325,7 +334,8 @@ class CatchUps:
         return await self._settle(running, request.last, reply)
 
     async def _announce(self, running: RunningCatchUp, last: Position) -> None:
-        """Store how far a batch goes: it is to be the same after a crash."""
+        """Store where a batch ends, so that the same batch is sent again after a
+        crash."""
         if running.catch_up.tried_to != last:
             running.catch_up = msgspec.structs.replace(running.catch_up, tried_to=last)
             until = self._leases.until()
@@ -334,8 +344,8 @@ class CatchUps:
             )
 
     def _is_over(self, running: RunningCatchUp) -> bool:
-        """Whether the subscription has ended: its row is gone, and nothing is
-        left to be written."""
+        """Whether the subscription has ended: its row is gone, and nothing more is
+        written."""
         return running.is_lost or self._halted.has_ended(running.catch_up.subscription)
 
     async def _settle(
@@ -368,7 +378,8 @@ class CatchUps:
         return False
 
     def _give_up(self, running: RunningCatchUp, last: Position, reason: str) -> bool:
-        """Give up what cannot be sent any more: that is told, not skipped."""
+        """Give up a document that cannot be sent; this is recorded, never skipped
+        silently."""
         now = self._clock.now()
         outcome = unsendable(running.catch_up, last, at=now, reason=reason)
         if outcome.given_up is not None:
@@ -383,9 +394,11 @@ class CatchUps:
         return running.catch_up.subscription.id in flushed.unfinished
 
     def _postpone(self, running: RunningCatchUp) -> bool:
-        """Come back later, since its origin has no place. Where that is known at once
-        the log is not read: of an origin that is down there may be thousands who ask in
-        vain."""
+        """Release the row until its origin has a free place.
+
+        Nothing is read from the log for it: thousands of subscriptions may wait in vain
+        for an origin that is down.
+        """
         wait = self._poster.postponement(running.origin)
         return self._release(running, wait=wait)
 
@@ -404,13 +417,14 @@ class CatchUps:
 
 
 POLL_SECONDS = 0.25
-"""How late it may be noticed that a subscription became due."""
+"""Seconds after which it is noticed, at the latest, that a subscription is due."""
 
 
 class RetryingSubscriptions:
-    """Keeps ``limit`` of them in hand at once, those not counted that hang.
+    """Keeps up to ``limit`` retrying subscriptions in hand, not counting those that
+    hang.
 
-    While more are due than that, they take turns (`CatchUps`).
+    While more than that are due, they take turns (`CatchUps`).
     """
 
     def __init__(
@@ -435,7 +449,7 @@ class RetryingSubscriptions:
         self._freed = asyncio.Event()
 
     async def run(self) -> None:
-        """Claim what is due and start on it, until cancelled."""
+        """Claim subscriptions that are due and start on them, until cancelled."""
         while True:
             await self._acknowledgements.until_healthy()
             room = self._limit - self._in_hand
@@ -446,11 +460,13 @@ class RetryingSubscriptions:
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> tuple[list[RetryingSubscription], float]:
-        """Claim up to so many; the (monotonic) end of their leases comes with them."""
+        """Claim up to ``room`` subscriptions; also returns the (monotonic) end of their
+        leases."""
         try:
             if not room or not await self._are_due():
                 return [], 0.0
-            # Of one moment, or a clock that moves between them ends a lease at once.
+            # Both are read at once: if the clock moved in between, the lease could be
+            # over.
             terms, expires = self._leases.terms(room), self._leases.expiry()
             return await self._deliveries.claim_retrying(terms), expires
         except StorageError as error:
@@ -458,12 +474,13 @@ class RetryingSubscriptions:
             return [], 0.0
 
     async def _are_due(self) -> bool:
-        """Whether any waits: what is in hand is due when its lease ends."""
+        """Whether any subscription waits; one in hand is due only when its lease
+        ends."""
         due = await self._deliveries.next_retry()
         return due is not None and due <= self._clock.now()
 
     async def _catch_up(self, retrying: RetryingSubscription, expires: float) -> None:
-        """Catch up; the place is free at the end, or as soon as a request hangs."""
+        """Catch up; the place is freed at the end, or as soon as a request hangs."""
         with ExitStack() as place:
             place.callback(self._free)
             progress = CatchUpProgress.of(retrying)

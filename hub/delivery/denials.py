@@ -2,7 +2,7 @@
 
 WebSub 5.2: the hub "MUST inform the subscriber by sending an HTTP GET request to the
 subscriber's callback URL" with ``hub.mode=denied``. A few tries are made, counted in
-memory only; then the subscription is over, whether or not its subscriber knows.
+memory only. Then the subscription is over, whether or not its subscriber was reached.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ LARGEST_PAGE = 8_000
 AT_ONCE = 32
 
 PAUSES = (10.0, 60.0)
-"""Seconds after the first and the second failed try; there are three."""
+"""Seconds to wait after the first and the second failed try; the third is the last."""
 
 HOST_PAUSE = 1.0
-"""Seconds between two denials to one host, so that nobody is flooded by them."""
+"""Seconds between two denials to one host, so that no host is flooded by them."""
 
 log = structlog.get_logger()
 
 
 class _Failed(msgspec.Struct, frozen=True):
-    """Tries that failed, and the monotonic time of the next one."""
+    """How many tries have failed, and the monotonic time of the next one."""
 
     tries: int
     next_try: float
@@ -56,7 +56,7 @@ class Denials:
         self._clock = clock
         self._limiter = limiter
         self._failed: dict[SubscriptionId, _Failed] = {}
-        self._hosts: dict[str, float] = {}  # when each was last sent to
+        self._hosts: dict[str, float] = {}  # when each host was last sent a denial
         self._page = PAGE
 
     async def run(self) -> None:
@@ -66,7 +66,8 @@ class Denials:
             await asyncio.sleep(POLL_SECONDS)
 
     async def tell(self) -> None:
-        """One round: everybody whose turn it is, one per callback host."""
+        """Send one round of denials: those that are due, at most one for each callback
+        host."""
         try:
             ending = await self._subscriptions.ending(self._page)
         except StorageError as error:
@@ -79,7 +80,7 @@ class Denials:
             await self._tell_all(turns[start : start + AT_ONCE])
 
     def _widen(self, *, found: int, is_idle: bool) -> None:
-        """Look further next time if all that was found must still wait."""
+        """Read a larger page next time if all denials of this one must still wait."""
         if is_idle and found == self._page:
             self._page = min(self._page * 2, LARGEST_PAGE)
         elif found < PAGE:
@@ -100,7 +101,7 @@ class Denials:
             log.warning("denials_not_recorded", count=len(over), error=str(error))
 
     async def _deny(self, subscription: Subscription) -> str:
-        """Send one denial; why it did not arrive, or ""."""
+        """Send one denial; returns why it did not arrive, or ""."""
         url = denial_url(
             subscription.callback, subscription.topic, subscription.ended_reason
         )
@@ -116,7 +117,7 @@ class Denials:
         return f"answered {answer.status}" if is_failure else ""
 
     def _gives_up(self, subscription: Subscription, error: str) -> bool:
-        """Count a failed try; whether it was the last."""
+        """Count a failed try; returns whether it was the last."""
         failed = self._failed.get(subscription.id, _Failed(0, 0.0))
         if failed.tries == len(PAUSES):
             log.warning("denial_given_up", subscription=subscription.id, error=error)

@@ -1,8 +1,8 @@
 """Digests: once a day the last entries of a feed, or an empty digest.
 
 A subscriber that gets no digest for a day knows that something is wrong. Digests are
-sent in addition to notifications, and neither replace nor delay them; a failed one is
-sent again an hour later.
+sent in addition to notifications, and neither replace nor delay them. A digest that
+fails is sent again an hour later.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ async def read_feed_document(
     count: int,
     has_unlisted: bool,
 ) -> Notification:
-    """Its newest entries, up to ``count``, under the topic that was asked for.
+    """The newest entries of a feed, up to ``count``, under the topic that was asked
+    for.
 
-    ``has_unlisted``: also those that are kept out of whatever many can find.
+    ``has_unlisted``: include entries that are kept out of public listings.
     """
     statistics = await storage.feed_statistics.get(feed.id)
     head = await storage.log.feed_head(feed.id)
@@ -80,19 +81,20 @@ log = structlog.get_logger()
 
 
 class _Halts:
-    """Which subscriptions are paused or end while their digests are made."""
+    """The subscriptions that are paused or end while their digests are made."""
 
     def __init__(self) -> None:
         self._halted: set[SubscriptionId] = set()
         self._due: frozenset[SubscriptionId] | None = None
 
     def limit_to(self, due: Sequence[Subscription]) -> None:
-        """The others need not be remembered any more."""
+        """Remember these subscriptions only, from now on."""
         self._due = frozenset(each.id for each in due)
         self._halted &= self._due
 
     def note(self, event: ControlEvent) -> None:
-        """One that is resumed meanwhile gets its digest in the next round."""
+        """Note an end or a pause. A subscription resumed meanwhile waits for the next
+        round."""
         match event:
             case SubscriptionsEnded(ids):
                 self._add(ids)
@@ -119,7 +121,7 @@ class Digests:
         *,
         tells_unlisted: bool = True,
     ) -> None:
-        """``tells_unlisted``: also of entries that are kept out of what many find."""
+        """``tells_unlisted``: include entries that are kept out of public listings."""
         self._storage = storage
         self._network = network
         self._clock = clock
@@ -128,7 +130,7 @@ class Digests:
         self._tells_unlisted = tells_unlisted
 
     async def run(self) -> None:
-        """Send those that are due, until cancelled."""
+        """Send the digests that are due, until cancelled."""
         while True:
             try:
                 while await self.send_due() == AT_ONCE:
@@ -138,7 +140,8 @@ class Digests:
             await asyncio.sleep(POLL_SECONDS)
 
     async def send_due(self) -> int:
-        """One round, of `AT_ONCE` at most; how many were settled."""
+        """Send one round of at most `AT_ONCE` digests; returns how many were
+        settled."""
         halts = _Halts()
         with self._storage.control.watch(halts.note):
             due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
@@ -148,12 +151,12 @@ class Digests:
         return sum(each.result() for each in sending)
 
     async def _send(self, subscription: Subscription, halts: _Halts) -> bool:
-        """False if the database failed: it stays due."""
+        """Send one digest; False if the database failed, and the digest stays due."""
         now = self._clock.now()
         try:
             is_sent = await self._try_to_post(subscription, halts, now)
             if halts.has(subscription) and not is_sent:
-                return True  # one that is paused stays due for when it is resumed
+                return True  # a paused subscription stays due until it is resumed
             later = now + (DAY if is_sent else AFTER_FAILURE)
             await self._storage.digests.set(subscription.id, later)
         except StorageError as error:
@@ -166,12 +169,12 @@ class Digests:
     async def _try_to_post(
         self, subscription: Subscription, halts: _Halts, now: datetime
     ) -> bool:
-        """Raises `StorageError`."""
+        """Post a digest; returns whether it was sent. Raises `StorageError`."""
         try:
             return await self._post(subscription, halts, now)
         except StorageError:
             raise
-        except Exception:  # what feeds send must not end the hub
+        except Exception:  # the content of a feed must not end the hub
             log.exception("digest_failed", subscription=subscription.id)
             return False
 
@@ -210,7 +213,7 @@ class Digests:
 
 
 def digest_of(found: Notification, since: datetime) -> Notification:
-    """Marked as one, with the entries that are dated after ``since``."""
+    """The notification as a digest, with the entries dated after ``since`` only."""
 
     def is_recent(entry: Entry) -> bool:
         at = entry.updated or entry.published

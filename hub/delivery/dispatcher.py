@@ -43,15 +43,15 @@ log = structlog.get_logger()
 class DeliveryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is under way at once."""
 
-    requests: int = 512  # first deliveries, those not counted that hang
-    hanging: int = 256  # unanswered for more than a second; one more is cut short
+    requests: int = 512  # first deliveries, not counting those that hang
+    hanging: int = 256  # unanswered for over a second; any more are cut short
     catch_ups: int = 64
     chunks: int = 8  # of up to 500 deliveries each, in memory
-    grace: float = 3.0  # seconds for what is under way when told to stop
+    grace: float = 3.0  # seconds that requests under way have after the stop
 
 
 class Dispatcher:
-    """Delivers until `run` is cancelled. ``hub_url`` is told to subscribers."""
+    """Delivers until `run` is cancelled. ``hub_url`` is named to subscribers."""
 
     def __init__(
         self,
@@ -141,16 +141,19 @@ class Dispatcher:
     async def run(self) -> None:
         """Deliver, until cancelled.
 
-        Then nothing more is begun; requests under way have ``grace`` seconds to end,
-        and what came of them is written before this returns.
+        After that no request begins; requests under way have ``grace`` seconds to end,
+        and their outcomes are written before this returns.
         """
         self._poster.epoch = await self._resume()
         with self._storage.control.watch(self._halted.note):
             await self._deliver()
 
     async def _resume(self) -> str:
-        """The epoch of the log, as soon as storage works. The hub has joined by then,
-        which frees what an earlier process had claimed."""
+        """The epoch of the log, as soon as storage works.
+
+        The hub has joined by then, which frees the work that an earlier process had
+        claimed.
+        """
         while True:
             try:
                 await self._membership.ensure_joined()

@@ -1,4 +1,4 @@
-"""Operational events, from their queue to the log, which is delivered as any other."""
+"""Moves operational events from their queue to the log, which delivers them."""
 
 from __future__ import annotations
 

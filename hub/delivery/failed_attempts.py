@@ -1,5 +1,6 @@
-"""What is kept of failed requests: what was sent, where it failed, and how the answer
-began. Each part is bounded, so that no callback fills the disk."""
+"""The details that are kept of a failed request: what was sent, at which stage it
+failed, and the beginning of the answer. Each part is bounded, so that no callback fills
+the disk."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from protocols.websub.delivery import WebhookDelivery
 from storage.records import AttemptDetails, CallbackAnswer, Position, SentRequest
 
 BODY_KEPT: Final = 1024
-"""Bytes of an answer's body."""
+"""Bytes kept of an answer's body."""
 HEADERS_KEPT: Final = 2048
-"""Bytes of all headers of an answer, names included."""
+"""Bytes kept of all headers of an answer, names included."""
 VALUE_KEPT: Final = 512
-"""Characters of one header's value."""
+"""Characters kept of one header's value."""
 CUT_MARK: Final = "…"
 _SECRETS: Final = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 NOT_KEPT: Final = "(not kept)"
@@ -30,7 +31,7 @@ def details_of(
     stage: RequestStage,
     answer: Answer | None = None,
 ) -> AttemptDetails:
-    """The details of an attempt that failed; ``answer``: what came, if anything did."""
+    """The details of a failed attempt; ``answer`` is None if none came."""
     is_withheld = answer is not None and answer.is_exempt
     return AttemptDetails(
         stage=stage,
@@ -50,7 +51,7 @@ def details_of(
 
 
 def stage_of(answer: Answer) -> RequestStage:
-    """Whether an answer that is no success came to its end."""
+    """Whether an answer other than success arrived whole, or broke off in its body."""
     is_whole = answer.complete or len(answer.body) >= CUT
     return RequestStage.ANSWERED if is_whole else RequestStage.BODY
 
@@ -66,7 +67,7 @@ def kept_answer(answer: Answer) -> CallbackAnswer:
 
 
 def _kept_headers(answer: Answer) -> list[tuple[str, str]]:
-    """As many headers as there is room for. Credentials are not kept."""
+    """As many headers as fit into `HEADERS_KEPT` bytes. Credentials are replaced."""
     kept, room = [], HEADERS_KEPT
     for name, value in answer.headers.items():
         shown = NOT_KEPT if name in _SECRETS else _shortened(value)
@@ -79,7 +80,7 @@ def _kept_headers(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _shortened(value: str) -> str:
-    """What is not UTF-8 is replaced."""
+    """The value as UTF-8, other bytes replaced, cut to `VALUE_KEPT` characters."""
     text = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return text if len(text) <= VALUE_KEPT else text[:VALUE_KEPT] + CUT_MARK
 

@@ -2,10 +2,10 @@
 
 A chunk is claimed, rendered once for all subscribers with the same format, renewed
 while it is open, and closed when all its outcomes are stored. A bounded pool of workers
-sends the deliveries of chunks one after the other. When a request hangs, its worker's
-place in the pool goes to a new one and it continues alone; so a healthy chunk is done
-in a second or two, whatever a few callbacks do. Feeds take turns. A delivery that its
-origin has no room for waits a second, and is then left to the catch-up.
+sends the deliveries one after the other. When a request hangs, a new worker takes the
+place of its worker, which continues outside the pool. So a healthy chunk is done in a
+second or two, even if a few callbacks hang. Feeds take turns. A delivery whose origin
+has no room for it waits a second, and is then left to the catch-up.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ from storage.records import (
 
 NEVER = float("inf")
 WORKERS_AT_ONCE = 32
-"""That begin in one step of the event loop."""
+"""Workers that begin in one step of the event loop."""
 
 
 class OpenChunk(msgspec.Struct, eq=False, kw_only=True):
-    """A chunk under our lease. ``expires`` is monotonic: nothing starts after it."""
+    """A chunk that we lease. ``expires`` is monotonic: no delivery starts after it."""
 
     id: int
     lease_id: int
     expires: float
     members: int
     unsettled: int  # members whose outcome is not yet known
-    close: Callable[[OpenChunk], None]  # when all outcomes are durable
+    close: Callable[[OpenChunk], None]  # called when all outcomes are durable
 
 
 class Member(msgspec.Struct, eq=False, kw_only=True, gc=False):
@@ -89,14 +89,14 @@ class Member(msgspec.Struct, eq=False, kw_only=True, gc=False):
     document: NotificationBody
     origin: str
     records: tuple[Position, ...]
-    parked_at: float = NEVER  # monotonic; when its origin first had no place
+    parked_at: float = NEVER  # monotonic: when its origin first had no room
     demoted: tuple[CatchUpProgress, float] | None = (
-        None  # it hangs; and its lease's expiry
+        None  # set once it hangs: its catch-up, and when that lease ends
     )
 
 
 class FirstDeliveries:
-    """``limit`` requests are under way at once, those not counted that hang."""
+    """Sends first deliveries: ``limit`` at once, not counting requests that hang."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class FirstDeliveries:
         self._stopping = False
 
     def add(self, members: Sequence[Member]) -> None:
-        """Take the members of a chunk; they are begun in this order, many at once, and
+        """Take the members of a chunk. They begin in this order, many at once, with
         those of other feeds in between."""
         self._ready.add(members)
         self._start_workers()
@@ -138,10 +138,11 @@ class FirstDeliveries:
     def skip(
         self, chunk: OpenChunk, first: FirstDelivery, *, is_wanted: bool = False
     ) -> None:
-        """Settle a member of the chunk for which the record has nothing (left) to send.
+        """Settle a member of the chunk without a request: the record has nothing to
+        send.
 
-        Where it ``is_wanted``, and is not kept or cannot be made, it is left to the
-        catch-up, which says so.
+        If the record ``is_wanted`` but its document is not kept or cannot be rendered,
+        the member is left to the catch-up, which reports that.
         """
         if is_wanted:
             now = self._clock.now()
@@ -150,7 +151,8 @@ class FirstDeliveries:
             self._write(chunk, nothing_to_send(first))
 
     def sweep(self) -> None:
-        """Leave to the catch-up what has waited a second for its origin."""
+        """Leave deliveries that have waited a second for their origin to the
+        catch-up."""
         latest = self._clock.monotonic() - SLOW_SECONDS
         for origin, parked in list(self._parked.items()):
             for _ in range(len(parked)):
@@ -164,14 +166,14 @@ class FirstDeliveries:
         self._start_workers()
 
     def stop(self) -> None:
-        """Begin nothing more; what is not begun stays with its chunk."""
+        """Begin no more deliveries; those not begun stay with their chunk."""
         self._stopping = True
 
     def _start_workers(self) -> None:
-        """Have as many workers as there is work for, within the limit.
+        """Start as many workers as there is work for, within the limit.
 
-        A few at a time: callbacks that have answered meanwhile spare new ones, and the
-        event loop is not held by hundreds of signatures.
+        They start a few at a time: callbacks that answer meanwhile free workers, and
+        the event loop is not held up by hundreds of signatures at once.
         """
         wanted = min(self._limit - self._workers, len(self._ready))
         if wanted <= 0 or not self._may_begin:
@@ -183,7 +185,8 @@ class FirstDeliveries:
             asyncio.get_running_loop().call_soon(self._start_workers)
 
     async def _work(self) -> None:
-        """Send one after the other, until none is ready or one hangs."""
+        """Send deliveries one after the other, until none is ready or a request
+        hangs."""
         while (member := self._next()) is not None:
             reply = await self._poster.post(
                 member.first.subscription,
@@ -204,11 +207,11 @@ class FirstDeliveries:
         self._workers -= 1
 
     def _next(self) -> Member | None:
-        """The next delivery that may begin."""
+        """The next delivery that may begin; None if there is none."""
         while self._ready and self._may_begin:
             member = self._ready.take()
             if member.chunk.expires <= self._clock.monotonic():
-                continue  # no longer ours: it is delivered under the chunk's next lease
+                continue  # the lease is over: the next lease of the chunk delivers it
             if self._halted.has_ended(member.first.subscription):
                 self._write(member.chunk, nothing_to_send(member.first))
                 continue
@@ -240,7 +243,8 @@ class FirstDeliveries:
         self._write(member.chunk, outcome)
 
     def _demote(self, member: Member) -> None:
-        """Let a request that hangs go on as a retry, so that its place is free."""
+        """Turn a request that hangs into a retry, so that its place in the pool is
+        free."""
         lease_id = self._leases.new_id()
         outcome = demoted(
             member.first,
@@ -260,7 +264,8 @@ class FirstDeliveries:
     def _put_off(
         self, member: Member, reason: str = NOT_STARTED, *, wait: float = 0.0
     ) -> None:
-        """Leave a delivery to the catch-up, in so many seconds, without a try."""
+        """Leave a delivery to the catch-up, due in ``wait`` seconds; it is not tried
+        here."""
         now = self._clock.now()
         due = now + timedelta(seconds=wait)
         outcome = not_started(member.first, at=now, due=due, reason=reason)
@@ -272,8 +277,8 @@ class FirstDeliveries:
         self._parked.setdefault(member.origin, deque()).append(member)
 
     def _unpark(self, origin: str) -> None:
-        """Let two deliveries of an origin try when a request of it is over, in case its
-        limit grew."""
+        """Let two deliveries of an origin try again when one of its requests is over:
+        two, because the limit of the origin may have grown."""
         parked = self._parked.get(origin)
         if parked is None:
             return
@@ -294,16 +299,16 @@ def _feed_of(member: Member) -> int:
 
 
 LOOK_SECONDS = 5.0
-"""How late it may be noticed that somebody else's lease on a chunk is over."""
+"""Seconds after which it is noticed, at the latest, that another's lease is over."""
 
 SMALL_CHUNK = 100
-"""Members below which a chunk is not worth a transaction of its own."""
+"""A chunk with fewer members is not worth a transaction of its own."""
 
 LARGEST_CHUNK = 500
-"""Members, as storage splits a fan-out."""
+"""The most members of a chunk, as storage splits a fan-out."""
 
 SMALL_PER_LARGE = 64
-"""Small chunks that may be open in the place of a large one."""
+"""Small chunks that may be open in place of one large chunk."""
 
 log = structlog.get_logger()
 
@@ -311,9 +316,9 @@ log = structlog.get_logger()
 class Chunks:
     """Keeps as many members in memory as ``limit`` of the largest chunks have.
 
-    A chunk is closed when what came of it is stored, which is every 100 ms. So were it
-    chunks that are counted, topics with one subscriber each would be served eight at a
-    time ten times a second.
+    Members are counted rather than chunks because a chunk closes only when its outcomes
+    are stored, which is every 100 ms. If chunks were counted, topics with one
+    subscriber each would be served eight at a time, ten times a second.
     """
 
     def __init__(
@@ -337,14 +342,14 @@ class Chunks:
         self._leases = leases
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
-        self._held = 0  # members of all that are open
+        self._held = 0  # members of all open chunks
         self._expected: deque[float] = deque()
-        """Chunks that commits under way may bring: when their leases end, which are
-        asked for with the commits."""
+        """The ends of the leases on chunks that commits under way may claim. An end is
+        computed when the claim is offered."""
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Claim chunks with each commit and as open ones close, until cancelled."""
+        """Claim chunks with each commit and as open chunks close, until cancelled."""
         async with asyncio.TaskGroup() as loops:
             give = partial(self._take, loops)
             with self._deliveries.claim_with_commits(self._ask, give):
@@ -352,12 +357,11 @@ class Chunks:
                 await self._claim_all()
 
     def wake(self) -> None:
-        """Look for chunks now: there may be some, or room for them."""
+        """Look for chunks now: new ones may have come, or room for them."""
         self._wake.set()
 
     def _ask(self) -> ClaimTerms | None:
-        """Offer a claim to a commit that is handed in: it may claim one chunk, if there
-        is room."""
+        """The terms on which a commit may claim one chunk; None if there is no room."""
         if not (self._acknowledgements.healthy and self._room):
             self.wake()
             return None
@@ -380,7 +384,7 @@ class Chunks:
             await self.renew()
 
     async def renew(self) -> None:
-        """Put off the end of the leases on all open chunks."""
+        """Renew the leases on all open chunks."""
         by_lease: dict[int, list[OpenChunk]] = defaultdict(list)
         for chunk in self._open.values():
             by_lease[chunk.lease_id].append(chunk)
@@ -409,12 +413,12 @@ class Chunks:
             await wait_for(self._wake, LOOK_SECONDS)
 
     async def _fill(self) -> None:
-        """Claim chunks until there are no more, or no room.
+        """Claim chunks until none is left, or no room.
 
-        One first, so that it is under way while the next are read, then twice as many
-        each time: a claim waits for all that is being written, which on a busy hub
-        takes longer than to deliver a chunk. Of small ones, of topics with few
-        subscribers, as many as there is room for.
+        One is claimed first, so that it is under way while the next are read, then
+        twice as many each time: a claim waits for everything that is being written,
+        which on a busy hub takes longer than to deliver a chunk. If the chunks are
+        small (topics with few subscribers), as many as there is room for are claimed.
         """
         at_once = 1
         while room := self._room:
@@ -429,7 +433,7 @@ class Chunks:
 
     @property
     def _room(self) -> int:
-        """How many chunks may be claimed, each of which may be one of the largest."""
+        """How many chunks may be claimed, assuming that each is one of the largest."""
         expected = len(self._expected)
         members = (self._limit - expected) * LARGEST_CHUNK - self._held
         chunks = self._limit * SMALL_PER_LARGE - expected - len(self._open)
@@ -445,7 +449,8 @@ class Chunks:
             return []
 
     def _drop_expired(self) -> None:
-        """Forget chunks whose lease is over: the next lease delivers them."""
+        """Forget chunks whose lease is over: they are delivered under the next
+        lease."""
         now = self._clock.monotonic()
         for chunk in list(self._open.values()):
             if chunk.expires <= now:
@@ -474,7 +479,7 @@ class Chunks:
         told = (claimed.record.position,)
         for index, subscription in claimed.pending:
             key = (subscription.topic, subscription.format, subscription.updates)
-            if key not in rendered:  # once for all who get the same
+            if key not in rendered:  # once for all subscribers that get the same
                 rendered[key] = await self._document(claimed.record, subscription)
             found = rendered[key]
             document = found if isinstance(found, NotificationBody) else None
@@ -501,14 +506,14 @@ class Chunks:
     async def _document(
         self, record: Record, subscription: Subscription
     ) -> NotificationBody | NotRenderable | None:
-        """The document that the subscription is sent."""
+        """The document for the subscription; None if there is nothing to send."""
         try:
             return await self._notifications.document((record,), subscription)
         except NotRenderable as failure:
             return failure
 
     def _close(self, chunk: OpenChunk) -> None:
-        """Close a chunk all of whose outcomes are durable."""
+        """Forget a chunk whose outcomes are all durable, and look for more chunks."""
         if self._open.get(chunk.id) is chunk:
             self._forget(chunk)
         self.wake()

@@ -1,5 +1,5 @@
-"""Subscriptions that ended or were paused lately: deliveries claimed for them before
-are not begun."""
+"""Subscriptions that ended or were paused lately. Deliveries claimed for them before
+that do not begin."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from storage.records import (
 )
 
 CAPACITY: Final = 100_000
-"""Endings, and pauses, that are remembered at most, and half as many at least; work
-that waits so long is let go with the oldest. They take 18 bytes each."""
+"""How many endings, and how many pauses, are remembered at most; half as many at least.
+When the oldest are forgotten, work that still waits for them is done anyway. Each takes
+18 bytes."""
 
 
 class _Marks:
-    """A position for each of some subscriptions, in the order of their ids.
+    """Positions by subscription, in the order of subscription ids.
 
-    Arrays, because a dictionary takes 140 bytes for each.
+    Arrays are used because a dictionary takes 140 bytes for each subscription.
     """
 
     def __init__(self) -> None:
@@ -58,8 +59,8 @@ class _Marks:
 
 
 class _RecentMarks:
-    """The last ``capacity`` marks at most: when half as many are new, the older half is
-    forgotten."""
+    """The last marks, ``capacity`` of them at most: when half as many new ones have
+    come, the older half is forgotten."""
 
     def __init__(self, capacity: int) -> None:
         self._half = capacity // 2
@@ -71,7 +72,7 @@ class _RecentMarks:
         self._new.set(subscription_id, position)
 
     def get(self, subscription_id: SubscriptionId) -> Position | None:
-        if not self._new.ids and not self._old.ids:  # nearly always
+        if not self._new.ids and not self._old.ids:  # the usual case, answered quickly
             return None
         found = self._new.get(subscription_id)
         return self._old.get(subscription_id) if found is None else found
@@ -82,11 +83,12 @@ class _RecentMarks:
 
 
 class HaltedSubscriptions:
-    """Who is paused, and where in the log each was that ended.
+    """Which subscriptions are paused, and where in the log others ended.
 
-    What is claimed for a subscription is of a record above where it began, and so it
-    began below where it ended. One that begins anew begins there or above: it is owed
-    nothing from before, but all from then on, however early that is claimed.
+    Work is claimed for a subscription only above the position where it began, and so it
+    began below the position where it ended. A subscription that begins anew begins at
+    that position or above. It is owed no record from before, but all records from then
+    on, even those that are claimed at once.
     """
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
@@ -94,7 +96,7 @@ class HaltedSubscriptions:
         self._paused = _RecentMarks(capacity)
 
     def note(self, event: ControlEvent) -> None:
-        """Heed an event of the control log."""
+        """Note an ending or a pause that the control log tells of."""
         match event:
             case SubscriptionsEnded(ids, log_end):
                 self.note_endings(ids, log_end)
@@ -104,7 +106,7 @@ class HaltedSubscriptions:
                 pass
 
     def note_endings(self, ids: Sequence[SubscriptionId], log_end: Position) -> None:
-        """These have ended when the log reached to ``log_end``."""
+        """Note that these subscriptions ended when the log reached to ``log_end``."""
         for each in ids:
             self._paused.discard(each)
             self._ended.set(each, log_end)
@@ -116,10 +118,11 @@ class HaltedSubscriptions:
             self._paused.discard(subscription_id)
 
     def has_ended(self, subscription: Subscription) -> bool:
-        """Whether it ended after it was read as it is here, with work to do."""
+        """Whether the subscription ended after this copy of it was read with its
+        work."""
         ended = self._ended.get(subscription.id)
         return ended is not None and subscription.from_position < ended
 
     def is_paused(self, subscription: Subscription) -> bool:
-        """Whether it was paused, and not resumed since."""
+        """Whether the subscription was paused, and not resumed since."""
         return self._paused.get(subscription.id) is not None

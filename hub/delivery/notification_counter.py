@@ -17,8 +17,10 @@ GIVEN = 1_000_000_000
 
 
 def lease_end(subscription: Subscription, now: int) -> int:
-    """In Unix seconds, as ``X-Superfeedr-PubSubHubbub-Expire`` tells it beside them; an
-    endless lease is told as the one that its callback is told of."""
+    """The end of a lease in Unix seconds, for ``X-Superfeedr-PubSubHubbub-Expire``.
+
+    For an endless lease it is the end that the callback was told when it subscribed.
+    """
     if subscription.lease_end is None:
         return now + ENDLESS_LEASE
     return int(subscription.lease_end.timestamp())
@@ -31,12 +33,13 @@ class NotificationCounter:
         self._further = Counter[AccountId]()
 
     def resume(self, notified: Mapping[AccountId, int]) -> None:
-        """Go on from counts that were stored; what was counted meanwhile is added."""
+        """Go on from stored counts; requests counted meanwhile are added to them."""
         for account, count in notified.items():
             self._notified[account] = count + self._notified.get(account, 0)
 
     def take(self, account: AccountId) -> int | None:
-        """Count one more request; what is left then. None: the open hub has none."""
+        """Count one more request; returns what is left. None: the open hub has no
+        credits."""
         if account == ANONYMOUS:
             return None
         self._notified[account] = self.notified(account) + 1
@@ -44,14 +47,16 @@ class NotificationCounter:
         return self.left(account)
 
     def notified(self, account: AccountId) -> int:
-        """How many requests it was sent so far."""
+        """How many requests the account was sent so far."""
         return self._notified.get(account, 0)
 
     def left(self, account: AccountId) -> int:
         return GIVEN - self.notified(account) % GIVEN
 
     def changes(self) -> tuple[tuple[AccountId, int], ...]:
-        """How many requests more since this was asked last, to be stored: added, for
-        other nodes count as well."""
+        """The requests since the last call, to be added to the stored counts.
+
+        They are added because other nodes count as well.
+        """
         further, self._further = self._further, Counter()
         return tuple(sorted(further.items()))

@@ -1,8 +1,8 @@
 """Notifications of records, rendered once for all subscribers with the same format.
 
-A record is rendered with the current state of its entries, marked as updated if that is
-newer than the record. Entries deleted since are left out: deletions have records of
-their own. A record of which nothing is left is not sent.
+A record is rendered with the current state of its entries; an entry newer than the
+record is marked as updated. Entries deleted since are left out, because deletions have
+records of their own. A record of which nothing is left is not sent.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ from storage.records import (
 from storage.subscription_filter import DOCUMENT_KINDS, wanted_entries
 
 STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT})
-"""Sent as a status without entries. The content itself is for as-is subscriptions;
-to the others a resource that is not a feed has only a status (Superfeedr 1.10)."""
+"""Kinds of records that are sent as a status without entries. The content itself is
+sent to as-is subscriptions only; for other subscriptions a resource that is not a feed
+has only a status (Superfeedr 1.10)."""
 
 
 class LoadedRecord(msgspec.Struct, frozen=True):
-    """A record with what it tells a subscription of, and the state that has now.
+    """A record, the entries in it that a subscription wants, and their current state.
 
-    ``source``: of a track query's record, the feed that the entries are of.
+    ``source``: for a record of a track query, the feed that the entries belong to.
     """
 
     record: Record
@@ -61,7 +62,7 @@ class LoadedRecord(msgspec.Struct, frozen=True):
 
 
 class NotificationBuilder:
-    """What records say together: each entry once, in its current state."""
+    """Collects what several records tell: each entry once, in its current state."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
@@ -84,7 +85,7 @@ class NotificationBuilder:
         revisions = {ref.entry_id: ref.revision for ref in loaded.refs}
         for each in loaded.stored:
             if each.deleted is not (record.kind is RecordKind.DELETED):
-                continue  # its state changed since, and that has its own record
+                continue  # it was deleted or restored since, which has its own record
             entry = unpack(each.body, Entry)
             if each.deleted:
                 deletion = Deletion(key=entry.key, id=entry.id, at=record.at)
@@ -95,7 +96,7 @@ class NotificationBuilder:
                 self._add_entry(entry, each.revision > revisions[each.id])
 
     def _add_entry(self, entry: Entry, is_newer: bool) -> None:
-        self.entries.pop(entry.key, None)  # its last mention gives it its place
+        self.entries.pop(entry.key, None)  # it goes behind the others
         self.entries[entry.key] = entry
         if is_newer:
             self.updated.add(entry.key)
@@ -104,8 +105,8 @@ class NotificationBuilder:
 
 
 def _source_feed(record: Record, source: SourceFeed) -> Feed:
-    """The feed as a source: with its status when it had the entries, and where it is
-    subscribed to here."""
+    """The feed as the source of an entry: with its status at the time of the record,
+    and a link to its topic on this hub."""
     head = unpack_head(source.head)
     links = head.links
     if source_topic(head) != source.url:
@@ -120,14 +121,14 @@ log = structlog.get_logger()
 
 
 States: TypeAlias = tuple[tuple[EntryId, int], ...]
-"""The revisions of the entries that a document shows."""
+"""The ids and revisions of the entries that a document shows."""
 
 
 class NotificationBody(msgspec.Struct, frozen=True):
     """The body of a notification with its media type, ready to be signed and sent.
 
-    ``position``: as-is, of the record that brought the document. Its receiver
-    is then up to date to there, even if it is sent for an earlier record.
+    ``position``: for an as-is document, the position of the record that brought it. Its
+    receiver is then up to date to there, even if it is sent for an earlier record.
     """
 
     content_type: str
@@ -142,8 +143,8 @@ _STATUSES = frozenset({RecordKind.ERROR, RecordKind.RECOVERED})
 def render_body(
     notification: Notification, format: Format, shows: States = ()
 ) -> NotificationBody:
-    """Render a notification as JSON if that is the format, else as Atom, also for as-is
-    subscriptions."""
+    """Render a notification as JSON if that is the format; else as Atom, which as-is
+    subscriptions get as well."""
     if format is Format.JSON:
         return NotificationBody(JSON_TYPE, render_json(notification), shows=shows)
     return NotificationBody(ATOM_TYPE, render_atom(notification), shows=shows)
@@ -154,7 +155,7 @@ class NotRenderable(Exception):
 
 
 class RenditionTarget(Protocol):
-    """What of a subscription decides which document it gets."""
+    """The fields of a subscription that decide which document it gets."""
 
     @property
     def topic(self) -> str: ...
@@ -167,7 +168,8 @@ class RenditionTarget(Protocol):
 
 
 class Rendition(msgspec.Struct, frozen=True):
-    """All that makes one document differ from another; equal ones are rendered once."""
+    """All that makes one document differ from another; equal renditions share a
+    document."""
 
     first: Position
     last: Position
@@ -177,7 +179,8 @@ class Rendition(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, records: Sequence[Record], subscription: RenditionTarget) -> Rendition:
-        """Of records of one feed, in order, that the subscription wants."""
+        """The rendition of records of one feed, in order, all wanted by the
+        subscription."""
         has_updates = any(each.kind is RecordKind.UPDATED for each in records)
         is_by_topic = subscription.format is Format.BY_TOPIC
         return cls(
@@ -190,10 +193,10 @@ class Rendition(msgspec.Struct, frozen=True):
 
 
 def is_sent_as_is(subscription: RenditionTarget, record: Record) -> bool:
-    """Whether a record is told by the topic's own document.
+    """Whether the topic's own document is sent for a record.
 
-    A subscription without a format gets it unless the topic is a feed. That is decided
-    by the record, for at subscribing it may not have been known.
+    A subscription without a format gets it unless the topic is a feed. The record
+    decides that, because at the time of subscribing it may not have been known.
     """
     if subscription.format is not Format.BY_TOPIC:
         return subscription.format is Format.AS_IS
@@ -204,8 +207,8 @@ def is_sent_as_is(subscription: RenditionTarget, record: Record) -> bool:
 class Notifications:
     """Renders records, and keeps the last documents, bounded by count and bytes.
 
-    A kept one counts only while it shows all entries as they are: somebody whom an
-    earlier record has told of a newer state must not be taken back.
+    A kept document is used only while it shows all entries in their current state: a
+    subscriber that was sent a newer state must not be sent an older one.
     """
 
     def __init__(self, log: LogStore, hub_url: str) -> None:
@@ -220,11 +223,12 @@ class Notifications:
     async def document(
         self, records: Sequence[Record], subscription: RenditionTarget
     ) -> NotificationBody | None:
-        """The document that tells a subscription of these records; None: nothing to.
+        """The document that tells a subscription of these records; None if nothing is
+        left.
 
-        Raises `NotRenderable`: what one feed sends must not end all deliveries.
-        As-is it is the latest one and never a kept one: an earlier document under a
-        later record would take the subscriber back.
+        Raises `NotRenderable`, so that the content of one feed does not end all
+        deliveries. For an as-is subscription it is always the latest document, never a
+        kept one: an older document for a later record would take the subscriber back.
         """
         if (event := records[-1].event) is not None:
             body = render_event(event, self._api_url)
@@ -248,7 +252,8 @@ class Notifications:
             return document
 
     async def _is_silent(self, subscription: RenditionTarget, record: Record) -> bool:
-        """Whether it is a status that nobody can tell from the topic's own document."""
+        """Whether the record is a status that the topic's own document does not
+        show."""
         is_by_topic = subscription.format is Format.BY_TOPIC
         if not is_by_topic or record.kind not in _STATUSES:
             return False
@@ -256,7 +261,7 @@ class Notifications:
             return True
         if await self._log.feed_head(record.feed_id) is not None:
             return False
-        # What answers and never was a feed is a resource, and that is no error.
+        # A resource that answers and never was a feed is no error.
         is_there = record.status.code == HTTPStatus.OK
         return is_there or await self._log.body(record.feed_id) is not None
 
@@ -265,7 +270,7 @@ class Notifications:
         source = None
         if record.source is not None:
             source = await self._log.source(record.source, record.feed_id)
-            if source is None:  # the query's owner may not read it, or no longer
+            if source is None:  # the owner of the query may not read it
                 return LoadedRecord(record, (), [])
         stored = await self._log.entries([ref.entry_id for ref in refs])
         return LoadedRecord(record, refs, stored, source)
@@ -343,8 +348,8 @@ class Notifications:
 
 
 def _head_of(record: Record, head: bytes | None) -> Feed:
-    """The head of a record's feed. A track query has none of its own: it changed when
-    it last found something."""
+    """The head of a record's feed. A track query has no head of its own: it counts as
+    changed when it last found an entry."""
     if record.source is not None:
         return Feed(updated=record.at)
     return unpack_head(head)

@@ -1,7 +1,7 @@
 """Replays that a subscriber requests: one document, sent at once and tried once.
 
-They are independent of the deliveries of the log: they neither wait for them nor
-advance a subscription. Replays that the requester does not wait for are kept in memory
+Replays are independent of the deliveries of the log: they neither wait for them nor
+advance a subscription. Those that the requester does not wait for are kept in memory
 only.
 """
 
@@ -26,13 +26,13 @@ from storage.records import Subscription
 AT_ONCE: Final = 16
 MOST_WAITING: Final = 1_000
 MOST_BYTES: Final = 64 * 2**20
-"""Of all documents that wait: a thousand of them could be a gigabyte."""
+"""Bytes of all documents that wait: a thousand documents could be a gigabyte."""
 
 log = structlog.get_logger()
 
 
 class Sending(Protocol):
-    """What is needed of `hub.http.Network`."""
+    """The part of `hub.http.Network` that is needed here."""
 
     async def send(self, request: Request) -> Answer: ...
 
@@ -43,7 +43,8 @@ class _Order(msgspec.Struct, frozen=True):
 
 
 class Redeliveries:
-    """`run` is its background part: it sends what nobody waits for."""
+    """Sends replays. `run` is its background part: it sends those that nobody waits
+    for."""
 
     def __init__(
         self, network: Sending, clock: Clock, hub_url: str, counter: NotificationCounter
@@ -62,7 +63,7 @@ class Redeliveries:
                 group.create_task(self._work())
 
     async def send(self, subscription: Subscription, document: NotificationBody) -> str:
-        """Why the callback did not take it; "" if it did."""
+        """Send a document; returns why the callback did not take it, or ""."""
         async with self._sending:
             request = await self._request(subscription, document)
             try:
@@ -76,9 +77,9 @@ class Redeliveries:
     def send_later(
         self, subscription: Subscription, document: NotificationBody
     ) -> bool:
-        """False if too many wait already, or too much.
+        """Queue a document; False if too many documents or bytes wait already.
 
-        One that is alone may be larger than all together may be.
+        If nothing waits, a document larger than the limit is taken too.
         """
         size = len(document.body)
         has_room = not self._waiting_bytes or self._waiting_bytes + size <= MOST_BYTES
@@ -90,13 +91,13 @@ class Redeliveries:
 
     async def _work(self) -> None:
         while True:
-            # In a frame of its own: a worker that waits keeps no document.
+            # A call of its own, so that a worker that waits holds no document.
             await self._carry_out(await self._waiting.get())
 
     async def _carry_out(self, order: _Order) -> None:
         try:
             reason = await self.send(order.subscription, order.document)
-        except Exception:  # one that fails harms no other
+        except Exception:  # one failure harms no other replay
             log.exception("redelivery_broke", subscription=order.subscription.id)
             return
         finally:
@@ -113,7 +114,7 @@ class Redeliveries:
             subscription,
             document,
             self._counter.take(subscription.account),
-            # A new one: receivers drop an id that they have seen.
+            # A new id: receivers drop an id that they have seen.
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),
             hub_url=self._hub_url,

@@ -1,10 +1,11 @@
 """Posting a notification to a callback: the request, the answer, and its outcome.
 
-A request without an answer for a second no longer counts among those that others wait
-for. A bounded number may stay open until their own deadline. One more is cut short; or,
-if its callback has not failed before, one whose callback has: so a hundred dead
-callbacks do not shorten the time of a slow one that answers. All requests share one
-sweep; none has a timer.
+A request that has no answer after a second is slow, and no longer counts against the
+limit of requests under way. A bounded number of slow requests may stay open until their
+own deadlines. Beyond it a slow request is cut short. If its callback has not failed
+before, a slow request to a callback that has failed is cut short in its place: so a
+hundred dead callbacks do not shorten the time of a slow one that answers. All requests
+share one sweep; none has a timer.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Waiting(Struct, eq=False):
 class SlowRequests:
     """Sends requests, and notices in `sweep` which of them take long.
 
-    ``slow_limit`` is how many slow ones may go on waiting at once.
+    ``slow_limit`` is how many slow requests may wait at once.
     """
 
     def __init__(self, network: Network, clock: Clock, *, slow_limit: int) -> None:
@@ -66,7 +67,7 @@ class SlowRequests:
         self._clock = clock
         self._slow_limit = slow_limit
         self._fresh: dict[_Waiting, None] = {}  # in order of their start
-        self._slow: dict[_Waiting, None] = {}  # in the order in which they moved
+        self._slow: dict[_Waiting, None] = {}  # in the order in which they became slow
 
     async def send(
         self,
@@ -75,11 +76,11 @@ class SlowRequests:
         *,
         is_doubtful: bool = False,
     ) -> Answer:
-        """Send; ``on_slow`` is called if there is no answer within a second.
+        """Send a request; ``on_slow`` is called if there is no answer within a second.
 
-        ``is_doubtful``: its callback failed before. Raises a `NetworkError`; `TimedOut`
-        too when it was cut short because too many hang, be it before ``on_slow``
-        was called or later.
+        ``is_doubtful``: its callback failed before. Raises a `NetworkError`: also
+        `TimedOut` if the request was cut short because too many hang, before or after
+        ``on_slow`` was called.
         """
         task = cast("asyncio.Task[object]", asyncio.current_task())
         since = self._clock.monotonic()
@@ -98,7 +99,7 @@ class SlowRequests:
             self._slow.pop(waiting, None)
 
     def sweep(self) -> None:
-        """Tell of requests that have waited for a second, or cut them short."""
+        """Report requests that have waited for a second, or cut them short."""
         latest = self._clock.monotonic() - SLOW_SECONDS
         for waiting in list(self._fresh):
             if waiting.since > latest:
@@ -111,8 +112,8 @@ class SlowRequests:
                 waiting.cut()
 
     def _has_room_for(self, waiting: _Waiting) -> bool:
-        """Make room for a slow request, if need be and if that is fair; whether there
-        is room."""
+        """Make room for a slow request by cutting a doubtful one, unless it is doubtful
+        itself; returns whether there is room."""
         if len(self._slow) < self._slow_limit:
             return True
         if waiting.is_doubtful:
@@ -140,8 +141,11 @@ def delivery_of(
     missed: tuple[Position, Position] | None = None,
     is_test: bool = False,
 ) -> WebhookDelivery:
-    """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
-    its account has left, None where it has none."""
+    """A document addressed to one subscriber.
+
+    ``at`` is in Unix seconds. ``credits``: what is left to its account, None if it has
+    no credits.
+    """
     return WebhookDelivery(
         topic=subscription.topic,
         callback=subscription.callback,
@@ -163,10 +167,10 @@ def delivery_of(
 
 
 def _former_secret(subscription: Subscription, at: int) -> str:
-    """The former secret, while it still signs as well: it is forgotten only some time
-    later.
+    """The former secret while notifications are signed with it as well, else "".
 
-    ``at`` are whole seconds: that it has ended within the second counts.
+    It is stored for some time after that. ``at`` is in whole seconds: a secret that
+    ends within that second has ended.
     """
     until = subscription.former_until
     is_over = until is None or until.timestamp() < at + 1
@@ -200,9 +204,9 @@ log = structlog.get_logger()
 
 
 class _Visit(Struct, eq=False):
-    """A request, and its place at its origin, given back when it is slow or ends.
+    """A request and its place at its origin, given back when it is slow or ends.
 
-    ``records`` are those that it tells of; ``stage`` is how far it has come.
+    ``records`` are the positions that it tells of; ``stage`` is how far it has come.
     """
 
     origins: OriginLimiter
@@ -256,18 +260,19 @@ class Poster:
         self._hub_url = hub_url
         self._counter = counter or NotificationCounter()
         self.epoch = ""
-        """Of the log; to be set before the first `post`."""
+        """The epoch of the log; to be set before the first `post`."""
 
     def admits(self, origin: str) -> bool:
-        """Take a place at the origin for one `post`, which gives it back."""
+        """Take a place at the origin for one `post`, which gives it back; False if
+        full."""
         return self._origins.enter(origin, self._clock.monotonic())
 
     def has_room(self, origin: str) -> bool:
-        """Whether `admits` would."""
+        """Whether `admits` would return True."""
         return self._origins.has_room(origin, self._clock.monotonic())
 
     def postponement(self, origin: str) -> float:
-        """Seconds after which one that was not admitted should ask again."""
+        """Seconds until a delivery that was not admitted should ask again."""
         return self._origins.postponement(origin, self._clock.monotonic())
 
     async def post(
@@ -284,10 +289,11 @@ class Poster:
     ) -> CallbackResponse:
         """POST a document, signed with this subscription's secret if it has one.
 
-        ``records`` are those that it tells of, if that is not the one at ``position``.
-        The origin must have admitted it. ``on_slow`` is called if there is no
-        answer within a second. WebSub 7: "the response body MUST be ignored".
-        A fault of the hub itself is a failure like the callback's: it harms no other.
+        ``records``: the positions that it tells of, unless it is only ``position``. The
+        origin must have admitted the request. ``on_slow`` is called if there is no
+        answer within a second. WebSub 7: "the response body MUST be ignored". A fault
+        of the hub itself counts as a failure like the callback's, and affects no other
+        delivery.
         """
         delivery = self._delivery(subscription, document, position, failures, missed)
         told = records or (position,)
@@ -352,8 +358,8 @@ class Poster:
 def _unusable(
     error: NetworkError, milliseconds: int, visit: _Visit
 ) -> CallbackResponse:
-    """The response to an answer that broke off: only its status counts, if it had come
-    so far."""
+    """The response to an answer that broke off: it is a success if its status came and
+    is one."""
     if verdict(error.status) is Verdict.DELIVERED:
         return CallbackResponse(status=error.status, milliseconds=milliseconds)
     reason = error.reason[:LONGEST_ERROR]

@@ -20,11 +20,11 @@ class WorkLeases:
         self._random = random
 
     def new_id(self) -> int:
-        """An id nobody else holds; 0 means nobody's, so it is never 0."""
+        """A new random id; never 0, which stands for no lease."""
         return self._random.getrandbits(62) | 1
 
     def terms(self, limit: int) -> ClaimTerms:
-        """On which up to ``limit`` pieces of work are claimed now."""
+        """The terms on which up to ``limit`` pieces of work are claimed now."""
         return ClaimTerms(
             lease_id=self.new_id(),
             seconds=LEASE_SECONDS,
@@ -39,6 +39,7 @@ class WorkLeases:
     def expiry(self) -> float:
         """The same end in monotonic seconds, which no clock change moves.
 
-        To be asked before the lease is: it ends no earlier by the engine's clock.
+        Call this before the lease is taken: by the engine's clock the lease ends no
+        earlier.
         """
         return self._clock.monotonic() + LEASE_SECONDS
