@@ -13,19 +13,17 @@ import pytest
 import hub
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hub", "protocols", "storage")
-START = (
-    "import sys; sys.argv = ['fanfare', 'version']; import fanfare_hub as f; f.main()"
-)
+PACKAGES = ("protocols", "storage")
+START = "sys.argv = ['fanfare', 'version']; from hub.__main__ import main; main()"
 
 
 def install(place: Path) -> None:
     """As much of the hub as is looked at before it starts."""
     place.mkdir()
-    shutil.copy(ROOT / "fanfare_hub.py", place)
-    for name in PACKAGES:
+    for name in ("hub", *PACKAGES):
         (place / name).mkdir()
         shutil.copy(ROOT / name / "__init__.py", place / name)
+    shutil.copy(ROOT / "hub" / "__main__.py", place / "hub")
 
 
 def install_foreign(name: str, place: Path) -> Path:
