@@ -1,35 +1,36 @@
 """What every engine offers. No SQL and no driver type crosses these protocols.
 
-Every writing method is one transaction: it returns when it is durable, or raises
-`WriteFailed` and has changed nothing. Cancelling a waiting caller never cancels its
-transaction. Time is an argument: an engine reads no clock. Lists are short pages in
+Every writing method is one transaction: it returns once the transaction is durable, or
+raises `WriteFailed` and has changed nothing. Cancelling a waiting caller never cancels
+its transaction. Time is an argument: an engine reads no clock. Lists are short pages in
 key order. A read waits for a server that is away (`storage.read_patience`). Any method
-may raise `StorageClosed`; writing ones `StorageBusy`,
-`WriteFailed`, `StorageFull` and `OutcomeUnknown`.
+may raise `StorageClosed`; writing methods also raise `StorageBusy`, `WriteFailed`,
+`StorageFull` and `OutcomeUnknown`.
 
-An unknown outcome is resolved by asking. An engine that can be lost sight of numbers
-its writes, in a lane for each kind, and keeps the last number of each lane with what
-came of it, in the same transaction: so it can tell whether the last one was stored,
-once it answers again. It asks by itself for as long as its caller may wait; then it
-raises `OutcomeUnknown`, and the caller goes on from what is stored:
+An unknown outcome is resolved by asking. An engine that may lose its connection numbers
+its writes, in one lane for each kind of write. It stores the last number of each lane
+and the result of that write in the same transaction, so that it can tell, once the
+server answers again, whether the last write was stored. The engine asks by itself for
+as long as its caller may wait; then it raises `OutcomeUnknown`, and the caller goes on
+from what is stored:
 
-- A flush of deliveries has a number. It is handed in again as it is, until it is
-  answered: if it was stored, nothing changes, and the answer is that of the first time.
-- A fetch is decided anew, from its target as it is then: if the commit was stored, that
-  has another version, and there is nothing new.
-- All else may be done once more, or is found done. What was claimed is claimed again
-  when its lease is over.
+- A flush of deliveries has a number. The caller hands it in again, unchanged, until it
+  is answered: if it was stored, nothing changes, and the answer is that of the first
+  time.
+- A fetch is decided anew, from its target as it is then: if the commit was stored, the
+  target has another version, and there is nothing new.
+- All other writes either may be repeated, or are found to be done. What was claimed is
+  claimed again when its lease is over.
 
-A database may have several nodes, each of which has opened it. SQLite is a cluster of
-one: its writer runs one unit of work after the other, which is more than what follows
-asks for.
+Several nodes may have opened one database. SQLite is a cluster of one: its writer runs
+one unit of work after the other, which is stricter than what follows requires.
 
-AUDIENCE: whoever decides who gets a record holds it until that is committed, so that a
-record is committed before such a decision or after it, never beside it. Otherwise who
-subscribes, or has caught up, "from now on" lacks the record that is just being written
-by another node, which nobody delivers either.
+AUDIENCE: a call that decides who gets a record holds this lock until it is committed.
+So each record is committed either before such a decision or after it, never at the same
+time. Without the lock, a subscriber that subscribes, or has caught up, "from now on"
+could miss a record that another node is just committing, and nobody would deliver it.
 
-The order of locks is the same everywhere: feeds by id, then AUDIENCE, then the rest.
+Locks are taken in the same order everywhere: feeds by id, then AUDIENCE, then the rest.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ AUDIENCE: Final = frozenset(
         "deliveries.discard_retry",
     }
 )
-"""Calls that hold AUDIENCE (``store.method``). One that finds that it decides nothing
-of the kind, such as a commit without records, or a flush that neither opens nor closes
-a retry, need not."""
+"""Calls that hold AUDIENCE (``store.method``). A call that turns out to decide nothing
+about who gets a record, such as a commit without records, or a flush that neither opens
+nor closes a retry, need not hold it."""
 
 __all__ = [
     "AUDIENCE",

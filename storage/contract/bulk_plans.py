@@ -12,10 +12,10 @@ class BulkPlanStore(Protocol):
     async def add(
         self, plan: BulkPlan, *, most_open: int, kept: int
     ) -> BulkPlan | None:
-        """Store a new plan, and forget its account's oldest that are over.
+        """Store a new plan, and delete the oldest finished plans of its account.
 
-        None, and nothing stored: ``most_open`` of the account's are running, or may
-        still be confirmed. Of those that are over ``kept`` stay.
+        Returns None, and stores nothing, if ``most_open`` plans of the account are
+        running or may still be confirmed. The last ``kept`` finished plans stay.
         """
         ...
 
@@ -28,24 +28,25 @@ class BulkPlanStore(Protocol):
         ...
 
     async def latest(self, limit: int) -> list[BulkPlan]:
-        """Those of all accounts that were made last, the newest first."""
+        """The plans of all accounts that were made last, the newest first."""
         ...
 
     async def running(self) -> list[BulkPlan]:
-        """Those that are confirmed and not over, by id."""
+        """Plans that are confirmed and not finished, by id."""
         ...
 
     async def confirm(self, plan_id: PlanId, now: datetime) -> BulkPlan | None:
-        """Let it run; None: it cannot be confirmed, or not any more."""
+        """Let the plan run; None if it cannot, or can no longer, be confirmed."""
         ...
 
     async def cancel(self, plan_id: PlanId, now: datetime) -> BulkPlan | None:
-        """What is done stays done; None: it is over, or there is none."""
+        """Stop the plan; what it has done stays done. None if it has ended or does not
+        exist."""
         ...
 
     async def advance(
         self, plan_id: PlanId, progress: PlanProgress, *, ended: datetime | None
     ) -> None:
-        """Note how far it is; ``ended``: there is nothing left. One that was cancelled
-        meanwhile stays so."""
+        """Store the plan's progress; ``ended``: when it finished, None while work is
+        left. A plan that was cancelled meanwhile stays cancelled."""
         ...

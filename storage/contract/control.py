@@ -1,4 +1,4 @@
-"""The control log: what all nodes have to know that somebody decided on one."""
+"""The control log: decisions made on one node that all nodes have to know."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class ControlStore(Protocol):
     def watch(
         self, tell: Callable[[ControlEvent], None]
     ) -> AbstractContextManager[None]:
-        """While entered, call ``tell`` with what is decided, in one order for all.
+        """While entered, call ``tell`` with each decision, in one order for all nodes.
 
-        On the event loop. Of what this node has written as soon as it is durable, and
-        before the call that wrote it returns; of what others have, a little later. What
-        was told before may be told again, also of before it was entered.
+        It is called on the event loop: for a decision written by this node as soon as
+        it is durable, and before the call that wrote it returns; for those of other
+        nodes, a little later. An event may be told again, even one from before the
+        block was entered. A watcher that reads the current state after it has entered
+        misses nothing.
 
-        Whoever watches reads what there is after it has entered, and so misses nothing.
-
-        An epoch begins while the hub runs only where the engine is a server, which may
-        lose the end of the log when it is restored or fails over. SQLite has one from
-        opening to closing.
+        An epoch begins while the hub runs only if the engine is a server, which may
+        lose the end of the log when it is restored or fails over. SQLite has one epoch
+        from opening to closing.
         """
         ...

@@ -32,23 +32,24 @@ from storage.records import (
 class DeliveryStore(Protocol):
     """The dispatcher's side.
 
-    A lease is a random id with a time it ends at, by the engine's clock and no other.
-    Its holder goes by the moment before it asked for it, or for its renewal. Each
-    outcome names the lease it was come by under; without that it changes nothing. What
-    a node held when it died is free when its successor joins (`MembershipStore`).
+    A lease is a random id with the time it ends at, by the engine's clock only. Its
+    holder counts from the moment before it asked for the lease, or for its renewal.
+    Each outcome names the lease under which it was obtained; it changes nothing if that
+    lease is not held. What a node held when it died is free when its successor joins
+    (`MembershipStore`).
     """
 
     async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
         """Lease chunks; those of one feed in order of their records.
 
-        Unfinished chunks whose lease is over come first; then fan-out rows are split
-        on, 500 subscriptions at a time in id order: the oldest of the feeds without a
-        chunk under way, else, of those with fewer than four, that of the feed whose
-        last chunk was made first. Members are active subscriptions of the record's
-        feed with ``from_position`` below the record that want its kind (see `wants`)
-        and have no open retry. Records of one feed go strictly one after the
-        other: a later record is not split while an earlier one has fan-out or chunks
-        left. A fan-out without members is dropped.
+        Unfinished chunks whose lease is over come first. Then fan-out rows are split
+        further, 500 subscriptions at a time in id order: first the oldest row of the
+        feeds without a chunk under way, then, of the feeds with fewer than four, the
+        row of the feed whose last chunk was made first. Members are active
+        subscriptions of the record's feed with ``from_position`` below the record that
+        want its kind (see `wants`) and have no open retry. Records of one feed go
+        strictly one after the other: a later record is not split while an earlier one
+        has fan-out or chunks left. A fan-out without members is dropped.
 
         The first time that a record is split, up to 1,000 unleased retries that want it
         and whose ``news_from`` has come are made due, in the order of that time.
@@ -60,34 +61,37 @@ class DeliveryStore(Protocol):
         ask: Callable[[], ClaimTerms | None],
         give: Callable[[list[ClaimedChunk] | None], None],
     ) -> AbstractContextManager[None]:
-        """Within the block each commit with records claims chunks too, if that can be
-        in its own transaction: so they are there as soon as the records are.
+        """Within the block, a commit with records also claims chunks in its own
+        transaction, where possible, so that the chunks exist as soon as the records do.
 
-        ``ask`` is called when a commit is handed in, and says what may be claimed, None
-        for nothing. Where it asked for something, ``give`` is called when that is
-        durable, with new chunks only, often none; or with None, if it failed. Both are
-        called on the event loop and must not wait. One claimer at a time.
+        ``ask`` is called when a commit is handed in, and returns what may be claimed,
+        None for nothing. If it returned terms, ``give`` is called once the commit is
+        durable, with new chunks only, often none; or with None if the commit failed.
+        Both are called on the event loop and must not wait. There is one claimer at a
+        time.
         """
         ...
 
     async def renew(
         self, chunk_ids: Sequence[int], *, lease_id: int, seconds: float, now: datetime
     ) -> None:
-        """Have the lease last for so long from now on, on those it still holds."""
+        """Extend the lease, by so many seconds from now, on those of the chunks it
+        still holds."""
         ...
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
-        """Apply it. One whose number is that of the last one was stored already, and is
-        answered as it was then."""
+        """Apply the flush. If its number is that of the last flush, it was stored
+        already, and the answer is the one given then."""
         ...
 
     async def notified(self) -> dict[AccountId, int]:
-        """How many requests each account was sent, those never sent any left out."""
+        """How many requests each account was sent; accounts that were never sent any
+        are left out."""
         ...
 
     async def claim_retrying(self, terms: ClaimTerms) -> list[RetryingSubscription]:
-        """Lease those that are due (``next_try`` <= now and nobody's lease) and not
-        paused; of the callbacks whose shards the terms name."""
+        """Lease the retries that are due (``next_try`` <= now, not leased) and not
+        paused, of the callbacks whose shards the terms name."""
         ...
 
     async def next_retry(self, shards: Shards = ALL_SHARDS) -> datetime | None:
@@ -97,8 +101,8 @@ class DeliveryStore(Protocol):
     async def retrying(
         self, *, after: SubscriptionId, limit: int, wanted: AttemptFilter | None = None
     ) -> list[RetryingSubscription]:
-        """Retrying subscriptions, by their id. With a filter: those of which it finds a
-        failed request that says what they lack."""
+        """Retrying subscriptions, by id. With a filter: only those for whose missing
+        deliveries it finds a failed request."""
         ...
 
     async def retrying_subscription(
@@ -106,8 +110,8 @@ class DeliveryStore(Protocol):
     ) -> RetryingSubscription | None: ...
 
     async def lag(self, subscription_id: SubscriptionId, most: int) -> DeliveryLag:
-        """How far it is behind, by what the log has; no more than ``most`` is counted.
-        One that is not active is owed nothing."""
+        """How far the subscription is behind the log; at most ``most`` records are
+        counted. A subscription that is not active is owed nothing."""
         ...
 
     async def dead_letters(
@@ -117,41 +121,43 @@ class DeliveryStore(Protocol):
         ...
 
     async def count_undelivered(self, wanted: AttemptFilter, most: int) -> int:
-        """How many of both there are; it counts no further than ``most``."""
+        """How many retrying subscriptions and dead letters match; counting stops at
+        ``most``."""
         ...
 
     async def retry_now(self, subscription_id: SubscriptionId, now: datetime) -> None:
-        """Make it due now. Raises `NotFound`, `SubscriptionPaused`."""
+        """Make the retry due now. Raises `NotFound`, `SubscriptionPaused`."""
         ...
 
     async def discard_retry(
         self, subscription_id: SubscriptionId, now: datetime
     ) -> None:
-        """Close the retry: what it has not delivered is not sent any more, and fan-out
+        """Close the retry: what it has not delivered is no longer sent, and fan-out
         serves the subscription again. Raises `NotFound`."""
         ...
 
     async def retry_dead_letter(self, dead_id: int, now: datetime) -> None:
-        """Turn a dead letter into a retry of it, due now.
+        """Turn a dead letter into a retry, due now.
 
         Raises `NotFound`, `SubscriptionPaused`, or `StorageBusy` while the subscription
-        is in an unfinished chunk or has a retry that stands elsewhere.
+        is in an unfinished chunk or has a retry at another position.
         """
         ...
 
     async def replay(
         self, subscription_id: SubscriptionId, after: Position, now: datetime
     ) -> None:
-        """Have it sent all records above ``after`` that it wants and the log still has,
-        once more, from now on: as a retry, of which none is left out.
+        """Send the subscription once more, from now on, all records above ``after``
+        that it wants and the log still has. This is done by a retry that leaves none of
+        them out.
 
-        Raises `NotFound` unless it is active, `SubscriptionPaused`, or `StorageBusy`
-        while it is in an unfinished chunk or its retry is leased.
+        Raises `NotFound` unless the subscription is active, `SubscriptionPaused`, or
+        `StorageBusy` while it is in an unfinished chunk or its retry is leased.
         """
         ...
 
     async def discard_dead_letter(self, dead_id: int) -> None:
-        """Forget it. Raises `NotFound`."""
+        """Delete the dead letter. Raises `NotFound`."""
         ...
 
     async def attempts(
@@ -162,16 +168,17 @@ class DeliveryStore(Protocol):
     ) -> list[Attempt]:
         """The last attempts, newest first, successful ones included.
 
-        Of each subscription the last 20 failures and catch-ups are kept, beside all
-        that went straight through, and the details of its last 5 failures.
+        Each subscription keeps its last 20 failures and catch-ups, in addition to all
+        deliveries that succeeded at once, and the details of its last 5 failures.
         """
         ...
 
     async def first_successes(
         self, records: Sequence[tuple[FeedId, Position]]
     ) -> dict[Position, datetime | None]:
-        """For each record that was sent to anybody, when the first chunk of it with a
-        2xx was settled; None: no callback has taken it, or only when it was retried."""
+        """For each record that was sent to any callback, when its first chunk with a
+        2xx answer was settled; None if no callback has accepted it, or only upon a
+        retry."""
         ...
 
     async def failed_attempt(self, attempt_id: int) -> FailedAttempt | None: ...
@@ -185,12 +192,12 @@ class DeliveryStore(Protocol):
     ) -> list[FailedAttempt]:
         """Failures of all subscriptions, newest first, without their details.
 
-        ``before``: time and id of the last one of the page before.
+        ``before``: time and id of the last failure of the previous page.
         """
         ...
 
     async def count_failed_attempts(self, wanted: AttemptFilter, most: int) -> int:
-        """How many there are; it counts no further than ``most``."""
+        """How many failures match; counting stops at ``most``."""
         ...
 
     async def sent_chunks(
@@ -202,10 +209,10 @@ class DeliveryStore(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> list[SentChunk]:
-        """Chunks that are done, the latest first, as long as attempts are kept; those
-        of one feed by its records.
+        """Finished chunks, the latest first, for as long as attempts are kept; those of
+        one feed in the order of its records.
 
-        ``before``: the id of the last one of the page before.
+        ``before``: the id of the last chunk of the previous page.
         """
         ...
 

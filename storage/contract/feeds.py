@@ -1,4 +1,5 @@
-"""Feeds: what is polled, what maintenance finds out, who pushes, and large sites."""
+"""Feeds: what is polled, what maintenance finds out, hubs that push, and large
+sites."""
 
 from __future__ import annotations
 
@@ -39,76 +40,79 @@ class FeedStore(Protocol):
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
         """Register a feed, due at once. True: it is new.
 
-        A known URL gives the known feed. So does another spelling of it (see
+        A known URL returns the known feed. So does another spelling of it (see
         `protocols.urls.resource_url`), unless the two differ in their credentials: then
-        there are two feeds. Nothing of the known feed changes: that is `edit`. A feed
-        that was given up becomes active again, with all its state (validators,
-        seen-set) and its next fetch unchanged: a re-add is no reason to fetch early. So
-        does a removed one, but it is as private as it is added now, and has the
-        category and credentials that are given, or else those it had.
+        they are two feeds. The known feed is not changed: `edit` does that. A feed that
+        was given up becomes active again, with all its state (validators, seen-set) and
+        its next fetch unchanged: adding it again is no reason to fetch early. A removed
+        feed also becomes active again, but is private only if it is added as private,
+        and takes the given category and credentials, or else keeps those it had.
         """
         ...
 
     async def edit(
         self, feed_id: FeedId, change: FeedChange, reason: str, now: datetime
     ) -> tuple[StoredFeed, int]:
-        """Change a feed, and end the subscriptions of those it shuts out.
+        """Change a feed, and end the subscriptions of accounts that may no longer read
+        it.
 
-        Both are one transaction. At another URL it is due, and polled again if it was
-        given up; the former URL leads to it as well, unless another feed has it. Each
-        of these subscribers is to be told ``reason``; how many have ended. Credentials
-        make the feed private. Raises `NotFound`, also for one that was removed.
+        Both are one transaction. With another URL the feed is due, and polled again if
+        it was given up; the former URL still leads to it, unless another feed has that
+        URL. Each subscriber whose subscription ends is to be told ``reason``; their
+        number is returned. Credentials make the feed private. Raises `NotFound`, also
+        for a removed feed.
         """
         ...
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None: ...
 
     async def several(self, ids: Collection[FeedId]) -> dict[FeedId, StoredFeed]:
-        """Those of them that there are."""
+        """The feeds with these ids; unknown ids are left out."""
         ...
 
     async def find(self, topic: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, removed ones included.
 
-        If there are several: one of this very spelling, and of those the one with
-        credentials; else one that is not removed and has no credentials. A feed that a
-        subscription to the topic was made for is found, too.
+        If there are several: one of exactly this spelling, and of those the one with
+        credentials; else one that is not removed and has no credentials. A feed that
+        was created for a subscription to the topic is found, too.
         """
         ...
 
     async def parts(self, page: str, limit: int) -> list[StoredFeed]:
         """Feeds whose URLs select a part of the page, in any spelling, by id.
 
-        Without those that were removed.
+        Removed feeds are left out.
         """
         ...
 
     async def find_open(self, topic: str) -> StoredFeed | None:
-        """Like `find`, as far as it has no credentials: what anybody gets."""
+        """Like `find`, but only a feed without credentials: what anybody may get."""
         ...
 
     async def find_readable(
         self, topic: str, viewer: AccountId | None
     ) -> StoredFeed | None:
-        """Like `find`, as far as the viewer may read it.
+        """Like `find`, but only a feed that the viewer may read.
 
-        None: the operator, who reads all; `storage.records.NOBODY`: who reads what is
-        public. A private feed opens to accounts that subscribe to it, one with
-        credentials to nobody but the operator, one that was removed to nobody at all.
+        A viewer of None is the operator, who reads everything; `storage.records.NOBODY`
+        is anyone, who reads what is public. A private feed is readable by accounts that
+        subscribe to it, one with credentials only by the operator, and a removed one by
+        nobody at all.
         """
         ...
 
     async def readable(
         self, asked: Collection[tuple[AccountId | None, FeedId]]
     ) -> frozenset[tuple[AccountId | None, FeedId]]:
-        """Of pairs of a viewer and a feed those that the viewer may read, by the rule
-        of `find_readable`."""
+        """The given pairs of a viewer and a feed for which the viewer may read the
+        feed, by the rule of `find_readable`."""
         ...
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
     ) -> list[StoredFeed]:
-        """Feeds by id; removed ones only if asked for by ``state``."""
+        """Feeds by id; removed ones only if ``state`` asks for them."""
         ...
 
     async def due(
@@ -119,15 +123,17 @@ class FeedStore(Protocol):
         limit: int,
         shards: Shards = ALL_SHARDS,
     ) -> list[DueFeed]:
-        """Active feeds with ``next_fetch`` <= now, the latest first, by their period.
+        """Active feeds with ``next_fetch`` <= now, the latest first, relative to their
+        period.
 
-        ``shards``: of those that the node owns, by the host they are fetched from. To
-        own them is the claim, here and wherever shards are asked for: nobody else is
-        given the same, and what a former owner still writes is refused
+        ``shards``: those the node owns, by the host that feeds are fetched from. Owning
+        a shard is the claim, here and wherever shards are an argument: no other node is
+        given the same feeds, and what a former owner still writes is refused
         (`MembershipStore`).
 
-        That is by (-`storage.records.lateness`, next_fetch, id), and so for one pace by
-        (next_fetch, id): of each pace those that follow the place in ``after``.
+        The order is (-`storage.records.lateness`, next_fetch, id), which within one
+        pace is (next_fetch, id): of each pace, the feeds that follow its place in
+        ``after`` are returned.
         """
         ...
 
@@ -136,14 +142,14 @@ class FeedStore(Protocol):
         ...
 
     def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
-        """Move ``next_fetch`` of many feeds (a host that is paced or throttled)."""
+        """Move ``next_fetch`` of many feeds (because a host is paced or throttled)."""
         ...
 
     async def hold_hosts(
         self, holds: Sequence[tuple[str, datetime]], now: datetime
     ) -> None:
-        """Keep that hosts want no request before then. A later time is never replaced
-        by an earlier one; those that are over by now are forgotten."""
+        """Store that hosts want no request before these times. A later time is never
+        replaced by an earlier one; times that are past by ``now`` are deleted."""
         ...
 
     async def held_hosts(self, now: datetime) -> list[tuple[str, datetime]]:
@@ -153,31 +159,34 @@ class FeedStore(Protocol):
     async def spread(
         self, now: datetime, *, longest: timedelta, per_second: float
     ) -> int:
-        """Spread the next fetches of feeds that are overdue; how many.
+        """Spread the next fetches of overdue feeds over time; returns how many were
+        moved.
 
         Only feeds that were fetched before are moved, each within its own period and
-        within ``longest``, evenly, and no fewer than ``per_second`` of them a second.
+        within ``longest``, evenly, with at least ``per_second`` of them a second.
         """
         ...
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
-        """What fetches start from, in one read; unknown and removed ids left out."""
+        """What fetches start from, in one read; unknown and removed ids are left
+        out."""
         ...
 
     async def polls(self, feed_id: FeedId) -> list[Poll]:
-        """The last `storage.records.KEPT_POLLS` of a feed, the latest first; written by
-        `LogStore.commit`."""
+        """The last `storage.records.KEPT_POLLS` polls of a feed, the latest first;
+        `LogStore.commit` writes them."""
         ...
 
     async def postings(self, limit: int) -> list[Posting]:
-        """Of up to ``limit`` feeds that have habits, spread evenly over all.
+        """The posting habits of up to ``limit`` feeds, spread evenly over all feeds.
 
-        Without feeds that were removed, or never posted.
+        Feeds that were removed, or never posted, are left out.
         """
         ...
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
-        """Which of them not everybody may see; unknown ids count as removed."""
+        """Which of these feeds are not visible to everybody; unknown ids count as
+        removed."""
         ...
 
     async def set_state(
@@ -188,18 +197,19 @@ class FeedStore(Protocol):
         *,
         next_fetch: datetime | None = None,
     ) -> StoredFeed:
-        """Pause, resume, stop or remove, a track query too. Raises `NotFound`.
+        """Pause, resume, stop or remove a feed or a track query. Raises `NotFound`.
 
         Removing ends no subscription by itself: see `SubscriptionStore.end_all`.
         """
         ...
 
     async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
-        """What its publisher signs with; "" for nothing. Kept encrypted."""
+        """Set the secret the feed's publisher signs with; "" for none. It is kept
+        encrypted."""
         ...
 
     async def publish_secret(self, feed_id: FeedId) -> str:
-        """ "" if there is none."""
+        """The secret the feed's publisher signs with; "" if there is none."""
         ...
 
     async def set_subscription_callback(self, feed_id: FeedId, url: str) -> None:
@@ -208,26 +218,28 @@ class FeedStore(Protocol):
         ...
 
     async def subscription_callback(self, feed_id: FeedId) -> str:
-        """ "" if there is none."""
+        """The URL that is asked about each new subscription; "" if there is none."""
         ...
 
     async def purge_removed(self, before: datetime, limit: int) -> int:
-        """Delete feeds removed before that time, ``limit`` at most, with all that is
-        theirs, in short transactions; how many."""
+        """Delete feeds removed before that time, ``limit`` at most, and everything that
+        belongs to them, in short transactions; returns how many."""
         ...
 
 
 class FeedStatisticsStore(Protocol):
-    """A feed is due ten minutes after it was added, then when its statistics say."""
+    """Statistics of feeds. The first are due ten minutes after the feed was added, the
+    next when the statistics say."""
 
     async def due(
         self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
     ) -> list[FeedId]:
-        """Feeds that are not removed, the longest due first."""
+        """Feeds that are not removed and whose statistics are due, the longest due
+        first."""
         ...
 
     async def save(self, feed_statistics: Sequence[FeedStatisticsWrite]) -> None:
-        """Store statistics; those of feeds that were purged meanwhile are left out."""
+        """Store statistics; those of feeds that were purged meanwhile are skipped."""
         ...
 
     async def get(self, feed_id: FeedId) -> FeedStatistics | None:
@@ -235,7 +247,7 @@ class FeedStatisticsStore(Protocol):
         ...
 
     async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
-        """Other feeds with links to pages of a site, at most so many."""
+        """How many other feeds link to pages of a site, at most ``most``."""
         ...
 
     async def related(self, feed_id: FeedId, limit: int) -> list[FeedId]:
@@ -251,7 +263,7 @@ class FeedStatisticsStore(Protocol):
 
 
 class PushStore(Protocol):
-    """Feeds that may be pushed, and callbacks that hubs of others know.
+    """Feeds that may be pushed, and the callbacks given to other hubs.
 
     What feeds offer, and how they are pushed, is written by `LogStore.commit`.
     """
@@ -259,7 +271,7 @@ class PushStore(Protocol):
     async def get(self, feed_id: FeedId) -> FeedPush | None: ...
 
     async def of(self, ids: Sequence[FeedId]) -> list[FeedPush]:
-        """The pushes of those feeds that have any."""
+        """The pushes of these feeds; feeds without one are left out."""
         ...
 
     async def due(
@@ -271,23 +283,24 @@ class PushStore(Protocol):
         shards: Shards = ALL_SHARDS,
     ) -> list[FeedPush]:
         """Pushes for which something may have to be done now, the longest due first;
-        ``shards`` of feeds."""
+        ``shards`` are of feeds."""
         ...
 
     async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
-        """Have a push not be due before then, unless something happens to it."""
+        """Make a push due no earlier than ``due``, or never if None, unless something
+        happens to it."""
         ...
 
     async def switch(self, *, is_on: bool) -> None:
         """Called at the start, with whether other hubs are to push at all.
 
-        On: active feeds that were waiting for something to happen are due. Off: those
-        that a hub may push are due, to end that.
+        If on, active feeds whose push was waiting for something to happen are due. If
+        off, those that a hub may push are due, so that this can be ended.
         """
         ...
 
     async def ask(self, new: NewPushCallback) -> None:
-        """A hub is about to be told this callback; counted."""
+        """Store the callback before a hub is told of it, and count the request."""
         ...
 
     async def fail(
@@ -298,48 +311,53 @@ class PushStore(Protocol):
         error: str,
         retry_at: datetime,
     ) -> None:
-        """A request led to nothing: its callback goes, and the next one waits."""
+        """A request failed: its callback is dropped, and the next one waits until
+        ``retry_at``."""
         ...
 
     async def confirm(self, callback: PushCallback, until: datetime) -> None:
-        """The hub has confirmed it: active until then, and what failed is forgotten."""
+        """The hub has confirmed the callback: it is active until then, and earlier
+        failures are cleared."""
         ...
 
     async def leave(self, callback: PushCallback, until: datetime) -> None:
-        """It is not wanted any more; until then the hub may ask whether that is so."""
+        """The callback is no longer wanted; until then the hub may ask whether that is
+        true."""
         ...
 
     async def drop(self, callback: PushCallback) -> None:
-        """Its time is over, or its end was confirmed."""
+        """Delete the callback: its time is over, or the hub has confirmed its end."""
         ...
 
     async def forget(self, feed_id: FeedId) -> None:
-        """The feed is not pushed any more, unless it offers something again."""
+        """Delete the feed's push; it gets one again only if the feed offers a hub
+        again."""
         ...
 
     async def find(self, token: str) -> PushCallback | None:
-        """The push of the callback whose path ends in that token."""
+        """The push whose callback has a path that ends in this token."""
         ...
 
     async def hint(self, callback: PushCallback, at: datetime) -> None:
-        """The hub says that there is news, or what; counted as delivered. The latest
-        hint that no fetch has heeded yet stays."""
+        """The hub says that there is news, or sends it; counted as delivered. The
+        latest hint that no fetch has taken up yet is kept."""
         ...
 
     async def hinted(self, *, after: FeedId, limit: int) -> list[FeedId]:
-        """Feeds with hints that no fetch has heeded yet, by id."""
+        """Feeds with hints that no fetch has taken up yet, by id."""
         ...
 
     async def count(self, hub: str, what: PushCount) -> None: ...
 
     async def hubs(self, limit: int) -> list[PushHub]:
-        """The hubs with the most confirmed subscriptions; before them "", with the sums
-        over all hubs."""
+        """The hubs with the most confirmed subscriptions; the first is "", with the
+        sums over all hubs."""
         ...
 
 
 class SiteStore(Protocol):
-    """What is known of a site's pages. Written by `LogStore.commit`, with entries."""
+    """What is known of a site's pages. `LogStore.commit` writes it together with
+    entries."""
 
     async def state(self, feed_id: FeedId) -> bytes:
         """The `SiteWrite.state` that was written last; b"" before the first step."""
@@ -352,13 +370,13 @@ class SiteStore(Protocol):
     async def unlisted(
         self, feed_id: FeedId, walk: int, *, after: str, limit: int
     ) -> list[StoredSitePage]:
-        """Pages that are not deleted and were last listed before a walk.
+        """Pages that are not deleted and were last listed before the walk of this
+        number.
 
-        In a fixed order; ``after`` is the key of the last one of the page before, or
-        "".
+        In a fixed order; ``after`` is the key of the last page already returned, or "".
         """
         ...
 
     async def tally(self, feed_id: FeedId, walk: int) -> SiteTally:
-        """Counts of a site's pages, without those that are deleted."""
+        """Counts of a site's pages; deleted pages are not counted."""
         ...

@@ -1,4 +1,4 @@
-"""Lists of feeds elsewhere that the hub keeps in step with."""
+"""Lists of feeds elsewhere that the hub follows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from storage.records import FeedId, ListWatch, ListWatchId, NewListWatch, Watche
 
 
 class ListWatchStore(Protocol):
-    """Watched lists, and the feeds of each by their resource (see
+    """Watched lists, and the feeds on each, identified by resource (see
     `protocols.urls.resource_url`)."""
 
     async def add(self, new: NewListWatch, now: datetime) -> tuple[ListWatch, bool]:
-        """Watch a list, due at once. True: it is new; a known one stays as it is."""
+        """Watch a list, due at once. True: it is new; a list already watched is not
+        changed."""
         ...
 
     async def get(self, watch_id: ListWatchId) -> ListWatch | None: ...
@@ -24,33 +25,35 @@ class ListWatchStore(Protocol):
         ...
 
     async def due(self, now: datetime, limit: int) -> list[ListWatch]:
-        """The longest due first."""
+        """Watched lists that are due, the longest due first."""
         ...
 
     async def save(self, watch: ListWatch) -> None:
-        """What came of it, and when it is due. Nothing if it is watched no more."""
+        """Store the result of a read, and when the list is due next. Does nothing if
+        the list is no longer watched."""
         ...
 
     async def remove(self, watch_id: ListWatchId) -> None:
-        """Watch it no more, and forget its feeds, which stay. Raises `NotFound`."""
+        """Stop watching the list, and forget which feeds are on it; the feeds
+        themselves stay. Raises `NotFound`."""
         ...
 
     async def feeds(
         self, watch_id: ListWatchId, *, after: str, limit: int
     ) -> list[WatchedFeed]:
-        """In a fixed order; ``after`` is the URL of the last one of the page before, or
-        "" ."""
+        """The feeds on a list, in a fixed order; ``after`` is the URL of the last feed
+        of the previous page, or ""."""
         ...
 
     async def put_feeds(
         self, watch_id: ListWatchId, feeds: Sequence[WatchedFeed]
     ) -> None:
-        """Add these, or replace what is known of them. Nothing if the list is not
-        watched any more."""
+        """Add these feeds, or replace what is known of them. Does nothing if the list
+        is no longer watched."""
         ...
 
     async def drop_feeds(self, watch_id: ListWatchId, urls: Sequence[str]) -> None: ...
 
     async def holders(self, feed_id: FeedId) -> list[tuple[ListWatchId, WatchedFeed]]:
-        """The watched lists that have a feed, by their ids."""
+        """The watched lists that contain a feed, by their ids."""
         ...

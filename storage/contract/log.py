@@ -1,7 +1,4 @@
-"""The log and its readers: records, entries, and search.
-
-One transaction in, many readers out.
-"""
+"""The log and what reads it: records, entries, and search."""
 
 from __future__ import annotations
 
@@ -33,35 +30,37 @@ from storage.records import (
 
 
 class LogStore(Protocol):
-    """The log: one transaction in, many readers out."""
+    """The log: one transaction writes to it, many readers read it."""
 
     async def commit(self, fetch: FetchCommit) -> CommitOutcome:
-        """Apply what a fetch found, unless the feed is not as it was decided on.
+        """Apply what a fetch found, unless the feed has changed since the fetch was
+        decided.
 
-        That is told by its version: whoever edits the feed between the fetch's target
-        and its commit has the fetch decided anew. What is cold of the polling state
-        (see `FetchCommit`) is written only where it has changed.
+        The feed's version tells: if somebody edits the feed between the fetch's target
+        and its commit, the fetch is decided anew. The rarely changing part of the
+        polling state (see `FetchCommit`) is written only if it has changed.
 
         Raises `BodyRequired`, with nothing applied, if there is news without a body and
-        an as-is subscription to send it to; and `StaleQueries` if track queries came
-        that its entries were not held against. Matches of queries that are gone are
-        left out, and all of them if the feed has become private.
+        an as-is subscription to send it to; and `StaleQueries` if track queries were
+        added that its entries were not matched against. Matches of queries that no
+        longer exist are left out, and all matches if the feed has become private.
         """
         ...
 
     async def end(self) -> Cursor:
         """Where the log ends: linearizable, over all nodes.
 
-        Never below a position that any call on any node has told of before this one
-        began. From then on this node reads all records up to there. So a cursor above
-        it is none of this log's, and one that another node gave out never is.
+        The result is never below a position that any call on any node returned before
+        this call began. From then on this node reads all records up to it. So a cursor
+        above it was not given out by this log, and a cursor given out by another node
+        is never above it.
         """
         ...
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Return the log's end when it is above ``after``, or after so many seconds.
+        """Return the log's end once it is above ``after``, or after so many seconds.
 
-        It is the end that this node knows of: that of other nodes' commits may come a
+        It is the end that this node knows of: commits of other nodes may become known a
         little later.
         """
         ...
@@ -76,38 +75,38 @@ class LogStore(Protocol):
         ...
 
     async def position_before(self, moment: datetime) -> Position:
-        """The last record of all that was appended before that moment, as far as they
-        are in order of time; `BEFORE_ALL` if the log has none."""
+        """The position of the last record in the whole log appended before that moment,
+        as far as records are in order of time; `BEFORE_ALL` if the log has none."""
         ...
 
     async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
-        """What each feed has left in the log, up to and with a position, in the order
-        asked for."""
+        """What each feed has left in the log, up to and including a position, in the
+        order asked for."""
         ...
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
-        """Current state, in the order asked for; unknown ids are left out."""
+        """Entries as they are now, in the order asked for; unknown ids are left out."""
         ...
 
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
         """Newest first, deleted ones left out.
 
-        Of a track query, those it matched, as far back as the log and of feeds that
-        are public now; the last match is the newest.
+        For a track query: the entries it matched, as far back as the log goes, from
+        feeds that are public now; the entry matched last counts as the newest.
         """
         ...
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
-        """Packed `protocols.model.Feed` of the last document."""
+        """The packed `protocols.model.Feed` of the last document."""
         ...
 
     async def source(
         self, feed_id: FeedId, query: FeedId | None = None
     ) -> SourceFeed | None:
-        """Where entries come from that are shown under a track query.
+        """The feed to show as the source of entries found by a track query.
 
-        None if the query's owner may not read the feed now, or it was purged. Without
-        ``query``: None unless the feed is public.
+        None if the query's owner may not read the feed now, or the feed was purged.
+        Without ``query``: None unless the feed is public.
         """
         ...
 
@@ -116,14 +115,14 @@ class LogStore(Protocol):
         ...
 
     async def raw(self, feed_id: FeedId) -> StoredBody | None:
-        """The last valid document of a feed whose format is kept as it came."""
+        """The last valid document of a feed whose documents are kept unparsed."""
         ...
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
-        """Drop the oldest records, and entries that nothing refers to any more.
+        """Delete the oldest records, and entries that nothing refers to any more.
 
-        How many records there were, those counted that a feed took with it; ``limit``
-        at most, and fewer if they name many entries.
+        Returns how many records were deleted, including those deleted with their feed;
+        ``limit`` at most, and fewer if they name many entries.
         """
         ...
 
@@ -131,7 +130,7 @@ class LogStore(Protocol):
 class EntryStore(Protocol):
     """Entries that are not deleted, of one feed or of several together.
 
-    What a page costs depends on its length and the number of feeds only.
+    The cost of a page depends only on its length and the number of feeds.
     """
 
     async def newest(
@@ -144,63 +143,69 @@ class EntryStore(Protocol):
         also: Sequence[EntryId] = (),
         listed_only: bool = False,
     ) -> list[StoredEntry]:
-        """The newest of those between ``after`` and ``before``, both left out.
+        """The newest entries between ``after`` and ``before``, both excluded.
 
-        ``also``: entries of other feeds that count as well; each of them is looked at.
-        ``listed_only``: without those that are unlisted, by themselves or with their
-        feed.
+        ``also``: entries of other feeds to include; each of them is looked at.
+        ``listed_only``: leave out entries that are unlisted, by themselves or with
+        their feed.
         """
         ...
 
     async def place(
         self, feeds: Sequence[FeedId], keys: Sequence[str]
     ) -> EntryPlace | None:
-        """Where the entry with one of these keys stands, whether deleted or not."""
+        """The place of the entry with one of these keys, whether deleted or not."""
         ...
 
     async def place_of(self, entry_id: EntryId) -> EntryPlace | None: ...
 
     async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
-        """In the order asked for; unknown ids are left out."""
+        """What is known of these feeds, in the order asked for; unknown ids are left
+        out."""
         ...
 
 
 class SearchStore(Protocol):
-    """An index of words, kept by a reader of the log; there may be one only."""
+    """An index of words, kept by one reader of the log; there may be only one."""
 
     async def state(self) -> SearchState: ...
 
     async def keep(self, days: float) -> None:
-        """Cover entries of so many days, and no other; 0: keep no index.
+        """Cover entries of so many days, and no others; 0: keep no index.
 
-        Where that is more than before, all entries are unread from then on; where there
-        was no index, the log is read from its end. For 0 all there is becomes a former
-        index, of which there must be none.
+        If that is more days than before, all entries are to be read again; if there was
+        no index, the log is read from its end. With 0, the whole index becomes a former
+        index; no other former index may exist then.
         """
         ...
 
     async def remove_former(self, limit: int) -> int:
-        """Remove so many rows of a former index at most; how many, 0: none is left."""
+        """Remove up to ``limit`` rows of a former index; returns how many, 0 when none
+        is left."""
         ...
 
     async def merge(self, limit: int) -> int:
-        """Do so much, about, of what keeps the index small and quick; 0: all is."""
+        """Do about ``limit`` steps of merging, which keeps the index small and quick; 0
+        when nothing is left to merge."""
         ...
 
     async def unread(
         self, since: datetime, limit: int
     ) -> tuple[list[EntryId], EntryId]:
-        """Of the next unread entries, ``limit`` at most and the newest first, those
-        that are dated ``since`` then and not in the index; and below which entry all
-        are unread still, 0 if none is."""
+        """What to index of the next ``limit`` unread entries, and below which id all
+        are unread.
+
+        The entries come newest first: those dated ``since`` then or later that are not
+        in the index. The id is 0 if nothing remains unread.
+        """
         ...
 
     async def dated_before(self, moment: datetime, limit: int) -> list[EntryId]:
-        """Entries in the index, the oldest first."""
+        """Entries in the index dated before that moment, the oldest first."""
         ...
 
     async def waiting(self, limit: int) -> list[EntryId]:
-        """Entries that are to be looked at though the log does not name them."""
+        """Entries that are to be indexed though the log does not name them."""
         ...
 
     async def index(
@@ -212,10 +217,11 @@ class SearchStore(Protocol):
         since: datetime | None = None,
         unread: EntryId | None = None,
     ) -> None:
-        """Put these documents in the place of whatever was known of ``ids``.
+        """Replace everything the index holds for ``ids`` by these documents.
 
-        Those of ``ids`` without a document are forgotten, and none waits any longer. So
-        are those dated before ``since``. ``position``, ``unread`` None: as they were.
+        Ids without a document are removed from the index, and none of the ids is
+        waiting any more. Entries dated before ``since`` are removed, too. If
+        ``position`` or ``unread`` is None, it stays as it was.
         """
         ...
 
@@ -231,8 +237,9 @@ class SearchStore(Protocol):
         """A page of what matches, newest first, from ``below`` on.
 
         Up to ``limit`` matching documents are looked at, fewer if they are large.
-        Deleted entries and those of removed feeds are left out. So are private and
-        unlisted ones of feeds to which the ``viewer`` does not subscribe, and with
-        ``listed_only`` unlisted ones of all feeds. ``viewer`` None sees all.
+        Deleted entries and those of removed feeds are left out. Private and unlisted
+        entries are left out unless the ``viewer`` subscribes to their feed, and with
+        ``listed_only`` unlisted entries of all feeds are. A ``viewer`` of None sees
+        everything.
         """
         ...

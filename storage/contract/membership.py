@@ -8,38 +8,40 @@ from storage.records import MemberNode, NewNode, NodeTerm
 
 
 class MembershipStore(Protocol):
-    """Terms are given out by the engine, and end by its clock and no other.
+    """Membership of nodes. Terms are given out by the engine, and end by its clock
+    only.
 
-    What a node owns is its own for as long as its term: shards of feeds, which it
-    polls and whose records it splits; shards of callbacks, which it tries again and
-    verifies; the leader's work. Who owns nothing of a kind is given nothing of it (see
-    ``shards`` of `FeedStore.due` and its like). Chunks are any node's that claims them.
+    During its term a node owns shards of feeds, which it polls and whose records it
+    splits; shards of callbacks, which it retries and verifies; and, for one node, the
+    leader's work. A node that owns no shard of a kind is given no work of that kind
+    (see ``shards`` of `FeedStore.due` and similar methods). Chunks go to any node that
+    claims them.
 
-    SQLite is a cluster of one, which owns all there is until it is closed: the lock of
-    the file is its term. It looks at no shards.
+    SQLite is a cluster of one node, which owns everything until it is closed: the lock
+    of the file is its term. It ignores shards.
     """
 
     async def join(self, node: NewNode) -> NodeTerm:
-        """Begin a term; an earlier one of that name is over.
+        """Begin a term; an earlier term of a node of that name ends.
 
-        Nothing that was written under that one is stored any more. What it held is
-        free: chunks, and retries, which are due at once, for who was at them may have
-        failed before it could say so.
+        Nothing written under the earlier term is stored any more. What it held is free:
+        chunks, and retries, which are due at once, because the node may have died
+        before it could report how they went.
         """
         ...
 
     async def renew(self, term: NodeTerm) -> NodeTerm:
-        """The term as it goes on, with the shards that are owned from now on.
+        """The continued term, with the shards that the node owns from now on.
 
-        Raises `TermEnded`: the node joins anew, and forgets what it was at.
+        Raises `TermEnded`: then the node joins anew, and drops what it was working on.
         """
         ...
 
     async def leave(self, term: NodeTerm) -> None:
-        """End it now, unless it is over; what it held and owned is free."""
+        """End the term now, if it is not over; what the node held and owned is free."""
         ...
 
     async def nodes(self) -> list[MemberNode]:
-        """Those that have joined, by name; whose terms are over for long are not
-        among them."""
+        """Nodes that have joined, by name; nodes whose terms ended long ago are left
+        out."""
         ...

@@ -38,7 +38,8 @@ from storage.records import Backlog, DatabaseStatus, DiskSample, FeedId, OnProgr
 class BackUp(Protocol):
     """Makes a consistent copy that starts a new epoch when it is first opened.
 
-    It appears under its name when it is whole. Cancelled, it is broken off.
+    The copy appears under its name once it is whole. Cancelling the call abandons the
+    copy.
     """
 
     async def __call__(self, destination: Path, progress: OnProgress = ...) -> None: ...
@@ -107,7 +108,7 @@ class Storage(Protocol):
     async def status(self) -> DatabaseStatus: ...
 
     async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
-        """What waits. Feeds ``under_way``, few, are no longer due."""
+        """What waits to be done. The few feeds ``under_way`` do not count as due."""
         ...
 
     def write_error(self) -> str:
@@ -115,32 +116,35 @@ class Storage(Protocol):
         ...
 
     async def check(self) -> None:
-        """A tiny durable write; raises what a real one would."""
+        """Make a tiny durable write; raises what a real write would."""
         ...
 
     async def usage(self) -> Mapping[str, int]:
-        """Bytes by purpose, about: ``entries`` with the log, ``search``, ``seen``,
-        ``deliveries``, ``other``, and ``free``. What it costs does not depend on how
-        much there is."""
+        """Approximate bytes by purpose: ``entries`` with the log, ``search``, ``seen``,
+        ``deliveries``, ``other``, and ``free``. The cost does not depend on how much is
+        stored."""
         ...
 
     async def note_disk(self, sample: DiskSample, kept_from: datetime) -> None:
-        """Keep a sample. Those of before ``kept_from`` and of after the new one go."""
+        """Keep a sample. Samples from before ``kept_from`` and after the new one are
+        deleted."""
         ...
 
     async def disk_samples(self) -> list[DiskSample]:
-        """The oldest first."""
+        """All kept samples, the oldest first."""
         ...
 
     async def give_back(self, limit: int) -> int:
-        """Give free pages back to the disk, so many at most; how many it were."""
+        """Give up to ``limit`` free pages back to the disk; returns how many."""
         ...
 
     async def note_time(self, now: datetime) -> timedelta:
-        """Note the time; how far the clock has gone back since the latest noted one.
+        """Store the time; returns how far the clock has gone back since the latest
+        stored time.
 
-        0 if it has not. If it has, and the first time after an opening, every stored
-        time that lies farther ahead than it may is brought within its limit.
+        Zero if it has not gone back. If it has, and the first time after an opening,
+        every stored time that lies farther ahead than allowed is brought within its
+        limit.
         """
         ...
 
@@ -150,7 +154,7 @@ class Storage(Protocol):
         ...
 
     async def find_damage(self) -> tuple[str, ...]:
-        """What is wrong with what is stored, a sentence each: all of it is read."""
+        """What is wrong with the stored data, a sentence each; reads all of it."""
         ...
 
     async def close(self) -> None: ...

@@ -25,9 +25,9 @@ from storage.records import (
 
 
 class PublicStore(Protocol):
-    """Feeds that are neither private nor removed, and what they hold.
+    """Feeds that are neither private nor removed, and their entries.
 
-    Whether an entry or a whole feed is unlisted stands in its packed body.
+    Whether an entry or a whole feed is unlisted is part of its packed body.
     """
 
     async def feeds(self, *, after: FeedId, limit: int) -> list[PublicFeed]:
@@ -35,17 +35,17 @@ class PublicStore(Protocol):
         ...
 
     async def count(self) -> int:
-        """How many may be listed."""
+        """How many public feeds may be listed."""
         ...
 
     async def topics(
         self, *, text: str = "", before: FeedId | None, limit: int
     ) -> PublicFeedPage:
-        """Those that may be listed, the latest added first.
+        """Feeds that may be listed, the latest added first.
 
         ``text``: a part of the URL or title, of three characters or more, in any case.
-        Some hundred feeds are looked at for it, so that a page may be short, and even
-        empty, and not the last one.
+        A page looks at some hundred feeds for it, so it may be short or even empty
+        without being the last.
         """
         ...
 
@@ -54,10 +54,10 @@ class PublicStore(Protocol):
     async def entries(
         self, feed_id: FeedId, *, before: tuple[datetime, EntryId] | None, limit: int
     ) -> list[ListedEntry]:
-        """Entries of one feed, newest first, those withdrawn left out.
+        """Entries of one feed, newest first; withdrawn ones are left out.
 
-        ``before``: only those that follow this place of the list; it need not be that
-        of an entry any more.
+        ``before``: only entries that follow this place of the list; no entry need stand
+        there any more.
         """
         ...
 
@@ -65,36 +65,39 @@ class PublicStore(Protocol):
 class PageStore(Protocol):
     """Pages: entries that everybody may see, by their URL, as they are published.
 
-    Changes of pages are numbered over all of them. What becomes of entries and feeds
-    is noted in the transaction that changes them, for one who reads what they say and
-    decides on them later; nothing is lost in between. That something was withdrawn
-    counts in that very transaction: see `sections`.
+    Changes of pages are numbered over all pages. What happens to entries and feeds is
+    noted in the transaction that changes them; a reader later reads the notes and
+    decides on the pages, so nothing is lost in between. Withdrawals are counted in the
+    changing transaction itself: see `sections`.
     """
 
     async def feed_news(self, limit: int) -> list[FeedNews]:
-        """Feeds that are to be decided on, by id."""
+        """Feeds whose pages are to be decided, by id."""
         ...
 
     async def set_origin(self, news: FeedNews, origin: str) -> None:
-        """Note what of the feed its pages depend on, in a text that is only compared.
+        """Store what the feed's pages depend on, as a text that is only compared.
 
-        If that or anything else about it has changed, all its entries become news.
+        If that text or anything else about the feed has changed, all its entries become
+        news.
         """
         ...
 
     async def note_former(self, ending: str) -> None:
-        """Have all feeds decided on again whose text, as it was noted, ends otherwise.
+        """Make all feeds news again whose stored origin text ends otherwise than in
+        ``ending``.
 
-        The end of the text is what is the same for all feeds.
+        The end of the text is the part that is the same for all feeds.
         """
         ...
 
     async def news(self, limit: int) -> list[PageNews]:
-        """What is still to be decided on, by entry."""
+        """Entries whose pages are still to be decided, by entry."""
         ...
 
     async def update(self, entries: Sequence[EntryVisibility], now: datetime) -> None:
-        """Take it into the pages. An entry that has changed again stays news."""
+        """Apply these decisions to the pages. An entry that has changed again stays
+        news."""
         ...
 
     async def position(self) -> int:
@@ -102,62 +105,64 @@ class PageStore(Protocol):
         ...
 
     async def sections(self) -> list[PageSection]:
-        """All that ever had a page, by name; the first is "", which has all pages.
+        """All sections that ever had a page, by name; the first is "", which has all
+        pages.
 
         ``withdrawals`` grows when a feed that a section has shown is removed, made
-        private, kept out of lists or moved to another section, and when an entry of it
-        is deleted, kept out of lists or, as it is decided, not that page any more, or
-        not the section's because a feed of another section has more right to the page.
-        An edit is none, nor is what is only too old to be kept.
+        private, kept out of lists or moved to another section. It also grows when one
+        of its entries is deleted, kept out of lists, decided to be no longer that page,
+        or lost to another section because a feed there has more right to the page. An
+        edit is no withdrawal, nor is an entry that is merely too old to be kept.
         """
         ...
 
     async def pages(
         self, section: str, *, after: PageId, limit: int
     ) -> list[PublishedPage]:
-        """By id; ``section`` "": of all of them.
+        """Pages by id; ``section`` "": all pages.
 
-        A section has entries of its own feeds alone, and only of pages to which no feed
-        of another section has more right (`EntryVisibility.owner`).
+        A section has entries of its own feeds only, and only pages to which no feed of
+        another section has more right (`EntryVisibility.owner`).
         """
         ...
 
     async def changed(
         self, section: str, *, after: int, limit: int
     ) -> list[PublishedPage]:
-        """Pages that are there, by their last change."""
+        """Pages of the section that exist, by their last change."""
         ...
 
 
 class PageListStore(Protocol):
-    """All pages that are shown, newest first, and what has last become of each.
+    """All pages that are shown, newest first, and the last change of each.
 
-    Nothing here costs more when there are more pages, but for what it returns.
+    The cost of a call depends on what it returns, not on how many pages there are.
     """
 
     async def state(self) -> PagesState: ...
 
     async def page(self, *, skip: int, limit: int) -> list[ListedPage]:
-        """By date, the newest first.
+        """Pages by date, the newest first.
 
-        What was hidden a moment ago is left out, so there may be fewer than ``limit``.
+        A page hidden a moment ago is left out, so there may be fewer than ``limit``.
         """
         ...
 
     async def find(self, url: str) -> ListedPage | None: ...
 
     async def of_entries(self, ids: Sequence[EntryId]) -> list[ListedPage]:
-        """The pages that show these entries; in no order."""
+        """The pages that show these entries, in no particular order."""
         ...
 
     async def last_before(self, moment: datetime) -> int:
-        """The number of the last change before it; 0 if there was none."""
+        """The number of the last change before that moment; 0 if there was none."""
         ...
 
     async def changes(
         self, *, after: int, through: int, limit: int
     ) -> list[PageChange]:
-        """By number: pages whose last change is above ``after``, up to ``through``.
+        """Pages by the number of their last change, above ``after`` and up to
+        ``through``.
 
         Numbers and times grow together.
         """

@@ -1,8 +1,8 @@
-"""Lists for operators: feeds and subscriptions by filter, in an order.
+"""Lists for operators: feeds and subscriptions by filter, in a chosen order.
 
-A page costs what its rows cost, however many others there are: an index leads to a
-state, a category, an order, and to a part of a feed's URL or title. If a large share of
-all has that part, the page is searched in the order among all.
+The cost of a page depends on its rows only, however many others there are: an index
+leads to a state, a category, an order, and to a part of a feed's URL or title. If a
+large share of all feeds has that part, all feeds are searched in the order asked for.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class FeedSelectionStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> FeedPage:
-        """Those behind the place, in that order; of the same key by id."""
+        """Feeds behind the place, in that order; those of the same key by id."""
         ...
 
     async def count(self, wanted: FeedFilter, most: int) -> int:
-        """How many there are, however long that takes; no further than ``most``."""
+        """How many feeds match, however long that takes; counting stops at ``most``."""
         ...
 
     async def counts(self) -> list[FeedCount]:
-        """Feeds by health and category; none that are zero."""
+        """Numbers of feeds by health and category; zeros are left out."""
         ...
 
 
@@ -57,10 +57,10 @@ class SubscriptionSelectionStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> SubscriptionPage:
-        """Those behind the place, in that order; of the same time by id.
+        """Subscriptions behind the place, in that order; those of the same time by id.
 
-        A part of a text is looked for in some thousand rows at a time, so that a page
-        may be short and not the last one.
+        A part of a text is looked for in some thousand rows at a time, so a page may be
+        short without being the last.
         """
         ...
 
@@ -69,8 +69,8 @@ class SubscriptionSelectionStore(Protocol):
         ...
 
     async def counts(self) -> dict[SubscriptionHealth, int]:
-        """How many subscriptions are in each state but the good one, without those that
-        have ended. States that none is in are left out."""
+        """How many subscriptions are in each state other than the good one; ended
+        subscriptions are not counted. States without subscriptions are left out."""
         ...
 
     async def conditions(

@@ -1,4 +1,4 @@
-"""How the hub was over time."""
+"""Samples of how the hub behaved over time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from storage.records import SeriesSample
 
 
 class SeriesStore(Protocol):
-    """Samples by the time at which they begin; of each time there is one."""
+    """Samples by the time at which they begin; there is one for each time."""
 
     async def add(self, sample: SeriesSample, kept_from: datetime) -> None:
-        """Keep a sample, in the place of another one of its time. Those of before
-        ``kept_from`` and of after the new one go."""
+        """Keep a sample, replacing an earlier one of its time. Samples from before
+        ``kept_from`` and after the new one are deleted."""
         ...
 
     async def page(self, since: datetime, limit: int) -> list[SeriesSample]:

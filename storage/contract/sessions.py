@@ -1,4 +1,4 @@
-"""Sessions of operators at the hub's pages, and links that begin one."""
+"""Sessions of operators at the hub's pages, and links that start one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from storage.records import StoredSession, TokenId
 
 
 class SessionStore(Protocol):
-    """Sessions and links, by the digest of a secret that only the browser, or who was
-    given the link, knows."""
+    """Sessions and links, by the digest of a secret that only the browser, or the
+    person given the link, knows."""
 
     async def add(
         self, digest: bytes, token: TokenId | None, now: datetime, *, is_link: bool
     ) -> None:
-        """``token`` None: it is the administrator's. A link is no session yet."""
+        """Store a session or a link. ``token`` None: the administrator's. A link is not
+        a session until it is redeemed."""
         ...
 
     async def redeem(
         self, link: bytes, digest: bytes, now: datetime, *, made_after: datetime
     ) -> bool:
-        """Make a session of a link, once; False if there is no such link that is so
-        new."""
+        """Turn a link into a session, once; False if no such link was made after
+        ``made_after``."""
         ...
 
     async def find(self, digest: bytes) -> StoredSession | None:
@@ -30,15 +31,16 @@ class SessionStore(Protocol):
         ...
 
     async def touch(self, digest: bytes, now: datetime) -> None:
-        """It was used."""
+        """Store that the session was used."""
         ...
 
     async def end(self, digest: bytes) -> None:
-        """Forget it, if it is there."""
+        """Delete the session, if it exists."""
         ...
 
     async def trim(
         self, *, made_before: datetime, used_before: datetime, limit: int
     ) -> int:
-        """Forget those that either holds of; how many they were."""
+        """Delete sessions and links that were made or last used before these times;
+        returns how many."""
         ...

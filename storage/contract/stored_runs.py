@@ -11,14 +11,14 @@ from storage.records import StoredRun
 
 class PlaygroundStore(Protocol):
     async def save(self, runs: Collection[StoredRun]) -> None:
-        """Keep runs, in the place of what was kept of them."""
+        """Store runs, replacing earlier versions of them."""
         ...
 
     async def remove(self, id: str) -> None:
-        """Also of one that is not kept."""
+        """Delete a run; does nothing if it is not stored."""
         ...
 
     async def since(self, used_from: datetime) -> list[StoredRun]:
-        """Those used since then, the last used one first; the others go. One that
-        cannot be decrypted goes, too."""
+        """Runs used since then, the last used first; all others are deleted, as is one
+        that cannot be decrypted."""
         ...

@@ -40,29 +40,28 @@ from storage.records import (
 
 
 class SubscriptionStore(Protocol):
-    """Who is told. The key is (account, topic, callback), whatever the spelling.
+    """Who is notified. The key is (account, topic, callback), in any spelling.
 
-    A subscriber is given back the topic and called at the callback as it spelled them
-    last (see `protocols.urls.normal_url`).
+    Topic and callback are kept as the subscriber spelled them last, and used that way
+    towards it (see `protocols.urls.normal_url`).
     """
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
         """Store as active, receiving records committed from now on.
 
-        A known key takes the new secret, format, updates, batch and lease and keeps
-        its place in the log; an ended one starts anew. The secret that another one
-        replaces stays as the former one until ``new.former_until``, if there is one.
-
-        Who is new to a feed that fails gets the record that told of it, if the log
-        still has it: by a retry, due now.
+        A known key takes the new secret, format, updates, batch and lease and keeps its
+        place in the log; an ended subscription starts anew. A secret that is replaced
+        stays valid as the former one until ``new.former_until``, if that is set. A new
+        subscription to a failing feed gets the record that announced the failure, if
+        the log still has it, by a retry due now.
         """
         ...
 
     async def edit(
         self, subscription_id: SubscriptionId, new: NewSubscription, now: datetime
     ) -> Subscription | None:
-        """Like `add`, of an active one; its lease stays. None: it has ended, or its
-        feed is gone."""
+        """Like `add`, for an active subscription; its lease stays. None if it has
+        ended, or its feed is gone."""
         ...
 
     async def get(self, subscription_id: SubscriptionId) -> Subscription | None: ...
@@ -90,7 +89,8 @@ class SubscriptionStore(Protocol):
     async def end(
         self, subscription_id: SubscriptionId, reason: str, now: datetime, *, tell: bool
     ) -> Subscription:
-        """End it: no delivery is started afterwards; its retry goes with it.
+        """End the subscription: no delivery is started afterwards, and its retry is
+        deleted.
 
         ``tell``: it becomes ENDING until `told`. Raises `NotFound`.
         """
@@ -104,70 +104,74 @@ class SubscriptionStore(Protocol):
         limit: int,
         whose: SubscriberGroup = SubscriberGroup.ALL,
     ) -> int:
-        """End up to ``limit`` subscriptions of a feed, each to be told."""
+        """End up to ``limit`` subscriptions of a feed; each subscriber is to be
+        told."""
         ...
 
     async def expire(self, now: datetime, limit: int) -> int:
-        """End subscriptions whose lease is over, each to be told."""
+        """End subscriptions whose lease is over; each subscriber is to be told."""
         ...
 
     async def pause(self, subscription_id: SubscriptionId, now: datetime) -> bool:
-        """Have nothing sent to it until `resume`.
+        """Send the subscription nothing until `resume`.
 
-        What comes for it is owed by its retry, which is not claimed; its lease goes on.
-        False, and nothing changes, unless it is active. One that is paused already has
-        been so since then.
+        New records become due to its retry, which is not claimed meanwhile; its lease
+        goes on. Returns False, and changes nothing, unless the subscription is active.
+        If it is paused already, the time of its pause stays.
         """
         ...
 
     async def resume(self, subscription_id: SubscriptionId, now: datetime) -> bool:
-        """Send it what it is owed, beginning now, and what comes.
+        """Send the subscription what it is owed, beginning now, and what follows.
 
-        False unless it is active. Of one that is not paused nothing changes.
+        Returns False unless it is active. Does nothing if it is not paused.
         """
         ...
 
     async def ending(
         self, limit: int, shards: Shards = ALL_SHARDS
     ) -> list[Subscription]:
-        """Subscriptions whose subscriber is still to be told; ``shards`` of
-        callbacks."""
+        """Subscriptions whose subscriber is still to be told of the end; ``shards`` are
+        of callbacks."""
         ...
 
     async def mark_denied(self, ids: Sequence[SubscriptionId]) -> None: ...
 
     async def purge_ended(self, before: datetime, limit: int) -> int:
-        """Delete subscriptions that ended before then and have nobody to tell.
+        """Delete subscriptions that ended before then and whose subscriber need not be
+        told.
 
-        Their attempts and dead letters go with them. How many there were.
+        Their attempts and dead letters are deleted with them. Returns how many there
+        were.
         """
         ...
 
     async def forget_secrets(self, now: datetime, limit: int) -> int:
-        """Delete former secrets whose time is over; how many."""
+        """Delete former secrets whose time is over; returns how many."""
         ...
 
     async def count(self, feed_id: FeedId) -> int:
-        """Active subscriptions of a feed."""
+        """How many active subscriptions a feed has."""
         ...
 
     async def counts(self, feeds: Sequence[FeedId]) -> dict[FeedId, int]:
-        """The number of subscriptions of each of these feeds that has any."""
+        """The number of active subscriptions of each of these feeds that has any."""
         ...
 
 
 class DigestStore(Protocol):
-    """Which subscriptions get a digest, and when the next."""
+    """Which subscriptions get a digest, and when the next one is due."""
 
     async def set(self, subscription_id: SubscriptionId, due: datetime | None) -> None:
-        """None: no digests any more. One that has ended gets none."""
+        """Set when the next digest is due; None: no more digests. Does nothing for a
+        subscription that has ended."""
         ...
 
     async def due(
         self, now: datetime, limit: int, shards: Shards = ALL_SHARDS
     ) -> list[Subscription]:
-        """Active ones that are due and not paused; who has waited longest is first.
-        ``shards`` of callbacks."""
+        """Active subscriptions whose digest is due and that are not paused; the one
+        that has waited longest is first. ``shards`` are of callbacks."""
         ...
 
 
@@ -183,20 +187,21 @@ class ListingStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> Listing:
-        """Oldest first; ``has_total`` False: the total is not wanted, and 0.
+        """Oldest first; with ``has_total`` False the total is not counted, and 0.
 
-        The cost does not depend on how many subscriptions other accounts have, nor,
-        where an index leads to what is searched for, on how many the account has. It
-        does not depend on ``skip`` either, without a search or with one by format,
-        callback or host.
+        The cost does not depend on how many subscriptions other accounts have, nor, if
+        an index leads to what is searched for, on how many this account has. It does
+        not depend on ``skip`` either, without a search or with one by format, callback
+        or host.
         """
         ...
 
 
 class VerificationStore(Protocol):
-    """Requests to the open hub, until their callbacks confirm them and some time after.
+    """Requests to the open hub, kept until their callbacks confirm them and for some
+    time after.
 
-    A request's key is (account, topic, callback), whatever the spelling.
+    A request's key is (account, topic, callback), in any spelling.
     """
 
     async def add(
@@ -208,12 +213,14 @@ class VerificationStore(Protocol):
         most_of_host: int,
         most_of_asker: int | None = None,
     ) -> bool:
-        """Store as pending, due now. False, and nothing stored: too many are pending.
+        """Store as pending, due now. False, and nothing stored, if too many are
+        pending.
 
-        ``most`` of all may be, ``most_of_host`` of its callback's host and
-        ``most_of_asker`` of who asks; None: that is not counted. A pending one of the
-        same key and mode is replaced and makes room for it. So is one of the other mode
-        that waits to be tried again: its callback was silent.
+        At most ``most`` may be pending in all, ``most_of_host`` for the callback's host
+        and ``most_of_asker`` for the sender of the request; None: that is not counted.
+        A pending request of the same key and mode is replaced and makes room for the
+        new one. So does one of the other mode that waits to be tried again because its
+        callback did not answer.
         """
         ...
 
@@ -227,13 +234,14 @@ class VerificationStore(Protocol):
         without_hosts: Collection[str] = (),
         shards: Shards = ALL_SHARDS,
     ) -> list[Verification]:
-        """Pending ones that are due, oldest first, so many of each callback host.
+        """Pending requests that are due, oldest first, at most ``per_host`` of each
+        callback host.
 
-        ``without``: ids of those that are in hand already. ``without_hosts``: callback
-        hosts that have had their turn. ``shards`` of callbacks.
+        ``without``: ids of requests already in hand. ``without_hosts``: callback hosts
+        that have had their turn. ``shards`` are of callbacks.
 
-        Of one key only the oldest pending one, so that an unsubscription that follows
-        a subscription is not asked about before it.
+        Of each key only the oldest pending request is returned, so that an
+        unsubscription that follows a subscription is not asked about before it.
         """
         ...
 
@@ -242,7 +250,7 @@ class VerificationStore(Protocol):
     async def retry(
         self, verification_id: int, last: VerificationTry, due: datetime
     ) -> None:
-        """Count a try that led nowhere. One that is done stays done."""
+        """Count a try that failed. A request that is done stays done."""
         ...
 
     async def finish(
@@ -253,7 +261,8 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """Done, for `find` until that time; its secret is forgotten."""
+        """Mark the request as done. `find` still returns it until ``kept_until``; its
+        secret is deleted."""
         ...
 
     async def subscribe(
@@ -264,10 +273,11 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """Its callback confirmed: subscribe as `SubscriptionStore.add`, and be done.
+        """The callback confirmed: subscribe like `SubscriptionStore.add`, and mark as
+        done.
 
-        It counts even if it was replaced meanwhile: it was confirmed. Raises `NotFound`
-        if the feed is gone or removed; then nothing is changed.
+        The confirmation counts even if the request was replaced meanwhile. Raises
+        `NotFound`, with nothing changed, if the feed is gone or removed.
         """
         ...
 
@@ -279,26 +289,26 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """Its callback confirmed: the subscription ends, untold, and it is done."""
+        """The callback confirmed: end the subscription, without telling, and mark as
+        done."""
         ...
 
     async def find(self, token: str) -> Verification | None: ...
 
     async def trim(self, now: datetime, limit: int) -> int:
-        """Delete done ones that need not be kept any more; how many."""
+        """Delete finished requests that need not be kept any more; returns how many."""
         ...
 
 
 class TokenStore(Protocol):
-    """What opens the API for which account."""
+    """API tokens, and the account that each belongs to."""
 
     async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
-        """Store a token; None if there is one with that SHA-256 already, revoked or
-        not."""
+        """Store a token; None if one with that SHA-256 exists already, revoked or not."""
         ...
 
     async def account(self, name: str) -> Account | None:
-        """The account of that name, if some token was made for it."""
+        """The account of that name; None if no token was ever made for it."""
         ...
 
     async def names(self, accounts: Sequence[AccountId]) -> dict[AccountId, str]:
@@ -318,19 +328,19 @@ class TokenStore(Protocol):
     async def accounts(
         self, *, prefix: str = "", after: str = "", limit: int
     ) -> list[AccountSummary]:
-        """Accounts by name, those whose name begins so; ``after``: a name."""
+        """Accounts whose names begin with ``prefix``, by name; ``after``: a name."""
         ...
 
     async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
-        """Which of them open nothing any more; unknown ids are among them."""
+        """Which of these tokens are no longer valid; unknown ids are among them."""
         ...
 
     async def touch(self, token_id: TokenId, now: datetime) -> None:
-        """It was used."""
+        """Store that the token was used."""
         ...
 
     async def revoke(self, token_id: TokenId, now: datetime) -> StoredToken:
-        """Revoke it; one revoked before stays so. Raises `NotFound`."""
+        """Revoke the token; one already revoked stays so. Raises `NotFound`."""
         ...
 
 
@@ -343,22 +353,22 @@ class TrackStore(Protocol):
     async def add(
         self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
     ) -> StoredFeed:
-        """The feed of an account's query, made or brought back if need be.
+        """The feed of an account's query, created or restored if needed.
 
-        It finds what its owner may read; a query of `NOBODY`, what is public. That the
-        query is wanted now is noted once an hour, so that reading what a query finds
-        writes nothing. ``name`` is what all spellings of the query have in common. The
-        first spelling is kept.
+        It finds what its owner may read; a query of `NOBODY` finds what is public. That
+        the query is wanted now is stored at most once an hour, so that reading its
+        results mostly writes nothing. ``name`` is what all spellings of the query have
+        in common. The first spelling is kept.
         """
         ...
 
     async def find(self, name: str) -> StoredFeed | None:
-        """The feed that stands for a query, of the first of its owners; also one that
-        was removed."""
+        """The feed that stands for a query, of the first of its owners; also a removed
+        one."""
         ...
 
     async def version(self) -> int:
-        """How often queries came: see `storage.records.Matched`."""
+        """How often queries were added: see `storage.records.Matched`."""
         ...
 
     async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
@@ -366,16 +376,18 @@ class TrackStore(Protocol):
         ...
 
     async def sample(self, limit: int, most_bytes: int) -> list[bytes]:
-        """Packed bodies among the entries stored last, of feeds that are public now.
+        """Packed bodies among the entries stored last, from feeds that are public now.
 
-        At most ``limit`` are looked at, and none larger than ``most_bytes`` is taken.
+        At most ``limit`` entries are looked at; those above ``most_bytes`` are left
+        out.
         """
         ...
 
     async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
-        """What queries found, the last first: of each query its last ``records``.
+        """What queries found, the latest first: the last ``records`` records of each
+        query.
 
-        As far back as the log, and of feeds that the query's owner may read now.
+        As far back as the log goes, and from feeds that the query's owner may read now.
         """
         ...
 
@@ -386,9 +398,9 @@ class TrackStore(Protocol):
         now: datetime,
         limit: int,
     ) -> int:
-        """Remove queries that nobody has wanted since then; how many.
+        """Remove queries that nobody has wanted since then; returns how many.
 
-        Wanted are those with subscriptions, until these ended, and those just asked
-        for or ``listened`` to now. A removed one returns, or is purged, as feeds are.
+        A query is wanted while it has subscriptions, and when it was just asked for or
+        is ``listened`` to now. A removed query is restored, or purged, like a feed.
         """
         ...
