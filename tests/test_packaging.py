@@ -44,15 +44,17 @@ def sdist_of(tree: Path, target: Path) -> Path:
     return Path(path)
 
 
-def test_the_wheel_has_three_packages_and_nothing_else(
+def test_the_wheel_has_its_packages_and_nothing_else(
     wheel: list[str],
 ) -> None:
     tops = {name.partition("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "fanfare_client",
         "hub",
         "protocols",
         "storage",
     }
+    assert "fanfare_client/py.typed" in wheel
 
 
 def test_the_wheel_has_the_migrations(wheel: list[str]) -> None:

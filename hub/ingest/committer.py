@@ -1,7 +1,7 @@
 """The commit of a fetch, with all processing of its entries before it.
 
-Entries are cleaned, and get a language if they have none. This happens after they are
-compared and before they are stored, so that neither causes updates.
+Entries are cleaned, and get a language if they have none, after they were compared and
+before they are stored: so neither causes updates.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ log = structlog.get_logger()
 
 
 class Detector(Protocol):
-    """Guesses languages. It is used by one thread at a time."""
+    """Guesses languages. Used by one thread at a time."""
 
     def classify(self, text: str) -> tuple[str, float]:
         """The likeliest language, as a code, and how likely it is, 0 to 1."""
@@ -59,7 +59,7 @@ class Detector(Protocol):
 
 
 def load_detector(module: str = EXTRA) -> Detector | None:
-    """The detector of the extra; None if that is not installed. Takes 1 to 2 s."""
+    """The detector of the extra, or None if that is not installed. Takes 1 to 2 s."""
     try:
         extra = importlib.import_module(module)
     except ImportError:
@@ -72,8 +72,7 @@ def load_detector(module: str = EXTRA) -> Detector | None:
 
 
 async def name_languages(commit: FetchCommit, detector: Detector) -> FetchCommit:
-    """The commit, with a language for entries if neither they nor their feed name
-    one."""
+    """The commit with a language for entries whose feed does not say it either."""
     if not commit.entries or (commit.head and commit.head.language):
         return commit
     naming = partial(_named, commit.entries, detector)
@@ -91,17 +90,16 @@ def _name(entry: Entry, detector: Detector) -> Entry:
 
 
 MOST_MATCHINGS = 10
-"""Times that one commit is matched if track queries keep changing; then the commit
-fails."""
+"""Of one commit with track queries; then it is as if it could not be stored."""
 
 
 class StaleTarget(Exception):
-    """The feed has changed since its fetch was decided on: it must be decided anew."""
+    """The feed is not as its fetch was decided on: it is to be decided anew."""
 
 
 class AppliedCommit(Struct, frozen=True):
-    """What was committed, unless the feed was removed meanwhile, and the feed's version
-    after the commit."""
+    """What was committed, unless the feed was removed meanwhile, and the version of the
+    feed from then on."""
 
     commit: FetchCommit
     version: int
@@ -109,8 +107,8 @@ class AppliedCommit(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Cleans entries, names languages, matches track queries and commits. A step whose
-    part is None is left out."""
+    """Cleans entries, names languages, matches track queries and commits; what is None
+    is not done."""
 
     log: LogStore
     clock: Clock
@@ -121,8 +119,8 @@ class Committer:
     events: EventLog = field(default_factory=EventLog)
 
     async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
-        """Commit a fetch. Raises `StaleTarget` or `StorageError`, and then nothing of
-        the fetch is committed."""
+        """Commit a fetch. Raises `StaleTarget`, `StorageError`: then nothing of it is
+        committed."""
         former = target.feed.polling
         commit = replace(commit, version=target.version, former=former)
         if self.sanitizer is not None:
@@ -141,7 +139,8 @@ class Committer:
     async def _match_and_store(
         self, target: FetchTarget, commit: FetchCommit
     ) -> CommitOutcome:
-        """Match and store; do both again if track queries were added in between."""
+        """Match and store; match once more if queries came while the entries were being
+        matched."""
         if self.tracker is None:
             return await self._store(commit)
         for _ in range(MOST_MATCHINGS - 1):
@@ -162,8 +161,8 @@ class Committer:
     def _measure(
         self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]
     ) -> None:
-        """Measure how fresh the new entries are. The positions of records of track
-        queries follow those of the feed."""
+        """Measure how fresh the new entries are; positions of track queries follow its
+        own."""
         if not commit.records:
             return
         freshness, now = self.metrics.freshness, self.clock.now()
@@ -177,9 +176,9 @@ class Committer:
 
 
 async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
-    """The commit with entries that are safe to show. What is new or changed was decided
-    before, from what the publisher sent, so that switching the setting on or off causes
-    no updates."""
+    """The commit with entries that are safe to show. What is new and what has changed
+    was decided by what publishers say, so that switching the setting on or off makes no
+    updates."""
     if not commit.entries:
         return commit
     return replace(commit, entries=await sanitizer.sanitize(commit.entries))
@@ -194,8 +193,8 @@ _NEWS: Final[Mapping[RecordKind, str]] = {
 
 
 def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
-    """Log a line for each record of the commit, and one if the feed begins to fail,
-    recovers or is given up."""
+    """A line for each record that readers of the log get, and one if the feed begins to
+    fail, recovers or is given up."""
     url, feed = _shown_url(target.feed), target.feed.id
     for record in commit.records:
         if words := _NEWS.get(record.kind):
@@ -222,6 +221,6 @@ def _span(begin: datetime, end: datetime) -> str:
 
 
 def _shown_url(feed: StoredFeed) -> str:
-    if feed.private:  # the path of a private feed may be what opens it
+    if feed.private:  # so may its path be what opens it
         return f"a private feed of {host_name(feed.url)}"
     return without_query(feed.url)

@@ -1,6 +1,6 @@
-"""The parse worker: a process that parses documents for the hub, and may crash on them.
+"""The parse worker: a process that parses documents for the hub and may die of them.
 
-It has little memory and time, knows no secrets, and ends when its standard input does.
+It has little memory and time, knows no secrets, and ends when its input does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocols.model import ParsedFeed
 from protocols.protocol_errors import FeedError, MalformedDocument
 
 MEMORY_BYTES = 1 << 30
-CPU_SECONDS = 15  # for one document; the hub gives up earlier
+CPU_SECONDS = 15  # for one document; the hub's patience ends before
 
 
 def main() -> None:
@@ -54,18 +54,17 @@ def serve(read: Callable[[Task], ParsedFeed]) -> None:
 
 
 def read_document(task: Task) -> ParsedFeed:
-    """Parse a document, strictly unless that has failed already, else with all repairs;
-    raises FeedError."""
+    """Strictly if that was not tried yet, else with all repairs; raises FeedError."""
     if task.context.selector:
-        return parse(task.body, task.context)  # not a feed, so no repairs
+        return parse(task.body, task.context)  # no feed: there is nothing to repair
     if not task.is_malformed:
-        with suppress(MalformedDocument):  # it may be repairable
+        with suppress(MalformedDocument):  # perhaps it can be repaired
             return parse(task.body, task.context)
     return parse_leniently(task.body, task.context)
 
 
 def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> list[bytes]:
-    """The frames with the result of a document, which may be any kind of failure."""
+    """The frames that say what became of a document, whatever that was."""
     try:
         return encode_result(Parsed(read(task)))
     except FeedError as error:
@@ -74,7 +73,7 @@ def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> list[bytes]:
         result = Exceeded("the memory to parse the document", MEMORY_BYTES)
     except RecursionError:
         result = Exceeded("the nesting of the document", sys.getrecursionlimit())
-    except Exception as error:  # a fault of the parser must not end the worker
+    except Exception as error:  # a parser's fault must not end the worker
         result = Malformed(f"the parser failed on it ({type(error).__name__})")
     return encode_result(result)
 
@@ -85,7 +84,7 @@ def _read_task(source: BinaryIO) -> Task | None:
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:
-    """The next frame; ``None`` at the end of input."""
+    """``None`` at the end of all frames."""
     prefix = source.read(LENGTH.size)
     if len(prefix) < LENGTH.size:
         return None
@@ -94,15 +93,14 @@ def _read_frame(source: BinaryIO) -> bytes | None:
 
 
 def _claim_standard_output() -> BinaryIO:
-    """A handle on the pipe for results only; what libraries print goes to the log."""
+    """Our own handle on the pipe; whatever a library prints goes to the log."""
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return target
 
 
 def _grant_processor_time() -> None:
-    """Set a limit on processor time: SIGXCPU ends the worker even if the hub is
-    gone."""
+    """SIGXCPU ends us even when the hub is not there any more to do so."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = usage.ru_utime + usage.ru_stime
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

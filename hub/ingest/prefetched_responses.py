@@ -1,8 +1,8 @@
-"""Responses that are there before a feed is fetched, and taken in place of a fetch.
+"""Responses that are there before a feed is fetched, and taken as its fetch.
 
-Whether strangers may subscribe to a topic depends on its document, which then counts as
-the first fetch: "exactly one unconditional request per feed URL". Content that a
-publisher or a hub pushes is committed like the answer to a poll.
+Whether strangers may subscribe to a topic depends on its document, which then is its
+first: "exactly one unconditional request per feed URL". And what a publisher or a hub
+pushes is committed like the answer to a poll.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from hub.runtime.clock import Clock
 from storage.records import FeedId, StoredFeed
 
 TAKEN_SECONDS = 20.0
-"""Seconds that pushed content may wait to be committed; a fetch may come first."""
+"""How long the content may wait to be committed; a fetch may come first."""
 TRIES = 3
 
 ProvidePushed = Callable[[str, Fetched], AbstractContextManager[Callable[[], bool]]]
-"""While entered, the next fetch of a URL is answered with this response; the function
-tells whether that has happened."""
+"""Have the next fetch of a URL answered with this; tells whether it was."""
 
 
 class FetchingPoller(Protocol):
-    """The part of `hub.ingest.poller.Poller` that is needed here."""
+    """What is needed of `hub.ingest.poller.Poller`."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
 
 
 class PushedContent:
-    """Commits content that publishers and hubs push as if it had been fetched, one push
-    of a feed at a time."""
+    """Content that publishers and hubs push, committed as if it had been fetched; one
+    push of a feed at a time."""
 
     def __init__(
         self, poller: FetchingPoller, provide: ProvidePushed, clock: Clock
@@ -48,8 +47,7 @@ class PushedContent:
         self._locks: KeyedLock[FeedId] = KeyedLock()
 
     async def take(self, feed: StoredFeed, fetched: Fetched) -> bool:
-        """Commit pushed content as what the feed answers now; returns whether that was
-        done in time.
+        """Whether it was committed in time, as what the feed answered then.
 
         Raises `StorageError`, and `NotFound` if the feed was removed.
         """
@@ -60,8 +58,8 @@ class PushedContent:
             return False
 
     async def _commit(self, feed: StoredFeed, fetched: Fetched) -> bool:
-        """Fetch the feed until the content is taken: a fetch under way may have to end
-        first, and brings other content."""
+        """Fetch the feed until the content is taken: a fetch that is under way may end
+        first, and brings something else."""
         now = self._clock.now()
         fetched = replace(fetched, at=now, started=now)
         with self._provide(fetched.url, fetched) as is_taken:
@@ -73,8 +71,7 @@ class PushedContent:
 
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Bytes of all responses that wait to be taken. A response that would exceed them is
-not kept, and the feed is asked again."""
+"""Of bodies that wait to be taken; beyond them a topic is asked again."""
 
 
 class PrefetchedResponses:
@@ -87,11 +84,10 @@ class PrefetchedResponses:
         self._bytes = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """Return the response that is here, or make a fetch.
+        """One fetch, or what is here instead of it.
 
-        Pushed content answers fetches of the poller only: these are the requests with a
-        number of subscribers. Other responses answer an unconditional fetch without
-        credentials.
+        Pushed content answers fetches of the poller only, which are those that tell of
+        subscribers. Other responses answer an unconditional fetch without credentials.
         """
         if request.subscribers is not None:
             pushed = self._pushed.pop(bare_url(request.url), None)
@@ -105,7 +101,7 @@ class PrefetchedResponses:
 
     @contextmanager
     def provide(self, url: str, fetched: Fetched | None) -> Iterator[None]:
-        """While entered, the next fetch of the URL is answered with this response,
+        """While it is entered, the next fetch of the URL is answered with this,
         once."""
         size = 0 if fetched is None else len(fetched.body)
         if fetched is None or self._bytes + size > MOST_BYTES:
@@ -122,18 +118,19 @@ class PrefetchedResponses:
             self._bytes -= size
 
     def is_pushed(self, url: str) -> bool:
-        """Whether pushed content waits for the poller's next fetch of a URL."""
+        """Whether pushed content waits to be taken by the poller's next fetch of a
+        URL."""
         return bare_url(url) in self._pushed
 
     @contextmanager
     def provide_pushed(
         self, url: str, fetched: Fetched
     ) -> Iterator[Callable[[], bool]]:
-        """While entered, the poller's next fetch of the URL is answered with this
-        response.
+        """While it is entered, the poller's next fetch of the URL is answered with
+        this.
 
-        The function tells whether that has happened; it never does if there is no
-        memory for more. There may be one such response for a URL at a time.
+        The function tells whether it was; it never is if there is no memory for more.
+        One at a time for a URL.
         """
         key, size = bare_url(url), len(fetched.body)
         if self._bytes + size > MOST_BYTES:

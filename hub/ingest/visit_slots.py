@@ -1,10 +1,10 @@
-"""How many visits there may be at a time: quick ones, slow ones, and those to sites.
+"""How many visits there may be at a time: quick ones, slow ones, and of sites.
 
 Thousands of slow publishers do not hold up the others. Most visits are over within a
 second or two; a visit to a publisher that never answers takes ten times that. A visit
 begins in a quick slot, of which there are as many as the poller's concurrency. If it is
-not over in time it takes a slow slot, and its quick slot is free for the next visit. If
-all slow slots are taken, a visit that has no answer yet is broken off, and its feed
+not over in time it takes a slow slot, and its quick one is free for the next visit. If
+all slow slots are taken, a visit without an answer so far is broken off, and its feed
 waits in line for a slow slot.
 
 A visit to a site takes minutes, so sites may use only a share of all slots: otherwise
@@ -34,11 +34,11 @@ MOST_FEEDS: Final = 10_000
 
 
 class SlowFeeds:
-    """Feeds whose publishers took long the last time, whatever they answered.
+    """Feeds whose publishers took long the last time, whatever came of it.
 
-    The latest ``most`` of them since this process began are kept; a feed that is
-    answered quickly is forgotten. So this covers publishers that send a document in
-    drips as well as those that never answer.
+    The latest ``most`` of them, since this process began; a feed that is answered
+    quickly is forgotten. So publishers who send a document in drips are known as well
+    as those who never answer.
     """
 
     def __init__(self, most: int = MOST_FEEDS) -> None:
@@ -57,17 +57,17 @@ class SlowFeeds:
 
 
 SHARE: Final = 4
-"""One worker in so many may read a site, and at least one."""
+"""One worker of so many, and one at least."""
 
 
 class NoSiteSlot(Exception):
-    """A feed has turned out to be a site, and no slot is free to read it now."""
+    """A feed has turned out to be a site, and nothing more of it may be read now."""
 
 
 class SiteSlots:
-    """Limits how many of ``concurrency`` workers read sites at a time.
+    """How many of ``concurrency`` workers may read sites at a time.
 
-    A feed that is not known to be a site needs a slot once it turns out to be one.
+    A feed that is not known to be a site needs a slot when it turns out to be one.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -80,8 +80,7 @@ class SiteSlots:
 
     @contextmanager
     def hold(self, feed: StoredFeed) -> Iterator[bool]:
-        """Yields whether the feed may be visited now; a known site holds its slot
-        meanwhile."""
+        """Whether the feed may be visited now; its slot is held meanwhile."""
         if feed.format not in SITE_FORMATS:
             yield True
             return
@@ -90,10 +89,10 @@ class SiteSlots:
 
     @contextmanager
     def read(self, feed: StoredFeed) -> Iterator[None]:
-        """Take a slot for the rest of a visit, if the feed was not known to be a site.
+        """Take a slot for the rest of a visit to a site, if it began as any feed's.
         Raises `NoSiteSlot`.
 
-        Without this, a hundred sites that are added at once would take all workers.
+        Without it a hundred sites that are added at once would take all workers.
         """
         if feed.format in SITE_FORMATS:
             with self._reading(feed):
@@ -113,7 +112,7 @@ class SiteSlots:
             yield
         finally:
             self._hosts[host] -= 1
-            self._hosts += Counter()  # drops hosts with a count of zero
+            self._hosts += Counter()  # drops those at zero
 
     @contextmanager
     def _take(self) -> Iterator[bool]:
@@ -128,28 +127,27 @@ class SiteSlots:
 
 
 PATIENCE: Final = 3.0
-"""Seconds in a quick slot. A new site's robots.txt and its feed, which are requested a
-second apart, both fit into them."""
+"""Seconds in a quick slot. A new site's robots.txt and its feed, a second apart, are
+asked within them."""
 SLOW_SHARE: Final = 4
-"""Slow slots for each quick slot."""
+"""Slow slots for each quick one."""
 MOST_SLOW: Final = 500
 MOST_IN_LINE: Final = 1_000
 
 
 class TooSlow(Exception):
-    """A visit is broken off, or not begun, because all slow slots are taken."""
+    """A visit is broken off, or not begun: all slow slots are taken."""
 
 
 BYTES_A_SLOT: Final = 5 * MEBIBYTE
-"""Bytes of documents for each quick slot, half of which go to a document: no more
-memory than if each quick slot alone held the largest document."""
+"""Of documents for each quick slot, and half of what they may take in all: no more than
+if each of these alone had the largest one."""
 _LEAST_SLOTS: Final = 8
-"""There is memory for so many slots even if there are fewer: large documents may
-coincide."""
+"""For so many there is memory however few there are: large documents may meet."""
 
 
 def slow_slots(concurrency: int) -> int:
-    """How many slow slots there are; each is a socket, and a document in memory."""
+    """Visits beyond the quick ones: sockets, and documents in memory."""
     return min(SLOW_SHARE * concurrency, MOST_SLOW)
 
 
@@ -177,8 +175,7 @@ class VisitSlots:
             slot.leave()
 
     def line_up(self, due: Due) -> bool:
-        """Let a feed wait for a slow slot, still under way; False if the line is
-        full."""
+        """Wait for a slow slot, still under way; False if the line is full."""
         if len(self._line) >= MOST_IN_LINE:
             return False
         self._line.append(due)
@@ -186,16 +183,15 @@ class VisitSlots:
         return True
 
     def next_in_line(self) -> Due | None:
-        """The next feed to visit in a slow slot; None if none waits. Feeds wait only
-        while all slow slots are taken, so a visit that leaves one takes the next
-        feed."""
+        """The feed to go on with in a slow slot. There is a line only while all
+        of them are taken, so a visit that leaves one takes the next feed."""
         if not self._line:
             return None
         self._counted.add("waiting", -1)
         return self._line.popleft()
 
     def take_slow(self) -> bool:
-        """Take a slow slot in exchange for a quick one; False if none is free."""
+        """A slow slot in exchange for a quick one, if there is any."""
         if not self._slow_left:
             return False
         self._slow_left -= 1
@@ -212,8 +208,7 @@ class VisitSlots:
 
 
 class Slot:
-    """A slot held by one visit at a time: quick at first, and slow for good once it is
-    slow."""
+    """Held by one visit at a time: quick at first, and once slow it stays so."""
 
     def __init__(self, slots: VisitSlots) -> None:
         self._slots = slots
@@ -228,9 +223,9 @@ class Slot:
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """Surrounds the first request of a visit, which may be broken off because
-        nothing came of it yet: then raises `TooSlow`. Later requests of the visit are
-        completed."""
+        """Surrounds the request to a publisher of whom nothing is known yet: it may be
+        broken off. Raises `TooSlow`. Whatever follows in the visit is seen to its end.
+        """
         if self.is_slow:
             yield
             return

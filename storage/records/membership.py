@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 SHARDS: Final = 256
-"""How many shards there are of feeds, and of callbacks."""
+"""Of each kind."""
 
 Shards: TypeAlias = frozenset[int] | None
-"""The shards of one kind that a node owns; None: all of them."""
+"""Those of a kind that a node owns; None: all of them."""
 
 ALL_SHARDS: Final[Shards] = None
 
@@ -29,8 +29,7 @@ def shard_of(host: str) -> int:
 
 
 class NewNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that joins. ``name`` is the same after a restart. ``url``: where others
-    reach it."""
+    """``name``: it is the same after a restart. ``url``: where others reach it."""
 
     name: str
     url: str = ""
@@ -39,9 +38,8 @@ class NewNode(msgspec.Struct, frozen=True, kw_only=True):
 class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
     """A node's membership, from joining until it is not renewed in time.
 
-    ``incarnation`` rises each time the node joins. ``seconds``: how long the term
-    lasts, counted from before it was asked for; None: until the node leaves. Its shards
-    are owned for as long.
+    ``incarnation`` rises with each joining. ``seconds``: how long it holds, from before
+    it was asked for; None: until it leaves. The shards are owned as long as that.
     """
 
     name: str
@@ -59,7 +57,7 @@ class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as others see it. ``seconds``: the rest of its term, below 0 once it is
+    """A node as others see it. ``seconds``: what is left of its term, below 0 if it is
     over; None: it does not end."""
 
     name: str

@@ -1,6 +1,6 @@
-"""Polls: the outcome of each of a feed's last polls, and why it was made.
+"""Polls: the outcome and the reason of each of a feed's last ones.
 
-The members of both enumerations are stored by their number: add new ones at the end.
+The members of both enumerations are stored by their number: new ones go to the end.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from enum import StrEnum
 import msgspec
 
 KEPT_POLLS = 64
-"""Polls kept of each feed; the next one replaces the oldest."""
+"""Of each feed; the oldest makes way for the next."""
 
 
 class PollOutcome(StrEnum):
-    """What a poll found; ``entries`` of a `Poll` says how many."""
+    """What a poll found; ``entries`` of a `Poll` are how many."""
 
     FIRST = "first"  # the first document: its entries are news to nobody
     NEW = "new"  # entries that nobody had seen
@@ -59,10 +59,10 @@ _BY_SCHEDULE = frozenset(
 
 
 class Poll(msgspec.Struct, frozen=True, kw_only=True):
-    """One poll in a feed's history.
+    """One poll as a feed's history keeps it.
 
-    ``code`` is the HTTP status, 0 without an answer. For a site, a whole visit is one
-    poll, and ``milliseconds`` covers all of it.
+    ``code`` is the HTTP status, 0 without an answer. Of a site all of a visit is one
+    poll, and ``milliseconds`` are those of the whole visit.
     """
 
     at: datetime  # when its answer was complete

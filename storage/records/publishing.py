@@ -11,7 +11,7 @@ from storage.records.log import StoredEntry
 
 
 class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed that is neither private nor removed, with the fields readers need."""
+    """A feed that is neither private nor removed, as far as readers need it."""
 
     id: FeedId
     url: str
@@ -23,16 +23,14 @@ class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublicFeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of feeds. ``next``: the id before which the rest begins; None if there is
-    no more."""
+    """``next``: before which the rest begins; None: there is none."""
 
     feeds: tuple[PublicFeed, ...]
     next: FeedId | None
 
 
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a list. ``dated``: its place in the list, which is its own date, or
-    when it was first stored."""
+    """``dated``: its place in the list: its own date, or when it was first stored."""
 
     entry: StoredEntry
     dated: datetime
@@ -41,7 +39,7 @@ class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
 class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
     """A feed that was shown, hidden or moved to another category, or has a new head.
 
-    ``is_moved``: more than its head is new. ``origin``: the text stored the last time,
+    ``is_moved``: not only its head is new. ``origin``: as it was noted the last time,
     None if never.
     """
 
@@ -55,7 +53,7 @@ class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
 class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     """An entry that has changed since it was decided whether it is a page.
 
-    ``entry`` None: it is no longer stored.
+    ``entry`` None: it is not stored any more.
     """
 
     entry_id: EntryId
@@ -73,13 +71,12 @@ class PageNews(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided on an entry: it is a page of that ``url``, or none if "".
+    """What an entry comes to: a page of that ``url``, or "": it is none.
 
-    ``modified``: when its feed says it changed, but never in the future. ``rank``: of
-    several entries with one URL, those of the lowest rank are shown. ``owner``: a
-    section shows the entry only if no entry of any section with that URL has a lower
-    one; it grows with ``rank``. ``is_dropped``: it was not withdrawn, only no longer
-    kept.
+    ``modified``: when its feed says it changed, not after now. ``rank``: of several
+    entries with one URL those of the smallest are shown. ``owner``: a section shows the
+    entry only if none of any section with that URL has a smaller one; it grows with
+    ``rank``. ``is_dropped``: it was not withdrawn, only not kept any longer.
     """
 
     entry_id: EntryId
@@ -97,11 +94,11 @@ class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as shown by all sections together, or by one of them.
+    """A page as all sections together, or one of them, show it.
 
-    Of the entries with its URL that have the lowest rank, it shows the newest.
+    It shows, of the entries with its URL that have the smallest rank, the newest.
     ``modified`` has moved forward with every change since the URL was first published.
-    ``is_stale``: the entry has changed since, and a decision on it is due.
+    ``is_stale``: the entry has changed since; that is still to be decided on.
     """
 
     id: PageId
@@ -117,7 +114,7 @@ class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
 class PageSection(msgspec.Struct, frozen=True, kw_only=True):
     """A section that has or had pages.
 
-    ``withdrawals`` counts how often text that it may have shown was withdrawn.
+    ``withdrawals`` counts how often text was taken back that it may have shown.
     """
 
     name: str
@@ -125,15 +122,14 @@ class PageSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page in the list of all pages; ``shown_at``: when it appeared, or last
-    reappeared."""
+    """A page in the list of all; ``shown_at``: when it appeared, or was there again."""
 
     page: PublishedPage
     shown_at: datetime
 
 
 class PageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The last change of a page; ``page`` None: it is gone."""
+    """What last became of a page; ``page`` None: it is gone."""
 
     change: int
     url: str
@@ -142,7 +138,7 @@ class PageChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagesState(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pages are shown, and the number and time of the last change of all.
+    """How many pages are shown, the last change of all and when that was.
 
     Before the first change: 0, and the beginning of 1970.
     """

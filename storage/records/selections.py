@@ -14,9 +14,9 @@ from storage.records.subscriptions import Subscription, SubscriptionHealth
 
 
 class ListPlace(msgspec.Struct, frozen=True):
-    """Where a page of a list ended: the sort key of its last row, and its id.
+    """Where a page of a list ended: what its last row is sorted by, and its id.
 
-    ``key`` None: the list is ordered by id.
+    ``key`` None: ids are the order.
     """
 
     id: int
@@ -24,7 +24,7 @@ class ListPlace(msgspec.Struct, frozen=True):
 
 
 class ListSort(StrEnum):
-    """The order of a list; with a minus it is descending."""
+    """The order of a list; with a minus it is falling."""
 
     @property
     def is_falling(self) -> bool:
@@ -39,12 +39,12 @@ class ListSort(StrEnum):
 
 
 class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed is wanted if all conditions that are set hold.
+    """All that is set must hold.
 
-    ``text`` is a part of the URL or title, in any case. ``since``: it has had its
-    health since then, or longer; ``after``: it came into it later. ``ids``: one of
-    these, if any are named. ``host`` is that of the URL, without a port, in lower case;
-    ``format`` is `StoredFeed.format`. "" does not matter.
+    ``text`` is a part of the URL or title, in any case. ``since``: in its health since
+    then, or longer; ``after``: it came into it later. ``ids``: one of these, if any are
+    named. ``host`` is that of the URL, without a port, in lower case; ``format`` is
+    `StoredFeed.format`. "" does not matter.
     """
 
     health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
@@ -58,7 +58,7 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_group(self) -> bool:
-        """Whether the filter asks for nothing but health and category."""
+        """Whether only health and category matter."""
         return not (
             self.text or self.since or self.after or self.ids or self.has_host_or_format
         )
@@ -94,11 +94,10 @@ class FeedSort(ListSort):
 
 
 class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of feeds. ``next``: the place the next page begins behind; None at the
-    end.
+    """``next``: the place that the following page begins behind; None at the end.
 
-    ``total``: how many feeds match in all; None if that is not asked for, or there are
-    too many to count.
+    ``total``: how many are found in all; None if that is not asked for, or there are
+    too many to be counted.
     """
 
     feeds: tuple[StoredFeed, ...]
@@ -107,7 +106,7 @@ class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedCount(msgspec.Struct, frozen=True):
-    """How many feeds of a category have this health."""
+    """How many feeds of a category are so."""
 
     health: FeedHealth
     category: str
@@ -146,7 +145,7 @@ class SubscriptionSort(ListSort):
 
 
 class SubscriptionCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of a subscription; ``reason`` says why it is not well, "" if it is."""
+    """How a subscription is; ``reason`` says why it is not well, "" if it is."""
 
     id: SubscriptionId
     health: SubscriptionHealth
@@ -160,7 +159,7 @@ class SelectedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Like `FeedPage`; a page may be short or empty without being the last."""
+    """Like `FeedPage`; it may be short, or empty, and not the last one."""
 
     subscriptions: tuple[SelectedSubscription, ...]
     next: ListPlace | None
