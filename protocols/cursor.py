@@ -1,11 +1,12 @@
 """A cursor as clients hold it: ``epoch-position``, a place in the hub's log.
 
-The epoch changes when a database is restored from a backup, so that an old position is
-never taken for a present one.
+The epoch changes when a database is restored from a backup, so that a position from
+before the restore is never taken for a current one.
 
-Several topics may have news in the record of one position. They get it in turn, and a
-connection may end in between: ``epoch-position~turn`` says that the record was given to
-the topics up to that turn, and is still to be given to those after it.
+Several topics may have news in the record at one position. They are sent that record
+one after the other, and a connection may end in between: ``epoch-position~turn`` says
+that the topics up to that turn have been sent the record, and that those after it have
+not.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ _CURSOR = re.compile(
 
 
 def read_cursor(value: str, field: str = "cursor") -> tuple[str, int]:
-    """The epoch and the position. Raises `InvalidValue` naming the field."""
+    """Return the epoch and the position.
+
+    Raises `InvalidValue`, which names the field.
+    """
     epoch, position, _turn = _read(value, field)
     return epoch, position
 
 
 def read_cursor_of(topic: str, value: str) -> tuple[str, int]:
-    """The epoch, and the position up to which that topic was given everything.
+    """Return the epoch, and the position up to which the topic has been sent
+    everything.
 
     Raises `InvalidValue`.
     """
@@ -38,13 +43,17 @@ def read_cursor_of(topic: str, value: str) -> tuple[str, int]:
 
 
 def cursor_in_turn(cursor: str, topic: str) -> str:
-    """The cursor of a record when it was given to topics up to the turn of one."""
+    """The record's cursor with the topic's turn: this topic has been sent the
+    record.
+    """
     return f"{cursor}~{turn_of(topic)}"
 
 
 @lru_cache(maxsize=4096)
 def turn_of(topic: str) -> str:
-    """The order in which a topic is given a record that other topics are given, too."""
+    """A key by which the topics of one record are sorted; they are sent it in that
+    order.
+    """
     return hashlib.sha256(topic.encode(errors="replace")).hexdigest()[:16]
 
 

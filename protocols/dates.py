@@ -1,14 +1,14 @@
-"""Dates as feeds write them, to aware UTC datetimes.
+"""Read dates as feeds write them into aware UTC datetimes.
 
-RFC 822 with all its neighbours, ISO 8601 and W3CDTF, asctime, and what people type, in
+RFC 822 and its variants, ISO 8601 and W3CDTF, asctime, and dates typed by people, in
 the languages that feeds are written in. A time without a zone, or with an unknown one,
-is UTC; a date alone is its midnight, a month alone its first day. The future and 1970
-are passed on as they stand; the 31st of November is the day after the 30th, and 25:00
-the hour after 24:00.
+is UTC; a date without a time is midnight, a month without a day its first day. Future
+dates and 1970 are returned unchanged; 31 November is read as 1 December, and 25:00 as
+01:00 on the next day.
 
-In Thai, Hindi and Vietnamese the name of a month is no word as regular expressions have
-it, or is two: these are put into English first. Thai counts its years from the
-Buddha's, 543 more than the common ones.
+In Thai, Hindi and Vietnamese the name of a month is not one word to a regular
+expression: these names are translated into English first. Thai years are counted in the
+Buddhist era, which is 543 ahead.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ _HALVES: Final = {"SA": " am", "CH": " pm"}
 
 
 def with_english_months(written: str) -> str:
-    """The same date, if it is in one of these languages; else as it is."""
+    """The same date with Thai, Hindi or Vietnamese months in English; others
+    unchanged.
+    """
     if written.isascii() and "thg" not in written:
         return written
     written = unicodedata.normalize("NFC", written)
@@ -83,7 +85,7 @@ def _vietnamese_month(month: re.Match[str]) -> str:
 
 
 def _without_script(written: str) -> str:
-    """Month and year in English, all other words (weekdays, "o'clock") left out."""
+    """Put month and year in English and drop all other words (weekdays, "o'clock")."""
     is_thai = _IS_THAI.search(written)
     english = _NAME.sub(lambda name: f" {_OF_SCRIPTS[name[0]]} ", written)
     english = " ".join(_WORD.sub(" ", english).split()).strip(" ,")
@@ -95,8 +97,8 @@ def _without_script(written: str) -> str:
 # ruff: noqa: RUF001 (letters of many scripts)
 
 
-# English and Catalan to Ukrainian, some forty languages; where two of them disagree,
-# the one more written in.
+# Beginnings of month names in some forty languages, English and Catalan to Ukrainian.
+# Where two languages disagree, the more widely written one wins.
 _SHORT_MONTHS: Final = {
     name: number
     for number, names in enumerate(
@@ -129,7 +131,7 @@ _SHORT_MONTHS: Final = {
     )
     for name in names.split()
 }
-# Longer than three letters, where the first three are another month's as well.
+# Longer beginnings, where the first three letters also begin another month's name.
 _LONGER_MONTHS: Final = {
     "juil": 7,
     "juun": 6,
@@ -153,7 +155,9 @@ _IN_HEBREW: Final = "ב"
 
 
 def month_number(name: str) -> int | None:
-    """1 to 12, by how a name begins; ``None`` for what is no month."""
+    """1 to 12, by the beginning of a name; ``None`` if it is not the name of a
+    month.
+    """
     name = name.lower()
     for length in (7, 5, 4, 3, 2):
         if name[:length] in _ALL_MONTHS:
@@ -163,7 +167,9 @@ def month_number(name: str) -> int | None:
 
 @cache
 def pattern_of(layout: str) -> re.Pattern[str]:
-    """Compiled when it is first tried: that takes long, and few dates need them all."""
+    """Compile a layout when it is first tried: compiling is slow, and few dates need
+    all.
+    """
     return re.compile(layout, re.IGNORECASE)
 
 
@@ -178,7 +184,7 @@ _BEFORE_CLOCK = (
     r"(?:\s*[T,،|@/:\u2013\u2014-]+\s*|\s*(?=\()|\s+)"
     r"(?:[(\uff08]?[^\W\d]{1,12}[)\uff09.,،]*\s+|[(\uff08]\w{1,3}[)\uff09]\s*){0,2}"
 )
-# A date alone, with a zone or a weekday behind it at most
+# A date without a time, followed by at most a zone or a weekday
 _ALONE = r"(?P<alone>\s*[-+]\d{2}:?\d{2}|[\s,،(\uff08]*[^\W\d]{1,12}[.)\uff09]*)"
 _AT = rf"(?:{_BEFORE_CLOCK}{_CLOCK}\s*{_ZONE}|{_ALONE})?"
 _WORDS = r"(?:[^\W\d]++[\s.,:،-]*+){0,3}?"
@@ -256,7 +262,7 @@ _SPACED_HALF: Final = re.compile(r"\b([aApP])\.\s?[mM]\.")
 
 
 def straighten(written: str) -> str:
-    """The same date with its time last, and in the West's digits and colons."""
+    """The same date with the time last, in ASCII digits and with colons."""
     written = with_english_months(written)
     if _IS_HALF_FIRST.search(written):
         written = _HALF_FIRST.sub(_half_last, written, count=1)
@@ -275,16 +281,16 @@ def _half_last(match: re.Match[str]) -> str:
 
 
 LONGEST = 80
-"""Characters; anything longer is no date."""
+"""Characters; a longer text is not read as a date."""
 
-# "Sat, 11 Jan 2020 10:00:00 GMT", written anew for `datetime.fromisoformat`, which then
-# sees to the digits. The layouts say the same of all these, in ten times the time.
+# Rewrites "Sat, 11 Jan 2020 10:00:00 GMT" for `datetime.fromisoformat`, which checks
+# the digits. The layouts give the same result in ten times the time.
 _WEEKDAYS: Final = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
 _MONTH_NUMBERS: Final = {name: month for month, name in enumerate(_ENGLISH, start=1)}
 _ISO_MONTHS: Final = {name: f"-{month:02}-" for name, month in _MONTH_NUMBERS.items()}
 _SHORTEST_MAIL: Final = len("Sat, 11 Jan 2020 10:00:00 ")
 _ISO_ZONES: Final = dict.fromkeys(("GMT", "UTC", "Z", "+0000", "-0000"), "+00:00")
-# The same without weekday or time, or with a single digit.
+# The same form without weekday or time, or with a day of one digit.
 _USUAL: Final = re.compile(
     r"(?:[A-Z][a-z]{2}, )?([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4})"
     r"(?: ([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]) (GMT|UTC|Z|[-+][0-9]{4}))?"
@@ -301,7 +307,7 @@ _ZONE_BEGINS: Final = ("+", "-", "Z", "z")
 _SECONDS_SINCE_1970, _MILLISECONDS_SINCE_1970 = 10, 13
 
 _IN_JSON: Final = re.compile(r"/Date\((\d+)[-+\d]*\)/|(\d{10})\.\d+")
-"""Milliseconds as .NET writes them, seconds as a number with a fraction."""
+"""Milliseconds as .NET writes them, or seconds as a number with a fraction."""
 
 _HOURS_EAST: Final = {
     "ut": 0.0, "utc": 0.0, "gmt": 0.0, "z": 0.0, "wet": 0.0,
@@ -322,7 +328,7 @@ _OFFSET = re.compile(r"(?:[A-Za-z]*\s*)[-+]?([-+\u2212])(\d{1,2})[:.]?(\d{2})?(?
 
 
 def parse_date(text: str | None) -> datetime | None:
-    """Read a date in any of the usual forms; ``None`` if it has none of them."""
+    """Read a date in any of the usual forms; ``None`` if it is in none of them."""
     written = (text or "").strip()
     if not written or len(written) > LONGEST:
         return None
@@ -344,8 +350,10 @@ def parse_date(text: str | None) -> datetime | None:
 
 
 def _may_be_iso(written: str) -> bool:
-    """What is read as it stands: not a zone behind a date, nor a point in a time, which
-    `datetime.fromisoformat` takes for something else."""
+    """Whether `datetime.fromisoformat` can be given the text unchanged.
+
+    It would misread a zone directly after a date, and a point within a time.
+    """
     is_long_enough = written[:4].isdigit() and len(written) >= len("2020-01-11")
     return (
         is_long_enough and written[10:11] not in _ZONE_BEGINS and written[13:14] != "."
@@ -361,7 +369,9 @@ def _to_utc(moment: datetime) -> datetime:
 
 
 def _from_mail(written: str) -> datetime | None:
-    """RFC 822 with all its parts. Raises `ValueError` for invalid digits."""
+    """Read a complete RFC 822 date; None if it is not one. Raises `ValueError` for
+    digits out of range.
+    """
     month = _ISO_MONTHS.get(written[8:11])
     if month is None or written[:3] not in _WEEKDAYS or written[11] != " ":
         return None
@@ -377,7 +387,7 @@ def _from_mail(written: str) -> datetime | None:
 
 
 def _from_digits(digits: str) -> datetime | None:
-    """Digits only: a compact date, or time since 1970 as programs count it."""
+    """Read digits only: a compact date, or seconds or milliseconds since 1970."""
     if len(digits) == _SECONDS_SINCE_1970:
         return datetime.fromtimestamp(int(digits), UTC)
     if len(digits) == _MILLISECONDS_SINCE_1970:
@@ -403,7 +413,7 @@ def _from_usual(written: str) -> datetime | None:
         if zone in _ZERO:
             return moment
         return moment.replace(tzinfo=_zone({"zone": zone})).astimezone(UTC)
-    except ValueError:  # the layouts know what is meant by the 31st of November
+    except ValueError:  # the layouts read 31 November as 1 December
         return None
 
 
@@ -423,7 +433,7 @@ def _from_layout(written: str) -> datetime | None:
 
 
 def _day(found: dict[str, str]) -> datetime | None:
-    """Its midnight. A day that the month does not have is one of the next."""
+    """Midnight of the day; None if it is not valid. 31 November is 1 December."""
     year, zone = _year(found["year"]), _zone(found)
     if "day_of_year" in found:
         month, day = 1, int(found["day_of_year"])
@@ -441,10 +451,10 @@ def _day(found: dict[str, str]) -> datetime | None:
 
 
 def _time(found: dict[str, str]) -> timedelta:
-    """Past midnight. Raises `ValueError` for what no clock shows.
+    """The time since midnight. Raises `ValueError` if it is out of range.
 
-    "24:00" is the end of the day, and broadcasters count on, to 29:59. A leap second
-    is the last one that exists.
+    "24:00" is the end of the day; broadcasters count on to 29:59. A leap second is read
+    as second 59.
     """
     hour = int(found.get("hour") or found.get("full_hour") or 0)
     minute, second = (int(found.get(name, 0)) for name in ("minute", "second"))

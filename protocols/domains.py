@@ -1,4 +1,4 @@
-"""Who owns a host, as far as its name shows."""
+"""Which registrable domain, and so which owner, a host name belongs to."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ OF_COUNTRIES: Final = re.compile(
     "ac|ad|co|com|ed|edu|gc|go|gob|gov|gr|gub|gv|id|ind|k12|lg|ltd|mil|ne|net|nhs|nom"
     "|or|org|plc|pp|sch|web"
 )
-"""Second labels under which registries of countries let others have names. Any short
-one would not do: who owns ``q7z.me`` must not have as many zones as names."""
+"""Second labels under which country registries register names.
+
+Not every short label is one: otherwise the owner of ``q7z.me`` would have a separate
+zone for each name below it.
+"""
 
 _SHARED_NAMES: Final = """
 000webhostapp.com amplifyapp.com appspot.com azurestaticapps.net azurewebsites.net
@@ -37,15 +40,18 @@ webflow.io weblog.lol webnode.com weebly.com wixsite.com wordpress.com workers.d
 wpcomstaging.com wpengine.com write.as writeas.com yolasite.com zendesk.com
 """
 SHARED: Final = frozenset(_SHARED_NAMES.split())
-"""Domains whose owners let anybody have names below them. The Public Suffix List has
-more, but is no part of the hub: what is missing here counts as of one owner."""
+"""Domains whose owners let anybody have names below them.
+
+The Public Suffix List has more, but the hub does not include it: names below a domain
+that is missing here count as belonging to one owner.
+"""
 
 _AUTHORITY: Final = re.compile(r"(https?)://([^/?#\\]*)", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
 
 def address_of(name: str) -> IPv4Address | IPv6Address | None:
-    """That a host is written as; None for a name."""
+    """The IP address that a host is written as; None for a name."""
     try:
         return ip_address(name.strip("[]"))
     except ValueError:
@@ -54,10 +60,10 @@ def address_of(name: str) -> IPv4Address | IPv6Address | None:
 
 @lru_cache(4_096)
 def site_of(url: str) -> tuple[str, str]:
-    """The host of a web URL and its port; "" for the port that its scheme has.
+    """The host of a web URL and its port; the port is "" if it is the scheme's default.
 
-    The host in lower case, in punycode, and without ``www.``: with and without it is
-    one site by all usage. ("", "") for what is no web URL.
+    The host is in lower case, in punycode, and without ``www.``: with and without it is
+    one site by convention. ("", "") if it is not a web URL.
     """
     found = _AUTHORITY.match(url)
     if found is None:
@@ -83,9 +89,9 @@ def _in_ascii(host: str) -> str:
 def registrable_domain(host: str) -> str:
     """The domain that one owner has registered.
 
-    Two labels of a name, or three where a registry owns these (``example.co.uk``) or
-    anybody may have names (``example.github.io``). An address, and a name of one label,
-    is one by itself.
+    The last two labels of a name, or three where a registry owns the last two
+    (``example.co.uk``) or anybody may have names below them (``example.github.io``). An
+    IP address or a name of one label is returned unchanged.
     """
     if address_of(host) is not None:
         return host
@@ -100,10 +106,12 @@ def registrable_domain(host: str) -> str:
 
 @lru_cache(4_096)
 def zone_of(host: str) -> str:
-    """Roughly what one owner has in DNS, for bounds that more names do not get around.
+    """Roughly one owner's part of DNS, for limits that cannot be evaded with more
+    names.
 
-    Two labels of a name, three where a registry owns these (``example.co.uk``). Who has
-    a name below a shared domain is not told apart. An address is a zone of its own.
+    The last two labels of a name, or three where a registry owns the last two
+    (``example.co.uk``). The owners of names below a shared domain are not
+    distinguished. An IP address is its own zone.
     """
     name = host.lower().rstrip(".")
     if address_of(name) is not None:

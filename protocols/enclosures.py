@@ -1,8 +1,8 @@
 """The properties of audio, video and pictures that an entry encloses.
 
-Formats have their own terms: Media RSS, podcast elements, attachments of JSON Feed,
+Each format has its own terms: Media RSS, podcast elements, attachments of JSON Feed,
 media of a creator's feed.json, blocks of SCP. All of them are in the entry's extensions
-as written; here they become one value for each file.
+as written; this module turns them into one `EnclosedFile` for each file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
 MOST_FILES: Final = 100
-"""Of one entry; the others are links only."""
+"""The number of one entry's files that are described; the rest are only links."""
 _MOST_CAPTIONS: Final = 50
 _LONGEST_SIDE: Final = 1_000_000
 _LONGEST_SECONDS: Final = 9_999_999
@@ -29,7 +29,7 @@ _CLOCK: Final = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2})(?:\.\d+)?")
 _ISO: Final = re.compile(r"PT(?:(\d{1,4})H)?(?:(\d{1,6})M)?(?:(\d{1,7})(?:\.\d+)?S)?")
 _WEBVTT: Final = "text/vtt"
 _UNTOLD: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-"""Media types that do not tell what a file is."""
+"""Media types that do not say what kind of file it is."""
 _TYPES: Final = {
     "3gp": "video/3gpp",
     "aac": "audio/aac",
@@ -85,7 +85,7 @@ class Captions(Struct, frozen=True, kw_only=True):
 
 
 class EnclosedFile(Struct, frozen=True, kw_only=True):
-    """A file with what is said of it; 0 and "" stand for what is not said.
+    """A file and what is known about it; 0 and "" stand for what is not known.
 
     ``kind`` is ``audio``, ``video``, ``image``, or "" for any other file.
     """
@@ -99,11 +99,13 @@ class EnclosedFile(Struct, frozen=True, kw_only=True):
     height: int = 0
     poster: str = ""
     captions: tuple[Captions, ...] = ()
-    is_linked: bool = True  # among the entry's enclosures, not only a further source
+    is_linked: bool = True  # an enclosure of the entry, not only another source of one
 
 
 def type_by_name(url: str) -> str:
-    """The media type that a file's name ends for; "" if it says nothing."""
+    """The media type for a file name's extension; "" if there is none or it is
+    unknown.
+    """
     if "?" in url or "#" in url:
         url = url.partition("?")[0].partition("#")[0]
     ending = url.rpartition(".")[2]
@@ -111,14 +113,15 @@ def type_by_name(url: str) -> str:
 
 
 def name_of_file(url: str) -> str:
-    """The last segment of its path, without what ends it; "" if there is none."""
+    """The last segment of the URL's path, without its extension; "" if it is empty."""
     path = unquote(urlsplit(url).path)
     return collapse(path.rpartition("/")[2].rpartition(".")[0])
 
 
 def type_of_file(declared: str, url: str) -> str:
-    """The declared type, without parameters; if none is declared, what the file's name
-    says."""
+    """The declared type without parameters, or the type by the file's name if none is
+    declared or the declared one says nothing.
+    """
     essence = declared.partition(";")[0].strip().lower()
     return type_by_name(url) or essence if essence in _UNTOLD else essence
 
@@ -130,7 +133,7 @@ def kind_of(type: str) -> str:
 
 
 def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
-    """The entry's enclosures in their order, then further sources of them."""
+    """The entry's enclosures in order, then other sources of them."""
     links = [link for link in entry.links if link.rel == "enclosure"]
     if not links:
         return ()
@@ -147,9 +150,11 @@ def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
 
 
 def seconds_of(stated: object) -> int:
-    """A duration in seconds, from ``3723``, ``62:03``, ``1:02:03`` or ``PT1H``; 0 for
-    anything else."""
-    if not stated:  # mostly nothing is
+    """A duration in seconds, from ``3723``, ``62:03``, ``1:02:03`` or ``PT1H``.
+
+    0 for anything else.
+    """
+    if not stated:  # usually there is none
         return 0
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return int(stated) if 0 < stated <= _LONGEST_SECONDS else 0
@@ -165,7 +170,7 @@ def seconds_of(stated: object) -> int:
 
 
 def _file_of(link: Link, said: Mapping[str, EnclosedFile]) -> EnclosedFile:
-    """The link's own words come first."""
+    """The file of a link; the link's own type and title take precedence."""
     found = said.get(link.href) or _found_by_end(link.href, said)
     type = type_of_file(link.type, link.href)
     if type in _UNTOLD:
@@ -180,7 +185,10 @@ def _file_of(link: Link, said: Mapping[str, EnclosedFile]) -> EnclosedFile:
 
 
 def _found_by_end(href: str, said: Mapping[str, EnclosedFile]) -> EnclosedFile:
-    """Extensions have addresses as they are written, which may be relative."""
+    """The file described under a relative URL that ``href`` ends with.
+
+    Extensions hold URLs as written, so they may be relative.
+    """
     for written, file in said.items():
         end = written.lstrip("./")
         if end and "://" not in end and href.endswith(f"/{end}"):
@@ -191,7 +199,7 @@ def _found_by_end(href: str, said: Mapping[str, EnclosedFile]) -> EnclosedFile:
 def _with_whole(
     file: EnclosedFile, seconds: int, captions: tuple[Captions, ...]
 ) -> EnclosedFile:
-    """The files with what is said of the whole entry, where it is audio or video."""
+    """Add the entry's duration and captions to an audio or video file that has none."""
     if file.kind not in ("audio", "video"):
         return file
     return replace(
@@ -202,8 +210,10 @@ def _with_whole(
 
 
 def _with_addresses(file: EnclosedFile, page: str) -> EnclosedFile:
-    """With absolute ones, as far as the page, or else the file, tells what relative
-    ones are relative to: extensions have them as they are written."""
+    """Make the URLs of poster and captions absolute, and drop those that cannot be.
+
+    Extensions hold URLs as written. The base is the entry's page, or else the file.
+    """
     if not (file.poster or file.captions):
         return file
     base = page or file.href
@@ -217,7 +227,9 @@ def _with_addresses(file: EnclosedFile, page: str) -> EnclosedFile:
 
 
 def _described(extensions: Extensions) -> Iterator[EnclosedFile]:
-    """The last that says something of a file counts: a format's own words."""
+    """All descriptions of files. A later one of the same file replaces an earlier one,
+    so a format's own terms take precedence.
+    """
     yield from _of_media_rss(extensions)
     for each in _objects(_member(extensions, "jsonfeed", "attachments")):
         yield _described_file(
@@ -241,13 +253,16 @@ def _described(extensions: Extensions) -> Iterator[EnclosedFile]:
 
 
 def _of_media_rss(extensions: Extensions) -> Iterator[EnclosedFile]:
-    """What stands beside a ``media:content``, or in its group, is said of it as well
-    (Media RSS 1.5.1: elements at a deeper level come first)."""
+    """The files of Media RSS.
+
+    Elements beside a ``media:content``, or in its group, describe it as well (Media RSS
+    1.5.1: elements at a deeper level take precedence).
+    """
     media = extensions.get("media")
     whole = media if isinstance(media, dict) else {}
     for group in (*_objects(whole.get("group")), whole):
         contents = _objects(group.get("content"))[:MOST_FILES]
-        # Versions of one thing, in a group: what one of them says goes for all.
+        # A group holds versions of one thing: what one of them says applies to all.
         shared = (*contents, group, whole) if group is not whole else (whole,)
         for content in contents:
             levels = (content, *shared)
@@ -275,7 +290,9 @@ def _posters(levels: Iterable[_Said]) -> Iterator[str]:
 
 
 def _of_block(block: _Said) -> Iterator[EnclosedFile]:
-    """An audio or video block of SCP: its ``url`` is one, or a list with types."""
+    """The files of an SCP audio or video block: ``url`` is one URL or a list with
+    types.
+    """
     listed = block.get("url")
     urls = [{"href": listed}] if isinstance(listed, str) else _objects(listed)
     icon = block.get("icon")
@@ -293,8 +310,10 @@ def _of_block(block: _Said) -> Iterator[EnclosedFile]:
 
 
 def _further_sources(extensions: Extensions) -> Iterator[EnclosedFile]:
-    """``podcast:alternateEnclosure``: the same in another coding or size. Its title
-    says which, and is none of what it shows."""
+    """``podcast:alternateEnclosure``: the same content in another encoding or size.
+
+    Its title names the version, not the content.
+    """
     listed = _objects(_member(extensions, "podcast", "alternateEnclosure"))
     for each in listed[:MOST_FILES]:
         for source in _objects(each.get("source"))[:1]:
@@ -306,7 +325,7 @@ def _further_sources(extensions: Extensions) -> Iterator[EnclosedFile]:
 
 
 def _transcripts(extensions: Extensions) -> tuple[Captions, ...]:
-    """``podcast:transcript``, those that are timed."""
+    """The timed transcripts (``podcast:transcript`` in WebVTT) as captions."""
     listed = _objects(_member(extensions, "podcast", "transcript"))
     return _captions(
         [each for each in listed if _text(each.get("type")).lower() == _WEBVTT], "url"
@@ -339,7 +358,7 @@ def _described_file(
 
 
 def _captions(listed: Iterable[_Said], name: str) -> tuple[Captions, ...]:
-    """The captions in WebVTT, known by type or by name; each file once."""
+    """The captions in WebVTT, recognized by type or by file name; each file once."""
     found: dict[str, Captions] = {}
     for each in listed:
         url = _text(each.get(name))
@@ -368,7 +387,9 @@ def _pixels(value: object) -> int:
 
 
 def _objects(value: object) -> list[_Said]:
-    """Extensions hold one element as a mapping, and several as a list of them."""
+    """The value as a list: extensions hold one element as a mapping, several as a
+    list.
+    """
     if value is None:
         return []
     listed = value if isinstance(value, list) else [value]
@@ -389,10 +410,10 @@ def _text(value: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """An element's text, which stands beside its attributes if it has some."""
+    """An element's text; an element with attributes keeps its text under ``value``."""
     return _text(value.get("value") if isinstance(value, dict) else value)
 
 
 def _first(values: Iterable[_Value], nothing: _Value) -> _Value:
-    """The first that says something."""
+    """The first value that is not empty, or else ``nothing``."""
     return next((each for each in values if each), nothing)

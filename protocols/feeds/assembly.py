@@ -1,6 +1,6 @@
-"""From drafts to a `ParsedFeed`: identities, duplicates and the number of entries.
+"""Turn drafts into a `ParsedFeed`: identities, duplicates and the number of entries.
 
-What an entry is read as depends on its own element, and beyond that only on:
+The result for an entry depends on its own element, and beyond that only on:
 
 - the document: its format, its URL (the base of all references), the namespace of its
   first channel or item (`protocols.feeds.xml`), and the namespaces with their prefixes
@@ -9,20 +9,20 @@ What an entry is read as depends on its own element, and beyond that only on:
 - the head's first ``alternate`` link, or else ``self``, where RSS states no base: it is
   the base of the entry's references (`Scope.within_site`); in Atom only for documents
   without a URL, ``self`` first;
-- the head's first ``alternate`` link, which tells whether the entry's own is a page of
-  the same site, and with it the base of its texts (`_page`);
-- the head's language, for entries without one (`_complete`), and its authors, where the
-  format has them inherited (`_inherit_authors`);
+- the head's first ``alternate`` link, which tells whether the entry's own link is a
+  page of the same site and therefore the base of the entry's texts (`_page`);
+- the head's language, for entries without one (`_complete`), and its authors, in
+  formats whose entries inherit them (`_inherit_authors`);
 - for entries without an id: the head's ``alternate`` link and the links and enclosures
-  of all other entries without one (`_shared_links`, `_shared_enclosures`): what several
-  have identifies none;
-- other entries with the same id: it is left out, or the id is not used
+  of all other entries without an id (`_shared_links`, `_shared_enclosures`), because a
+  link or enclosure that several entries have identifies none of them;
+- other entries with the same id: the entry is left out, or the id is not used
   (`_judge_shared_ids`);
-- entries before it with the same key: it is left out then (`_entries`);
+- earlier entries with the same key: the entry is then left out (`_entries`);
 - its number, beyond `MAX_ENTRIES`.
 
-Nothing else of the head or of other entries may be looked at, neither here nor in the
-readers: reading entries singly relies on it.
+Nothing else of the head or of other entries may be used, neither here nor in the
+readers: incremental parsing, which reads single entries, relies on it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
 _WITH_IRIS = frozenset({FeedFormat.ATOM, FeedFormat.JSON_FEED})
-"""Formats whose ids are addresses if they look so, and whose authors are inherited."""
+"""Formats whose ids count as links if they are web URLs, and whose entries inherit the
+feed's authors.
+"""
 _SHARED_BY = 3
-"""From so many entries on, an id that they share may be a mistake."""
+"""If at least this many entries share an id, the id may be a mistake."""
 
 
 def assemble(
@@ -63,10 +65,12 @@ def assemble(
     deletions: Sequence[Deletion] = (),
     written: int = 0,
 ) -> ParsedFeed:
-    """Finish what was read. Of two entries with the same key the first one counts.
+    """Build the feed from the drafts.
 
-    ``written``: so many entries the document has, if no more than `MAX_ENTRIES` of
-    them were read.
+    Of entries with the same key the first one counts.
+
+    ``written`` is the number of entries in the document, if more than `MAX_ENTRIES`, in
+    which case only so many were read; 0 if all were read.
     """
     problems: list[str] = []
     if head.permalink and not head.first_link("alternate"):
@@ -93,7 +97,9 @@ def _entries(
     format: FeedFormat,
     problems: list[str],
 ) -> tuple[tuple[Entry, ...], tuple[SharedKey, ...]]:
-    """And the keys of those that share one (`ParsedFeed.shared_keys`)."""
+    """Return the entries, and the keys that several of them share
+    (`ParsedFeed.shared_keys`).
+    """
     if not drafts:
         return (), ()
     for draft in drafts:
@@ -122,9 +128,10 @@ def _second_entry(id: str) -> str:
 
 
 def _complete(draft: EntryDraft, head: HeadDraft, format: FeedFormat) -> None:
-    """An id that is an address stands in for a link; the language is inherited.
+    """Fill in the entry's language from the head, and a missing link.
 
-    RSS says itself whether an id is one.
+    An id that is a web URL stands in for a missing link. In RSS the item itself says
+    whether its id is a link.
     """
     if draft.spares or draft.latitude or draft.longitude:
         draft.settle()
@@ -159,10 +166,11 @@ def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:
 
 
 def _page(draft: EntryDraft, head: HeadDraft) -> str:
-    """The page that an entry's texts are on: its own, if it is one of the feed's site.
+    """The page that an entry's texts appear on, which is the base of their references.
 
-    The links of link blogs lead elsewhere, those of FeedBurner through its own host;
-    but what was copied from another feed is on the page it was copied from.
+    It is the entry's link if that is on the feed's site, else "": link blogs link to
+    other sites, and FeedBurner's links lead through its own host. An entry copied from
+    another feed appears on the page it was copied from.
     """
     page = draft.first_link("canonical") or draft.first_link("alternate")
     site = head.first_link("alternate")
@@ -174,11 +182,12 @@ def _page(draft: EntryDraft, head: HeadDraft) -> str:
 def _judge_shared_ids(
     drafts: Sequence[EntryDraft], format: FeedFormat, problems: list[str]
 ) -> Sequence[EntryDraft]:
-    """Take an id that several entries have from them; the drafts that are entries.
+    """Clear ids that several entries share, and leave out repeated entries.
 
-    Some publishers copy one id into all they write. Entries that differ in two of
-    link, title and date are two, and so are those of a document whose most entries
-    have one id, each with another link.
+    Returns the drafts that remain. Some publishers copy one id into everything they
+    write. Entries with one id count as different if they differ in two of link, title
+    and date, or if most entries of the document have that id and each of them has a
+    different link.
     """
     ids = [draft.id for draft in drafts]
     if len(set(ids)) == len(ids):
@@ -191,7 +200,7 @@ def _judge_shared_ids(
     for key, numbers in by_key.items():
         distinct = _distinct(drafts, numbers, format) if len(numbers) > 1 else numbers
         if len(distinct) == 1:
-            continue  # one entry, maybe several times
+            continue  # the same entry, possibly several times
         id = drafts[numbers[0]].id
         problems.append(f"the id {id[:200]} of {len(distinct)} entries was not used")
         for number in numbers:
@@ -208,19 +217,20 @@ def _judge_shared_ids(
 def _distinct(
     drafts: Sequence[EntryDraft], numbers: list[int], format: FeedFormat
 ) -> list[int]:
-    """Of those with one id, the first of each entry."""
+    """The first position of each different entry among those with one id."""
     known_pairs: set[tuple[object, ...]] = set()
     firsts, links = [], set()
     for number in numbers:
         draft = drafts[number]
         link = key_of_link(draft.first_link("alternate"))
         title, date = draft.title, draft.published or draft.updated
-        # Who has two of them in common with one before differs from it in one at most.
+        # An entry that shares two of link, title and date with an earlier one differs
+        # from it in at most one, and is the same entry.
         pairs = {(1, title, date), (2, link, date), (3, link, title)}
         if format is FeedFormat.ATOM:
             # "If multiple atom:entry elements with the same atom:id value appear in an
-            # Atom Feed Document, they represent the same entry" (RFC 4287 §4.1.1):
-            # versions of it have one address.
+            # Atom Feed Document, they represent the same entry" (RFC 4287 §4.1.1): so
+            # entries with the same link are versions of one entry.
             pairs.add((4, link, None))
         if known_pairs.isdisjoint(pairs):
             firsts.append(number)
@@ -231,10 +241,10 @@ def _distinct(
 
 
 def _shared_links(nameless: Sequence[EntryDraft], site: str) -> dict[str, int]:
-    """Links that tell no entry from another, and how many have them: those of several,
-    and the site's.
+    """Keys of links that do not identify an entry, each with the number of its entries.
 
-    An entry that is there twice is one: it shares its link with itself.
+    These are links that several entries have, and the site's own. An entry that occurs
+    twice counts once.
     """
     entries = {
         (key_of_link(link), draft.title, draft.published or draft.updated)
@@ -252,7 +262,7 @@ def _shared_links(nameless: Sequence[EntryDraft], site: str) -> dict[str, int]:
 def _shared_enclosures(
     nameless: Sequence[EntryDraft], shared_links: Mapping[str, int]
 ) -> frozenset[str]:
-    """Files that tell no entry from another: those of several titles."""
+    """Keys of enclosures that do not identify an entry: those of several titles."""
     entries = {
         (key_of_link(enclosure), draft.title)
         for draft in nameless
@@ -297,6 +307,6 @@ def _identify(
 def _identify_by_id(draft: EntryDraft) -> Identity:
     identity = identify(id=draft.id)
     if draft.source and draft.source.id and not is_absolute(draft.id):
-        # Collected from several feeds, and unique only within its own.
+        # Collected from several feeds: the id is unique only within its source feed.
         return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
     return identity

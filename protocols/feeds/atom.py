@@ -1,6 +1,6 @@
 """Atom 1.0 (RFC 4287), Atom 0.3, and the tombstones of RFC 6721.
 
-Its elements are read wherever they stand, since RSS borrows them, and so are those of
+Atom elements are read in RSS, too, which borrows them, and so are those of
 ActivityStreams (``as:``): verbs, objects and their types.
 """
 
@@ -50,7 +50,9 @@ from protocols.urls import is_absolute
 
 
 def _id(draft: Draft, element: Element, scope: Scope) -> None:
-    """RFC 4287 §4.2.6: "Its content MUST be an IRI"; a relative one has a base."""
+    """Read the id. RFC 4287 §4.2.6: "Its content MUST be an IRI"; a relative one is
+    resolved against an ``xml:base``.
+    """
     id = text_of(element)
     scope = scope.within(element)
     is_relative = scope.is_stated and not is_absolute(id)
@@ -66,7 +68,11 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _link(draft: Draft, element: Element, scope: Scope) -> None:
-    """Some write the address as text, as RSS does; and a page's own is a page."""
+    """Read a link.
+
+    Some feeds write its URL as text, as RSS does. A ``self`` link whose type is that of
+    a page is the entry's page.
+    """
     said = dict(element.items())
     if "href" not in said and (written := text_of(element)):
         said["href"] = written
@@ -95,7 +101,7 @@ def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _category(draft: Draft, element: Element, scope: Scope) -> None:
-    """Some write the term as text, as RSS does."""
+    """Read a category. Some feeds write its term as text, as RSS does."""
     said, text = dict(element.items()), text_of(element)
     term = text_of_title(said.get("term") or text)
     draft.add_category(
@@ -114,7 +120,9 @@ def _updated(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _created(draft: Draft, element: Element, scope: Scope) -> None:
-    """Atom 0.3: when it was written, which may be before it was issued."""
+    """Read Atom 0.3's ``created``: when it was written, possibly before it was
+    issued.
+    """
     draft.offer("published", read_date(draft, element), element, rank=1)
 
 
@@ -124,7 +132,7 @@ def _summary(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _read_text(element: Element, scope: Scope, present: Text | None) -> Text | None:
-    """With absolute references, where the text has a base of its own."""
+    """Read a text; its references are made absolute if it has a base of its own."""
     if scope.is_uniform:
         return whole_text(read_text(element), scope, present)
     inner = scope.within(element)
@@ -138,10 +146,11 @@ def _read_text(element: Element, scope: Scope, present: Text | None) -> Text | N
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Content elsewhere (``src``) is no content: a page is the entry's address if it
-    has no other, anything else a file. It is kept as an extension, too.
+    """Read the content, or the link to content elsewhere (``src``).
 
-    Its language is the entry's where the entry has none.
+    An element with ``src`` is kept as an extension. If it refers to a page, that is the
+    entry's page unless there is another; anything else is an enclosure. An entry
+    without a language gets the one of its content.
     """
     inside = scope.within(element)
     if not inside.is_unspoken:
@@ -161,7 +170,7 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def is_page(type: str) -> bool:
-    """Whether a media type, or Atom's own word for it, is that of a page."""
+    """Whether a ``type`` names a page, as a media type or in Atom's short form."""
     return type.partition(";")[0].strip().lower() in _PAGE_TYPES
 
 
@@ -176,7 +185,7 @@ def read_enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _best_alternative(element: Element) -> Element:
-    """The part of Atom 0.3's ``multipart/alternative`` that says most."""
+    """The HTML part of Atom 0.3's ``multipart/alternative``, or else the first part."""
     type = (element.get("type") or "").strip().lower()
     if type != "multipart/alternative":
         return element
@@ -189,7 +198,7 @@ def _richness(content: Element) -> bool:
 
 
 def _categories(draft: Draft, element: Element, scope: Scope) -> None:
-    """A wrapper that no version of Atom has around them."""
+    """Read a ``categories`` wrapper, which is in no version of Atom."""
     if not len(element):
         keep_element(draft.extensions, element)
     for child in element:
@@ -201,8 +210,8 @@ def _categories(draft: Draft, element: Element, scope: Scope) -> None:
 
 _ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
 _PAGE_TYPES: Final = frozenset({"html", "xhtml", "text/html", "application/xhtml+xml"})
-# Both versions get the names of the other one: some changed the namespace, or the
-# elements, and left the rest.
+# Each version is also read with the other's element names: some publishers changed only
+# the namespace, or only the elements.
 _OF_10: Final[Table[Draft]] = {
     "categories": _categories,
     "category": _category,
@@ -246,7 +255,7 @@ METADATA: Final[Table[Draft]] = {
         },
     ),
 }
-"""Elements of entries and of heads."""
+"""Elements that entries and heads may have."""
 
 _OF_ENTRIES: Final[Table[EntryDraft]] = {
     "content": _content,
@@ -258,7 +267,7 @@ ATOM_ELEMENTS: Final[Table[EntryDraft]] = {
     **qualified("atom", _OF_ENTRIES),
     **qualified("atom03", _OF_ENTRIES),
 }
-"""Elements of entries."""
+"""Elements that entries may have."""
 
 
 def _verb(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -270,11 +279,11 @@ def _object_type(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """An ``as:object``: an entry in small."""
+    """Read an ``as:object``, which is structured like an entry."""
     read = EntryDraft()
     scope = scope.within(element)
     if scope.texts is not None:
-        # It may be kept as a whole, which has to be without stand-ins.
+        # The element may be kept as an extension, which must not contain stand-ins.
         scope = replace(scope, texts=LongTexts())
     read_children(read, element, scope, _OBJECT)
     read.settle()
@@ -325,7 +334,7 @@ def read_atom(root: Element, scope: Scope) -> ParsedFeed:
             deletions.extend(_read_deletion(child))
         else:
             _read_head_element(head, child, scope)
-    # A document read from a file has no URL; what it calls itself will do.
+    # A document read from a file has no URL; use its own links instead.
     scope = (
         scope if scope.base else scope.within_site(head.links, ("self", "alternate"))
     )
@@ -359,7 +368,7 @@ def _read_deletion(element: Element) -> list[Deletion]:
 
 
 def read_source(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """The head of the feed that an entry was copied from."""
+    """Read ``source``: the head of the feed that an entry was copied from."""
     scope = scope.within(element)
     source = HeadDraft(language=scope.language)
     read_children(source, element, scope, HEAD)
@@ -371,7 +380,7 @@ def _subtitle(draft: HeadDraft, element: Element, scope: Scope) -> None:
 
 
 def _generator(draft: HeadDraft, element: Element, scope: Scope) -> None:
-    """Its address and version are kept as an extension."""
+    """Read the generator's name; its URL and version are kept as an extension."""
     draft.generator = text_of(element)
     if element.attrib:
         keep_element(draft.extensions, element)

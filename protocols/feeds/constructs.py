@@ -30,7 +30,7 @@ _LAYOUTS = (_ADDRESS_FIRST, _NAME_FIRST, _ADDRESS_ONLY)
 
 
 def read_mailbox(text: str) -> Author:
-    """``jo@example.com (Jo)``, ``Jo <jo@example.com>``, either one alone."""
+    """Read ``jo@example.com (Jo)``, ``Jo <jo@example.com>``, or only one of the two."""
     return _read(text) if len(text) > _LONGEST_REMEMBERED else _read_again(text)
 
 
@@ -45,7 +45,7 @@ def _read(text: str) -> Author:
 
 
 _read_again = lru_cache(1024)(_read)
-"""A feed has few authors, and each of them over and over."""
+"""Cached: a feed has few authors, each repeated in many entries."""
 
 
 _TYPES: Final[Mapping[str | None, str]] = {
@@ -78,7 +78,7 @@ _PERSON_PARTS = frozenset({"email", "id", "name", "title", "uri", "url"})
 def make_link(
     href: str, rel: str, type: str = "", title: str = "", length: str | None = None
 ) -> Link:
-    """A link whose type, when none is given, is a page's, or a file's by its name."""
+    """A link. Without a type it gets that of the file's name, or of a page."""
     if not type:
         type = type_by_name(href) if rel in _RELATIONS_TO_FILES else "text/html"
     size = (whole_number(length) or None) if length else None
@@ -86,33 +86,36 @@ def make_link(
 
 
 def read_link(element: Element, scope: Scope) -> Link | None:
-    """An ``atom:link``; ``None`` without an address (RFC 4287 §4.2.7)."""
+    """Read an ``atom:link``; ``None`` if it has no URL (RFC 4287 §4.2.7)."""
     return link_of(dict(element.items()), scope.within(element))
 
 
 def link_of(said: Mapping[str, str], scope: Scope) -> Link | None:
-    """Like `read_link`, of its attributes, in the scope inside of it."""
+    """Like `read_link`, from the element's attributes; ``scope`` is the one inside
+    it.
+    """
     href = scope.resolve(said.get("href"))
     if not href:
         return None
     rel = said.get("rel", "").strip() or "alternate"
     if ":" in rel:
         for prefix in _IANA_RELATIONS:
-            # "The value of "rel" MUST be a name or an IRI": both name the relation.
+            # "The value of "rel" MUST be a name or an IRI": both forms name the same
+            # relation.
             rel = rel.removeprefix(prefix)
     type, title = said.get("type", "").strip(), said.get("title", "")
     return make_link(href, rel, type, title and collapse(title), said.get("length"))
 
 
 def has_more_than_link(said: Mapping[str, str]) -> bool:
-    """Whether an ``atom:link`` says what `Link` has no place for."""
+    """Whether an ``atom:link`` has attributes for which `Link` has no field."""
     return not _LINK_ATTRIBUTES.issuperset(said)
 
 
 def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
-    """A person construct, with the parts that Superfeedr's schema adds to it.
+    """Read a person construct, with the elements that Superfeedr's schema adds.
 
-    Also whether it has parts that `Author` has no place for.
+    Also returns whether it has elements for which `Author` has no field.
     """
     scope = scope.within(element)
     parts: dict[str, str] = {}
@@ -144,7 +147,7 @@ def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
 
 
 def read_text(element: Element) -> Text | None:
-    """A text construct or content of Atom 1.0 or 0.3; ``None`` when it is empty."""
+    """Read a text construct or content of Atom 1.0 or 0.3; ``None`` if it is empty."""
     declared = element.get("type")
     kind = _TYPES.get(declared) or _kind(declared or "")
     if element.tag.startswith(ATOM_03):
@@ -154,19 +157,21 @@ def read_text(element: Element) -> Text | None:
     if len(element):
         if kind == "xhtml":
             return _text(xhtml_inside(element), "xhtml")
-        # Markup where text was announced; other XML keeps the type it was given.
+        # Markup although text was declared; other XML keeps its declared type.
         if "/" in kind:
             return _text(markup_inside(element), kind)
         return _text(html_inside(element), "html")
     if kind == "xhtml":
-        kind = "html"  # nothing but text, escaped where it should not be
+        kind = "html"  # only text: XHTML that was escaped by mistake
     return _text((element.text or "").strip(), kind)
 
 
 def whole_text(text: Text | None, scope: Scope, present: Text | None) -> Text | None:
-    """The text that a stand-in is for (`protocols.feeds.long_texts`), or the same.
+    """Replace a stand-in by its text (`protocols.feeds.long_texts`); else return
+    ``text``.
 
-    Only for a place that is free: what else there is would be kept with the stand-in.
+    Raises `StandInFound` if the field already has a value (``present``): the element
+    would then be kept as an extension, with the stand-in in it.
     """
     if text is None or scope.texts is None or not text.value.startswith(STAND_IN):
         return text
@@ -181,7 +186,7 @@ def _kind(declared: str) -> str:
 
 
 def read_html(element: Element) -> Text | None:
-    """HTML as RSS has it: escaped, or as elements against the rules, or both."""
+    """Read HTML as RSS has it: escaped, or as elements against the rules, or both."""
     if len(element):
         return _text(html_inside(element), "html")
     return _text((element.text or "").strip(), "html")
@@ -196,7 +201,7 @@ def read_plain_text(element: Element) -> str:
 
 
 def _decoded(encoded: str, kind: str) -> Text | None:
-    """Atom 0.3 ``mode="base64"``; what does not decode is kept as it is."""
+    """Decode Atom 0.3 ``mode="base64"``; invalid base64 is kept as plain text."""
     try:
         decoded = b64decode("".join(encoded.split()), validate=True)
         return _text(decoded.decode(), kind)

@@ -1,4 +1,4 @@
-"""The context of a document that its parser needs: its URL, its type and the time."""
+"""What a parser needs to know about a document: its URL, its type and the time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseContext:
-    """``url`` is the address that answered, ``content_type`` its header as sent.
+    """The document's source, and what is wanted of it.
 
-    ``known`` lists entries that need not be read again, as packed for
-    `protocols.feeds.known_entries.KnownSlices`; b"" asks for the outline only by which
-    they may be known the next time, None for neither. ``selector`` asks for a part of
-    the document, which then need not be a feed (`protocols.urls`).
+    ``url`` is the URL that answered, ``content_type`` the header as sent. ``known``
+    lists entries that need not be read again, as packed for
+    `protocols.feeds.known_entries.KnownSlices`; b"" if none are known but the result
+    should have an outline, by which they can be recognized the next time; None if no
+    outline is wanted either. ``selector`` asks for a part of the document, which then
+    need not be a feed (`protocols.urls`).
     """
 
     url: str

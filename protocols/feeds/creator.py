@@ -1,8 +1,9 @@
 """A creator's ``feed.json``, version 1: everything one creator has published.
 
-The document is the complete list: a missing item is deleted. An item is identified by
-its slug forever, wherever it moves. An item that breaks the rules is left out and keeps
-its state; errors are reported with a JSON pointer (RFC 6901).
+The document is the complete list: an item that is missing is deleted. An item is
+identified by its slug forever, even if its URL changes. An item that breaks the rules
+is left out and the stored entry stays as it is; errors are reported with a JSON pointer
+(RFC 6901).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ _KEYS: Final = frozenset(
 
 
 class CreatorItem(NamedTuple):
-    """An item as it stands at a place, a JSON pointer, with the key of its slug."""
+    """An item, the JSON pointer to it (``place``), and the key made from its slug."""
 
     place: str
     key: str
@@ -81,7 +82,7 @@ class CreatorItem(NamedTuple):
 
 
 class InvalidItem(Exception):
-    """An item that cannot be read: where, and what was expected there."""
+    """An item that cannot be read: its place, and what was expected there."""
 
     def __init__(self, place: str, rule: str) -> None:
         self.place = place
@@ -90,8 +91,10 @@ class InvalidItem(Exception):
 
 
 def read_item(item: CreatorItem, spoken: str, notes: Notes) -> Entry:
-    """Read an item; ``spoken`` is its creator's. What is optional and wrong is left
-    out and noted. Raises `InvalidItem`."""
+    """Read an item; ``spoken`` is its creator's language, the default for the item's.
+
+    Invalid optional members are left out and noted. Raises `InvalidItem`.
+    """
     place, key, found = item
     title = collapse(_required_text(found, "title", place))
     summary = _required_text(found, "summary", place, is_filled=False)
@@ -169,8 +172,9 @@ def _tags(found: Members, place: str, notes: Notes) -> tuple[Category, ...]:
 def _links(
     found: Members, url: str, place: str, notes: Notes, extension: Members
 ) -> list[Link]:
-    """The entry's links; what more there is to say of pictures and media is put into
-    the extension."""
+    """The entry's links; further properties of pictures and media go to
+    ``extension``.
+    """
     links = [Link(href=url)]
     if external := web_url(found, "external", place, notes):
         links.append(Link(href=external, rel="related"))
@@ -237,14 +241,16 @@ def _enclosure(medium: Members) -> Link:
 
 
 GROUP: Final = "creator"
-"""Of extensions: what the format says and the entry model has no place for."""
+"""The group of extensions for members that the entry model has no field for."""
 VERSIONS: Final = frozenset({1})
 _MOST_PROBLEMS: Final = 50
 _HEAD_KEYS: Final = frozenset(
     {"version", "generator", "generatedAt", "creator", "items"}
 )
 _ENOUGH_KEYS: Final = 3
-"""So many of those tell a later version, whatever it calls the others."""
+"""A document with this many of the head's keys is a creator feed of a later version,
+even if the other keys have changed.
+"""
 _CREATOR_KEYS: Final = frozenset(
     {
         "displayName",
@@ -258,11 +264,11 @@ _CREATOR_KEYS: Final = frozenset(
 
 
 def is_creator_feed(document: Members) -> bool:
-    """Whether it means to be one, valid or not.
+    """Whether the document is meant to be a creator feed, valid or not.
 
-    Unlike JSON Feed's, its version is a number, and it has a ``creator``. A later
-    version may rename that, or anything else, as long as its version and two more of
-    the head's names remain. One that forgot its items is known by its creator.
+    Unlike in JSON Feed, ``version`` is a number, and there is a ``creator``. A later
+    version may rename any key, as long as the version and two more of the head's keys
+    remain. A document without items is recognized by its creator.
     """
     version = document.get("version")
     is_numbered = isinstance(version, int) and not isinstance(version, bool)
@@ -277,9 +283,9 @@ def is_creator_feed(document: Members) -> bool:
 
 
 def read_creator_feed(document: Members, context: ParseContext) -> ParsedFeed:
-    """Read a document for which `is_creator_feed`.
+    """Read a document for which `is_creator_feed` is true.
 
-    Raises `InvalidDocument` for one that is wrong as a whole, and
+    Raises `InvalidDocument` for a document that is invalid as a whole, and
     `UnsupportedVersion`.
     """
     creator, items = _check(document)
@@ -310,7 +316,9 @@ def read_creator_feed(document: Members, context: ParseContext) -> ParsedFeed:
 
 
 def _check(document: Members) -> tuple[Members, Sequence[Json]]:
-    """The rules without which nothing of a document can be relied upon."""
+    """Return the creator and the items. Raises an error if the document breaks a rule
+    without which nothing in it can be relied upon.
+    """
     version = document.get("version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise InvalidDocument("/version", "expected an integer")
@@ -330,7 +338,7 @@ def _check(document: Members) -> tuple[Members, Sequence[Json]]:
 
 @dataclass(slots=True)
 class _Reading:
-    """A document's items, as far as they are read.
+    """The state of reading a document's items.
 
     ``slices`` and ``keys`` are those of an `Outline`.
     """
@@ -352,7 +360,9 @@ class _Reading:
         known: KnownSlices,
         setting: int,
     ) -> None:
-        """What is ``written`` are these items, or none: then none may be known."""
+        """Read the items. ``written`` holds these items, or none; then none is
+        recognized as known.
+        """
         found = written.find_all(known, setting)
         if found is not None:
             self.slices, self.keys = [*found.slices], [*found.keys]
@@ -378,7 +388,8 @@ class _Reading:
             return
         slug = _slug(item)
         if not slug:
-            # Which item this was cannot be told: it may be any that seems to be gone.
+            # There is no telling which item this was: it may be any that seems to be
+            # missing.
             self.is_complete = False
         if not isinstance(item, dict):
             self.notes.add(place, "expected an object")
@@ -402,12 +413,15 @@ class _Reading:
             self.spared.append(item.key)
             return
         self.entries.append(entry)
-        # What there is to note of an item is to be noted again the next time.
+        # An item with problems has hash 0, so that it is read and noted again next
+        # time.
         self.slices.append(hashed if noted == len(self.notes.lines) else 0)
         self.keys.append(0)
 
     def outline(self, setting: int, region: int) -> Outline:
-        """``region`` is that of all items, if none of them was left out."""
+        """The outline of what was read; ``region`` is the hash of all items, which
+        counts only if none was left out.
+        """
         return Outline(
             setting=setting,
             slices=tuple(self.slices),
@@ -417,13 +431,14 @@ class _Reading:
 
 
 def older_url(url: str) -> str:
-    """The URL of version 1, which stays beside ``url`` where later versions are
-    published."""
+    """The URL of version 1, which stays next to ``url`` when later versions are
+    published.
+    """
     return urljoin(url, "feed.v1.json")
 
 
 def key_of(handle: str, slug: str) -> str:
-    """An item's identity: its creator and its slug."""
+    """An item's key, made from the creator's handle and the item's slug."""
     return key_of_id(f"{GROUP}:{handle}/{slug}")
 
 

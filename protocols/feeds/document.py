@@ -1,8 +1,9 @@
-"""A document prepared for its reader: within limits, in UTF-8, of a known kind.
+"""Prepare a document for its reader: within limits, in UTF-8, of a known kind.
 
-Its kind is recognized by its beginning. No document type definition ever reaches the
-parser: the declaration is blanked out, and one that declares entities of its own is
-refused. So nothing can be expanded, and the parser opens no file.
+The kind is recognized by the document's beginning. No document type definition ever
+reaches the parser: the declaration is blanked out, and a document that declares
+entities of its own is refused. So nothing can be expanded, and the parser opens no
+file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _DOCTYPE: Final = re.compile(rb"<!DOCTYPE\s+([^\s>\[]*)", re.IGNORECASE)
 _ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
 _SUBSET_END: Final = re.compile(rb"\]\s*>")
 _ROOT: Final = re.compile(rb"<([^\s<>/!?=&\"']{1,200})")
-# Unclosed ones reach to the end: nothing is looked for twice.
+# A construct without an end extends to the end of the text: no byte is scanned twice.
 _SKIPPED: Final = re.compile(
     rb"\s+|<\?[^?]*+(?:\?(?!>)[^?]*+)*+(?:\?>|\Z)"
     rb"|<!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
@@ -43,7 +44,10 @@ _SKIPPED: Final = re.compile(
 
 
 class Prolog(Struct, frozen=True, kw_only=True, gc=False):
-    """``root`` is the first start tag's name as written; "" when there is none."""
+    """The beginning of a document, up to its root.
+
+    ``root`` is the name of the first start tag as written; "" if there is none.
+    """
 
     root: str
     doctype: str = ""
@@ -51,7 +55,7 @@ class Prolog(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def read_prolog(body: bytes) -> Prolog:
-    """Find the root, past declarations and comments."""
+    """Find the document type and the root, past declarations and comments."""
     position = _past_comments(body, 0)
     doctype = _DOCTYPE.match(body, position)
     if doctype is None:
@@ -65,9 +69,10 @@ def read_prolog(body: bytes) -> Prolog:
 
 
 def without_doctype(body: bytes, prolog: Prolog) -> bytes:
-    """Blank out the document type, lines kept. Raises `MalformedDocument`.
+    """Blank out the document type but keep its lines. Raises `MalformedDocument`.
 
-    HTML's own names, such as ``nbsp``, need no declaration: declaring them is harmless.
+    It may declare HTML's own entities, such as ``nbsp``: the parser does not need that,
+    and it is harmless.
     """
     start, end = prolog.doctype_span
     if start == end:
@@ -85,7 +90,7 @@ def without_doctype(body: bytes, prolog: Prolog) -> bytes:
 
 
 def _past_comments(body: bytes, position: int) -> int:
-    """Past white space, processing instructions and comments."""
+    """The position after white space, processing instructions and comments."""
     while skipped := _SKIPPED.match(body, position):
         position = skipped.end()
     return position
@@ -97,7 +102,7 @@ def _root_name(body: bytes, position: int) -> str:
 
 
 def _doctype_end(body: bytes, start: int) -> int:
-    """Past its ``>``, which may stand after an internal subset in brackets."""
+    """The position after its ``>``, which may follow an internal subset in brackets."""
     bracket, close = body.find(b"[", start), body.find(b">", start)
     if not 0 <= bracket < close:
         return close + 1 if close >= 0 else len(body)
@@ -157,7 +162,7 @@ _SAMPLE: Final = 8_192
 
 
 def refuse_binary(body: bytes) -> None:
-    """Raise `NotAFeed` for what is no text in any encoding that feeds come in."""
+    """Raise `NotAFeed` for a binary file of a known kind."""
     if body.startswith(_BEGINNINGS):
         kinds = (found for start, found in _SIGNATURES if body.startswith(start))
         raise NotAFeed(next(kinds))
@@ -166,12 +171,12 @@ def refuse_binary(body: bytes) -> None:
 def sniff(body: bytes, root: str, doctype: str) -> DocumentKind:
     """Tell the kind of a UTF-8 document without leading white space.
 
-    ``root`` and ``doctype`` are the names its prolog has, "" for none. Raises
-    `NotAFeed` for what is neither markup nor JSON.
+    ``root`` and ``doctype`` are the names in its prolog, "" if missing. Raises
+    `NotAFeed` for a document that is neither markup nor JSON.
     """
     if body.startswith((b"{", b"[")):
         return DocumentKind.JSON
-    is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
+    is_feed = f"<{root}".encode() in _ROOTS  # even with an HTML document type
     if b"\x00" in body[:_SAMPLE] and not is_feed:
         raise NotAFeed("binary data")
     if not body.startswith(b"<"):
@@ -181,10 +186,10 @@ def sniff(body: bytes, root: str, doctype: str) -> DocumentKind:
 
 
 def leading_junk(body: bytes, root: str) -> int:
-    """How many bytes of something else precede the document; 0 for none.
+    """The number of bytes before the actual document; 0 if there are none.
 
-    Warnings of a server's scripts are printed there, and comments before the XML
-    declaration, where XML allows nothing at all.
+    Scripts of a server may print warnings there, and some documents have comments
+    before the XML declaration, where XML allows nothing.
     """
     sample = body[:_SAMPLE]
     if body.startswith((b"{", b"[")) or b"<html" in sample.lower():
@@ -192,7 +197,7 @@ def leading_junk(body: bytes, root: str) -> int:
     roots = (*_ROOTS, f"<{root}".encode()) if root.lower() in _CAPITALS else _ROOTS
     feed = min((at for each in roots if (at := sample.find(each)) >= 0), default=-1)
     declaration = sample.find(b"<?xml")
-    if declaration >= 0 and not 0 <= feed < declaration:  # else it is in an entry
+    if declaration >= 0 and not 0 <= feed < declaration:  # not in an entry
         return declaration
     if body.startswith(b"<") and root.lower() not in _HTML_ROOTS:
         return 0
@@ -203,20 +208,26 @@ _AS_IT_IS: Final = "strict"
 
 
 class Repair(Struct, frozen=True, kw_only=True, gc=False):
-    """Something done to make a document readable: for ``path``, and for people."""
+    """A repair that made a document readable: its name for ``path``, and a text for
+    people.
+    """
 
     name: str
     problem: str
 
 
 class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
-    """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""
+    """A document ready for its reader.
+
+    ``body`` is UTF-8 without byte order mark or document type, but may not be valid
+    yet.
+    """
 
     kind: DocumentKind
     body: bytes
     repairs: tuple[Repair, ...] = ()
-    region: Slices | None = None  # all entries, if they are the last document's
-    lines_before: int = 0  # that were dropped
+    region: Slices | None = None  # all entries, if the last document had the same
+    lines_before: int = 0  # lines that were dropped before the body
 
     def repaired(self, body: bytes, *repairs: Repair) -> OpenedDocument:
         return OpenedDocument(
@@ -229,7 +240,7 @@ class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
     def locate(
         self, error: MalformedDocument | LimitExceeded
     ) -> MalformedDocument | LimitExceeded:
-        """The error with its line in what was fetched."""
+        """The error with its line number counted in the document as fetched."""
         if not self.lines_before or error.line is None:
             return error
         line = error.line + self.lines_before
@@ -240,7 +251,9 @@ class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
     def note_reading(
         self, parsed: ParsedFeed, path: str = "", outline: Outline | None = None
     ) -> ParsedFeed:
-        """The same feed with this document's way of being read written on it."""
+        """The same feed, with the repairs and the path by which it was read added to
+        it.
+        """
         names = [repair.name for repair in self.repairs] + ([path] if path else [])
         if not names:
             return parsed
@@ -256,14 +269,19 @@ class OpenedDocument(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def open_document(body: bytes, context: ParseContext) -> OpenedDocument:
-    """Check, decode and classify. Raises every `FeedError` there is; builds nothing."""
+    """Check, decode and classify a document without parsing it.
+
+    Raises a `FeedError`.
+    """
     check_body(body)
     refuse_binary(body)
     return _open_json(body, context) or _open_any(body, context)
 
 
 def _open_json(body: bytes, context: ParseContext) -> OpenedDocument | None:
-    """Like `_open_any` for JSON in UTF-8, which most of it is; None for all else."""
+    """Like `_open_any` for JSON in valid UTF-8, the usual case; None for other
+    documents.
+    """
     if not body.startswith((b"{", b"[")):
         return None
     utf8 = to_utf8(body, context.content_type)
@@ -308,7 +326,7 @@ def _open_any(body: bytes, context: ParseContext) -> OpenedDocument:
 
 
 def _trimmed(document: OpenedDocument) -> OpenedDocument:
-    """Without what precedes the document. Raises `EmptyDocument`."""
+    """Drop what precedes the document. Raises `EmptyDocument`."""
     body = document.body.lstrip().removeprefix(BOM_UTF8).lstrip()
     if not body:
         raise EmptyDocument

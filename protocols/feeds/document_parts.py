@@ -1,13 +1,14 @@
-"""Part of a resource that is not a feed: what a path in the URL's fragment selects.
+"""Read a part of a resource that is not a feed, selected by a path in the URL's
+fragment.
 
 ``#%24.store.price`` is a JSONPath (RFC 9535) into a JSON document, ``#.h-entry`` a CSS
-path into a page (`protocols.urls`). The matches become one entry, in a form that
+path into a page (`protocols.urls`). The matches become one entry, written so that it
 differs only if the content differs.
 
 CSS paths are matched in time linear in the page. cssselect translates them to XPath,
 which looks at all siblings of each element and merges its results one by one: ``p ~ p``
-takes libxml2 cubic time, and ``p:nth-child(2)`` quadratic. Here each part of a path is
-the set of elements that it matches, by their numbers in document order, and a
+takes libxml2 cubic time, and ``p:nth-child(2)`` quadratic. Here each part of a path
+becomes the set of elements that it matches, by their numbers in document order, and a
 combinator goes over all elements once. Only conditions on a single element are left to
 XPath.
 """
@@ -54,9 +55,11 @@ from protocols.text import collapse
 from protocols.urls import is_json_path
 
 MOST_STEPS: Final = 10_000_000
-"""Elements of the page times parts of the path; each is looked at in 0.1 to 0.3 µs."""
+"""Elements of the page times parts of the path. Each step takes 0.1 to 0.3 µs."""
 _Place = tuple[bool, bool]
-"""Counted from the last sibling; counted among those of the same name."""
+"""Whether to count from the last sibling; whether to count only siblings of one
+name.
+"""
 _PLACES: Final[Mapping[str, Sequence[_Place]]] = {
     "first-child": ((False, False),),
     "last-child": ((True, False),),
@@ -76,10 +79,10 @@ _SERIES: Final[Mapping[str, _Place]] = {
 def select(
     root: Element, path: str, *, most_steps: int = MOST_STEPS
 ) -> Sequence[Element]:
-    """In the document's order.
+    """The elements that a CSS path matches, in the document's order.
 
-    Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for what is no path,
-    and `LimitExceeded`.
+    Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for an invalid path, and
+    `LimitExceeded`.
     """
     page = _Page(root, most_steps)
     found: set[int] = set()
@@ -91,12 +94,17 @@ def select(
 
 
 def check_path(path: str) -> None:
-    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` if it is invalid."""
+    """Raise `cssselect.SelectorError` or `lxml.etree.XPathError` for an invalid CSS
+    path.
+    """
     select(etree.Element("html"), path)
 
 
 class _Page:
-    """Where each element stands: its parent's number and its sibling's, -1 for none."""
+    """A page's elements, each with the numbers of its parent and its previous sibling.
+
+    The number is -1 if there is none.
+    """
 
     def __init__(self, root: Element, most_steps: int) -> None:
         self.root = root
@@ -145,13 +153,17 @@ class _Page:
         return found & self._asked(alone)
 
     def _asked(self, tree: Tree) -> set[int]:
-        """The elements that a name, attributes, a text or a language selects."""
+        """The elements that a name, attributes, a text or a language selects, by
+        XPath.
+        """
         self._count()
         select = etree.XPath(f"descendant-or-self::{HTMLTranslator().xpath(tree)}")
         return {self.numbers[each] for each in select(self.root)}
 
     def _heads(self, tree: Tree) -> set[int]:
-        """What the first part of a path matches where the rest of it follows."""
+        """The elements that match the first part of a path and are followed by the
+        rest.
+        """
         rest: set[int] | None = None
         while isinstance(tree, CombinedSelector):
             found = self.matching(tree.subselector)
@@ -161,7 +173,7 @@ class _Page:
         return found if rest is None else found & rest
 
     def _after(self, sign: str, found: set[int]) -> set[int]:
-        """Those that stand below or behind one of the elements found."""
+        """The elements that are below or after one of those found, as ``sign`` says."""
         self._count()
         nearest, is_far = self._way(sign)
         reached: set[int] = set()
@@ -171,7 +183,7 @@ class _Page:
         return reached
 
     def _before(self, sign: str, found: set[int]) -> set[int]:
-        """Those that one of the elements found stands below or behind."""
+        """The elements that one of those found is below or after, as ``sign`` says."""
         self._count()
         nearest, is_far = self._way(sign)
         reached: set[int] = set()
@@ -185,7 +197,9 @@ class _Page:
         return self.parents if sign in (" ", ">") else self.siblings, sign in (" ", "~")
 
     def _placed(self, place: _Place, step: int, start: int) -> set[int]:
-        """Whose places, counted from 1, are among ``start``, ``start + step`` …"""
+        """The elements whose place, counted from 1, is in ``start``, ``start +
+        step`` …
+        """
         self._count()
         from_last, is_of_type = place
         counted: Counter[tuple[int, str]] = Counter()
@@ -222,7 +236,7 @@ _LONGEST_TITLE: Final = 200
 
 _NO_JSON_PATH: Final = (
     jsonpath.JSONPathError,
-    ArithmeticError,  # of a number such as 1e999
+    ArithmeticError,  # from a number such as 1e999
     re.error,
     RecursionError,
     ValueError,
@@ -231,8 +245,9 @@ _NO_CSS_PATH: Final = (SelectorError, etree.XPathError, RecursionError)
 
 
 def path_error(selector: str) -> str:
-    """Why a path, as `protocols.urls.selector_of` gives it, cannot be read; ""
-    if it can."""
+    """Why a path, as `protocols.urls.selector_of` returns it, is invalid; "" if it is
+    valid.
+    """
     try:
         if is_json_path(selector):
             jsonpath.compile(selector)
@@ -244,10 +259,10 @@ def path_error(selector: str) -> str:
 
 
 def read_fragment(body: bytes, context: ParseContext) -> ParsedFeed:
-    """The one entry that ``context.selector`` makes of a document.
+    """Read a document as one entry: the part that ``context.selector`` selects.
 
-    Raises a `FeedError`: `InvalidDocument` for a path that is none, or that nothing
-    matches.
+    Raises a `FeedError`: `InvalidDocument` for an invalid path, or one that matches
+    nothing.
     """
     check_body(body)
     utf8 = to_utf8(body, context.content_type).body.strip()
@@ -302,7 +317,7 @@ def _read_page(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def _markup(found: Iterable[Element]) -> Iterator[str]:
-    """What stands in another match comes with each of both."""
+    """Write out each match; a match inside another one is written twice."""
     size = 0
     for each in found:
         written = etree.tostring(
@@ -320,7 +335,11 @@ def _check_matches(count: int) -> None:
 
 
 def _entry(context: ParseContext, title: str, content: Text | None) -> ParsedFeed:
-    """Its id is that of the part; `hub.core.news.part_changes` gives each state one."""
+    """The part as a feed of one entry.
+
+    The entry's id is that of the part; `hub.core.news.part_changes` makes one for each
+    state.
+    """
     part = f"{context.url}#{context.selector}"
     id = f"urn:fanfare:part:{fingerprint(part):016x}"
     link = Link(href=context.url)

@@ -1,8 +1,9 @@
 """Heads and entries while they are being read, before they become values.
 
-A value from an extension module, for a field that the format has an element for, is
-spare: it counts only if that element is missing, whatever order both come in. A value
-that then does not count, and a second value of a single field, becomes an extension.
+If an extension module has a value for a field that the format has its own element for,
+the value is spare: it is used only if that element is missing, in whichever order they
+come. A spare value that is not used, and a second value of a single-valued field, are
+kept as extensions.
 """
 
 from __future__ import annotations
@@ -36,8 +37,11 @@ from protocols.text import text_of_html
 
 
 class Spare(NamedTuple):
-    """A module's word for a field. ``element`` is what to keep if it does not count;
-    ``None``: it is kept anyway. The lowest ``rank`` counts first."""
+    """An extension module's value for a field.
+
+    ``element`` is kept as an extension if the value is not used; ``None`` if it was
+    kept already. The value with the lowest ``rank`` is used.
+    """
 
     field: str
     value: Any
@@ -50,14 +54,14 @@ def _rank(spare: Spare) -> int:
 
 
 class Draft(Struct):
-    """What heads and entries have in common."""
+    """The fields that heads and entries have in common."""
 
     id: str = ""
     title: str = ""
     published: datetime | None = None
     updated: datetime | None = None
     links_by_use: dict[tuple[str, str], Link] = field(default_factory=dict)
-    authors: Sequence[Author] = ()  # this and the like: see `append`
+    authors: Sequence[Author] = ()  # like all sequences here a list after `append`
     contributors: Sequence[Author] = ()
     categories_by_name: dict[tuple[str, str, str], Category] = field(
         default_factory=dict
@@ -66,28 +70,30 @@ class Draft(Struct):
     rights: str = ""
     extensions: Groups = field(default_factory=dict)
     summary: Text | None = None
-    latitude: str = ""  # both are empty again once they are the place
+    latitude: str = ""  # both are cleared once they have become ``geo``
     longitude: str = ""
     geo: Geo | None = None
     creators: Sequence[Author] = ()
     spares: Sequence[Spare] = ()
     spare_author: str = ""
-    permalink: str = ""  # said otherwise than by a link: an id may be the address
+    permalink: str = ""  # the page, if another element names it: an id, say
 
     @property
     def links(self) -> tuple[Link, ...]:
         return tuple(self.links_by_use.values())
 
     def add_link(self, link: Link) -> bool:
-        """Add a link, unless one to the same place for the same purpose is there.
+        """Add a link, unless there is one with the same relation and URL.
 
-        False: the one that is there says something else of it.
+        Returns False if the present link differs from this one in another field.
         """
         present = self.links_by_use.setdefault((link.rel, link.href), link)
         return present is link or present == link
 
     def append(self, field: str, value: object) -> None:
-        """Add to a list, which is made for its first value: most have none."""
+        """Add to a list. The list is made for the first value: most fields have
+        none.
+        """
         present = getattr(self, field)
         if present:
             present.append(value)
@@ -97,9 +103,10 @@ class Draft(Struct):
     def offer(
         self, field: str, value: Any, element: Element | None = None, rank: int = 0
     ) -> None:
-        """A module's value for a field, if it has one; see `Spare`.
+        """Offer an extension module's value for a field, unless it is empty; see
+        `Spare`.
 
-        One that would not be kept comes too late for a field that has its value.
+        Without an element to keep, the value is dropped if the field is already set.
         """
         if value and (element is not None or not getattr(self, field)):
             self.append("spares", Spare(field, value, element, rank))
@@ -107,12 +114,16 @@ class Draft(Struct):
     def offer_summary(
         self, summary: Text, element: Element | None = None, rank: int = 0
     ) -> None:
-        """Like `offer`, for a text that describes what it stands in."""
+        """Like `offer`, for a text that describes the feed or entry."""
         if summary.value:
             self.offer("summary", summary, element, rank)
 
     def put(self, field: str, value: Any, element: Element) -> None:
-        """The format's own value for a field: the first one that says anything."""
+        """Set a field to the format's own value; the first value that is not empty is
+        used.
+
+        A different second value is kept as an extension.
+        """
         present = getattr(self, field)
         if not present:
             setattr(self, field, value)
@@ -120,7 +131,7 @@ class Draft(Struct):
             keep_element(self.extensions, element)
 
     def settle(self) -> None:
-        """All is read: let spare values take the places that are free."""
+        """Finish reading: use spare values for the fields that are still empty."""
         spares = self.spares
         if spares:
             if len(spares) > 1:
@@ -148,7 +159,7 @@ class Draft(Struct):
         return tuple(self.categories_by_name.values())
 
     def add_category(self, term: str, scheme: str = "", label: str = "") -> None:
-        """Add a category, unless it is there or has no name."""
+        """Add a category, unless its term is empty or it has been added already."""
         key = (term, scheme, label)
         if term and key not in self.categories_by_name:
             self.categories_by_name[key] = Category(
@@ -156,8 +167,11 @@ class Draft(Struct):
             )
 
     def all_authors(self) -> tuple[Author, ...]:
-        """Authors and creators; one with a name only and one with an address only,
-        as RSS has them side by side, are the same person."""
+        """Authors and creators together.
+
+        RSS may give a person's name in one element and the e-mail address in another:
+        if there is one author without a name and one creator, they are the same person.
+        """
         authors, creators = self.authors, self.creators
         if not self.spare_author and not (authors and creators):
             return tuple(authors or creators)
@@ -173,7 +187,7 @@ class Draft(Struct):
 
 
 def read_date(draft: Draft, element: Element) -> datetime | None:
-    """An element's date; one that cannot be read is kept as it is written."""
+    """Read an element's date; one that cannot be read is kept as an extension."""
     written = text_of(element)
     date = parse_date(written)
     if date is None and written:
@@ -182,7 +196,10 @@ def read_date(draft: Draft, element: Element) -> datetime | None:
 
 
 def read_language(draft: Draft, element: Element, scope: Scope) -> None:
-    """The last one counts; what names none, or another than before, is kept."""
+    """Read the language; the last one is used.
+
+    A text that names no language, or another one than before, is kept as an extension.
+    """
     written = text_of(element)
     tag = language_tag(written)
     if written and (not tag or (draft.language and tag != draft.language)):
@@ -191,7 +208,7 @@ def read_language(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def date_of_element(entry: Element) -> datetime | None:
-    """The date of an entry that is not read yet."""
+    """The date of an entry that has not been read yet; None if it has none."""
     dates = {local_name(each.tag).lower(): text_of(each) for each in entry}
     written = (dates[name] for name in _DATES if name in dates)
     return next(filter(None, map(parse_date, written)), None)
@@ -217,7 +234,7 @@ class HeadDraft(Draft):
         self.offer("subtitle", text_of_html(summary.value), element, rank)
 
     def finish(self) -> Feed:
-        """The head as a value; spare values have their places then."""
+        """The head as a value. Settles spare values first."""
         self.settle()
         return Feed(
             id=self.id,
@@ -249,18 +266,18 @@ class HeadDraft(Draft):
 
 class EntryDraft(Draft):
     content: Text | None = None
-    base: str = ""  # what references in its texts are relative to
-    is_base_stated: bool = False  # by an xml:base; else its own link goes before
-    is_unspoken: bool = False  # it has no language, whatever the head's is
+    base: str = ""  # the base of references in its texts
+    is_base_stated: bool = False  # by an xml:base; otherwise its own page is preferred
+    is_unspoken: bool = False  # see `Scope`: it gets no language from the head
     verbs: Sequence[str] = ()
     object_types: Sequence[str] = ()
     objects: Sequence[ActivityObject] = ()
     source: Feed | None = None
     shared: Sequence[tuple[str, IdSource]] = ()
-    """Keys that it has in common with other entries, and what they are of."""
+    """Keys that the entry shares with others, and what each key was made from."""
 
     def finish(self, identity: Identity) -> Entry:
-        """The entry as a value, after `settle`."""
+        """The entry as a value. Call `settle` first."""
         links, categories = self.links_by_use, self.categories_by_name
         return Entry(
             identity.key,
@@ -282,13 +299,13 @@ class EntryDraft(Draft):
             self.language,
             self.rights,
             self.source,
-            extensions=self.extensions,  # behind ``unlisted``
+            extensions=self.extensions,  # comes after ``unlisted``
         )
 
 
 def begin_entry(scope: Scope) -> EntryDraft:
-    """An entry of which nothing is read yet, in the scope inside of its element."""
-    draft = EntryDraft()  # without keywords, which take as long as all its fields
+    """A new entry draft for an element; ``scope`` is the one inside the element."""
+    draft = EntryDraft()  # keyword arguments would double the time
     draft.language = scope.language
     draft.base = scope.base
     draft.is_base_stated = scope.is_stated

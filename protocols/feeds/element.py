@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Element(Protocol):
-    """An XML element; comments and processing instructions are never in the tree."""
+    """An XML element. The tree never contains comments or processing instructions."""
 
     tag: str
     text: str | None
@@ -50,7 +50,7 @@ def namespace_of(tag: str) -> str:
 
 
 def text_of(element: Element) -> str:
-    """All text inside, trimmed; markup inside is passed over."""
+    """All text inside an element, trimmed, without its markup."""
     if len(element):
         return "".join(element.itertext()).strip()
     text = element.text

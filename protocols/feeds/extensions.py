@@ -1,7 +1,7 @@
-"""What the entry model has no place for, kept as written, grouped by prefix.
+"""Keep what the entry model has no field for, as written, grouped by prefix.
 
-An element becomes its text; one with attributes or children becomes a mapping of both,
-its text under ``value``; a repeated one becomes a list. Attributes and children of
+An element becomes its text. One with attributes or children becomes a mapping of both,
+with its text under ``value``; a repeated one becomes a list. Attributes and children of
 another namespace than the element's are named ``prefix:name``. Mixed text and elements,
 and anything below `MAX_EXTENSION_DEPTH`, are kept as XML in a text, under ``markup``.
 ``xml:`` attributes are not kept.
@@ -32,10 +32,10 @@ def keep_element(
     attributes: Attributes | None = None,
     inside: Inside | None = None,
 ) -> None:
-    """Keep an element under its prefix and local name, unless it says nothing.
+    """Keep an element under its prefix and local name, unless it is empty.
 
-    ``attributes`` are its own, and ``inside`` is what `parts_of` has, where they were
-    read before; they are taken over.
+    ``attributes`` are the element's, and ``inside`` is what `parts_of` returns for it,
+    if the caller has read them already; both may be changed.
     """
     if attributes is None:
         attributes = dict(element.items())
@@ -46,7 +46,7 @@ def keep_element(
 
 
 def parts_of(element: Element) -> Inside:
-    """The elements inside, each with its attributes."""
+    """The child elements, each with its attributes."""
     return [(child, dict(child.items())) for child in element]
 
 
@@ -60,12 +60,17 @@ def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
 
 @lru_cache(4096)
 def _place(tag: str) -> tuple[str, str]:
-    """The usual prefix of a tag's namespace, "" for one without, and its name."""
+    """The usual prefix of a tag's namespace, and the tag's local name.
+
+    The prefix is "" if the namespace has no usual one.
+    """
     return PREFIXES.get(usual_uri(namespace_of(tag)), ""), local_name(tag)
 
 
 def _own_prefix(element: Element) -> str:
-    """The document's prefix, if it is no other namespace's usual one, else the URI."""
+    """The document's prefix, or the namespace's URI if another namespace usually has
+    that prefix.
+    """
     own = element.prefix
     return own if own and own not in NAMESPACES else namespace_of(element.tag)
 
@@ -79,7 +84,7 @@ def _value(
         inside = parts_of(element)
     if inside:
         if not depth or _is_markup(inside):
-            # Of a copy: it is taken out of the tree, which has more readers.
+            # Of a copy, because `markup_inside` takes elements out of the tree.
             _put(group, "markup", markup_inside(deepcopy(element)))
             return group
         _put_inside(group, element.tag, inside, depth)
@@ -91,7 +96,7 @@ def _value(
 
 
 def _named(element: Element, attributes: Attributes) -> Group:
-    """Attributes by the names they are kept under; most have no namespace."""
+    """The attributes by the names they are kept under. Most have no namespace."""
     if len(attributes) > MAX_ATTRIBUTES:
         attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
     if "{" not in "".join(attributes):
@@ -141,7 +146,7 @@ def _foreign_name(child: Element) -> str:
 
 
 def _put(group: Group, name: str, value: Json) -> None:
-    """Repeated names make a list."""
+    """Add a value to a group; values with the same name become a list."""
     if name not in group:
         group[name] = value
         return

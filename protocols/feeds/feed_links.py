@@ -1,11 +1,11 @@
-"""The feeds and hubs that a page names in ``link`` elements, and which feed is meant.
+"""The feeds and hubs that a page names in ``link`` elements, and how one is chosen.
 
-One of several feeds is chosen by these rules, in order:
+Of several feeds one is chosen by these rules, in order:
 
 1. Feeds of comments do not count unless there are no others.
 2. Links with the type of a feed are preferred to those that may be anything
    (``application/json``, ``application/xml``, ``text/xml``).
-3. A single one that is left is chosen.
+3. If a single one is left, it is chosen.
 4. Feeds whose titles differ only in the name of a format are one feed in several
    formats: Atom is preferred to RSS to JSON Feed to others, then the first.
 5. Otherwise none is chosen.
@@ -41,12 +41,12 @@ FEED_TYPES: Final = frozenset(
     }
 )
 _READ_BYTES: Final = 1_000_000
-"""Of a page; what names its feeds stands at its beginning."""
+"""Bytes of a page that are read; the links to feeds are near the beginning."""
 MOST_LINKS: Final = 1_000
-"""Elements of a page that are looked at."""
+"""The number of a page's elements that are looked at."""
 _MOST_NAMED: Final = 50
 MOST_ATTRIBUTES: Final = 1_000
-"""Of one element of a page: to have so many takes libxml2 squared time."""
+"""The attributes that one element may have: libxml2 takes quadratic time for them."""
 _START: Final = re.compile(rb"<[a-zA-Z][^\s/><]*+")
 _ATTRIBUTE: Final = (
     rb"(?:[\s/]++"
@@ -55,26 +55,29 @@ _ATTRIBUTE: Final = (
 )
 _ATTRIBUTES: Final = re.compile(
     rb"(%b{%d})|%b*+" % (_ATTRIBUTE, 2 * MOST_ATTRIBUTES, _ATTRIBUTE)
-)  # with what is between them
+)  # with the separators
 _ORDINARY: Final = re.compile(
     rb"(?:[^<]++|<(?![a-zA-Z])|<[a-zA-Z]"
     rb"(?:[^<>\"'=]|=(?!\s*[\"'])|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+')){0,%d}+>)*+"
     % (2 * MOST_ATTRIBUTES - 1)
-)  # tags too short for so many, in which nothing hides their end
+)  # tags too short for so many attributes, whose end no quote can hide
 _MOST_PASSES: Final = 4
 _WORDPRESS_API: Final = "/wp-json/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """What a page names, in its order, absolute."""
+    """The feeds and hubs that a page names, in its order, with absolute URLs."""
 
     feeds: tuple[FeedLink, ...] = ()
     hubs: tuple[str, ...] = ()
 
 
 def discover(page: bytes, url: str) -> Discovered:
-    """Read a page in UTF-8. Whatever the bytes are, this is no error: see nothing."""
+    """Find the feeds and hubs in a page in UTF-8.
+
+    Never fails, whatever the bytes are.
+    """
     root = parse_page(page[:_READ_BYTES])
     if root is None:
         return Discovered()
@@ -97,7 +100,7 @@ def discover(page: bytes, url: str) -> Discovered:
 
 
 def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
-    """The feeds that an answer's ``Link`` header names, absolute."""
+    """The feeds that an answer's ``Link`` header names, with absolute URLs."""
     return tuple(
         FeedLink(href=link.href, title=collapse(link.title), type=link.type)
         for link in parse_typed_links(header, url)
@@ -106,10 +109,10 @@ def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
 
 
 def parse_page(page: bytes) -> Element | None:
-    """The tree of a page in UTF-8. None if it is empty, or if an element has about
-    `MOST_ATTRIBUTES` or more.
+    """The tree of a page in UTF-8.
 
-    HTML is never ill-formed to this parser: it recovers from everything.
+    None if it is empty, or if an element has about `MOST_ATTRIBUTES` or more. HTML is
+    never ill-formed to this parser: it recovers from every error.
     """
     if _is_overloaded(page):
         return None
@@ -121,9 +124,12 @@ def parse_page(page: bytes) -> Element | None:
 
 
 def _is_overloaded(page: bytes) -> bool:
-    """What begins before the next ``>`` is counted with the tag that it stands in. What
-    comes after one that a quote seems to hide is looked at again, in case that quote is
-    none: so many times as no page needs that means no harm.
+    """Whether an element has about `MOST_ATTRIBUTES` or more.
+
+    A tag that begins before the next ``>`` is counted with the tag that it is in. The
+    text after a ``>`` that seems to be inside quotes is scanned again, because the
+    quote may not be one. A page that needs more such passes than any harmless one
+    counts as overloaded.
     """
     room = _MOST_PASSES * len(page)
     at = _end_of_ordinary(page, 0)
@@ -146,9 +152,11 @@ def _end_of_ordinary(page: bytes, at: int) -> int:
 
 
 def _names_a_feed(href: str, relations: Sequence[str], type: str) -> bool:
-    """WordPress offers its API the same way; that is JSON, but no feed.
+    """Whether a link is to a feed.
 
-    Nor is what cannot be asked for: another scheme, or no host and port.
+    WordPress links to its API in the same way, which is JSON but not a feed. A URL that
+    cannot be requested is not a feed, either: another scheme, or no readable host and
+    port.
     """
     if _WORDPRESS_API in href or not is_web_url(href):
         return False
@@ -184,7 +192,9 @@ _PREFERRED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """``best`` is None if there is none, or no clear one; ``reason`` is for people."""
+    """``best`` is None if there is no feed or no clear choice; ``reason`` is for
+    people.
+    """
 
     feeds: tuple[FeedLink, ...]
     best: FeedLink | None
@@ -192,7 +202,7 @@ class Choice:
 
 
 def choose(feeds: Sequence[FeedLink]) -> Choice:
-    """Apply the rules to what a page names, in its order."""
+    """Choose one of the feeds that a page names, in its order, by the rules above."""
     left = list({feed.href: feed for feed in reversed(feeds)}.values())[::-1]
     named = tuple(left)
     if not left:

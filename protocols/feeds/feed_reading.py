@@ -1,7 +1,7 @@
-"""From an opened document to a feed, by its kind.
+"""Read an opened document as a feed, by its kind.
 
-Several formats in JSON are published at the same paths with the same media type; they
-are told apart by their content alone.
+Several JSON formats are published at the same paths with the same media type; they are
+told apart by their content alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from protocols.scp.read.sitemap_reader import site_of_sitemap
 
 
 def read_json(body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read a document in UTF-8. Raises a `FeedError`: `NotAFeed` for any other JSON."""
+    """Read a UTF-8 document.
+
+    Raises a `FeedError`: `NotAFeed` for JSON of no known format.
+    """
     document = load_json(body)
     if (
         isinstance(document, dict)
@@ -38,7 +41,10 @@ def read_json(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def read_site(document: dict[str, Json], context: ParseContext) -> ParsedFeed:
-    """What a site is registered by says where its entries are, and has none."""
+    """Read the OpenFeeder document that a site is registered by.
+
+    It says where the site's entries are and contains none.
+    """
     head = Feed()
     if openfeeder.is_discovery(document):
         head = openfeeder.head_of(openfeeder.read_discovery(document, context.url))
@@ -46,14 +52,14 @@ def read_site(document: dict[str, Json], context: ParseContext) -> ParsedFeed:
 
 
 def parse(body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read a document in any of the formats, mending what is cheaply mended.
+    """Read a document in any of the formats, with cheap repairs.
 
-    Raises a `FeedError` and nothing else: `EmptyDocument`, `NotAFeed`,
-    `InvalidDocument`, `UnsupportedVersion`, `LimitExceeded`, or `MalformedDocument`,
-    which `parse_leniently` may still read.
+    Raises only a `FeedError`: `EmptyDocument`, `NotAFeed`, `InvalidDocument`,
+    `UnsupportedVersion`, `LimitExceeded`, or `MalformedDocument`, in which case
+    `parse_leniently` may still be able to read it.
     """
     if context.selector:
-        # What it needs takes long to import, and few documents are read this way.
+        # Imported here: the import is slow, and few documents need it.
         from protocols.feeds.document_parts import read_fragment
 
         return read_fragment(body, context)
@@ -63,7 +69,7 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def read_document(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    """Like `parse`, for a document that was opened before."""
+    """Like `parse`, for a document that has been opened already."""
     try:
         return _read(document, context)
     except (MalformedDocument, LimitExceeded) as error:
@@ -79,8 +85,10 @@ def _read(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
 
 
 def _read_json(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    """Read JSON as it is, or mended; if neither works, the error is that of the first
-    text that is UTF-8."""
+    """Read JSON unchanged, or else repaired.
+
+    If both fail, raises the error for the text as decoded, before other repairs.
+    """
     try:
         return document.note_reading(read_json(document.body, context))
     except MalformedDocument:

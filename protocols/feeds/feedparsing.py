@@ -1,13 +1,13 @@
-"""feedparser's reading of a document, mapped into our own model. The last resort.
+"""Read a document with feedparser, the last resort, and map its result to our model.
 
-It flattens extension modules: ``itunes:duration`` is ``itunes_duration``, in
-small letters, an element's text or its attributes; of media it has lists of them. They
-are put where our own readers put them.
+feedparser flattens extension modules: ``itunes:duration`` becomes ``itunes_duration``
+in lower case, with the element's text or its attributes; media elements become lists of
+these. They are put where our own readers put them.
 
-Ids of RSS are taken as they are written. feedparser resolves a guid that may be an
-address against ``xml:base``; to us, as to RSS, a guid is a string. It leaves
-``rdf:about`` as it is, which is an address, and leaves out that of the channel. Of
-several guids of an item it takes the last one.
+Ids of RSS are kept as written. feedparser resolves a guid that may be an address
+against ``xml:base``; for us, as for RSS, a guid is a string. feedparser does not
+resolve ``rdf:about``, which is an address, and drops that of the channel. If an item
+has several guids, it takes the last one.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from protocols.urls import is_absolute, is_web_url, resolve
 Fields: TypeAlias = Mapping[str, object]
 
 _READ: Final = frozenset({"atom", "atom03", "content", "dc", "dcterms", "rdf", "rss"})
-"""Feedparser has places of its own for these."""
+"""Prefixes for whose elements feedparser has fields of its own."""
 
 
 def read_extras(draft: Draft, fields: Fields, scope: Scope) -> None:
-    """Extensions of a head or an entry, and the links and places they stand for."""
+    """Read the extensions of a head or an entry, and the links and places in them."""
     for name in fields:
         prefix, _, local = name.partition("_")
         if local and prefix in NAMESPACES and prefix not in _READ:
@@ -86,7 +86,11 @@ def _read_media(draft: EntryDraft, fields: Fields, scope: Scope) -> None:
 
 
 def _read_place(draft: EntryDraft, fields: Fields) -> None:
-    """As in GeoJSON, longitude first; or two fields, which are no extensions then."""
+    """Read the place, from GeoJSON, longitude first, or from ``geo:lat`` and
+    ``geo:long``.
+
+    The latter are then not kept as extensions.
+    """
     where = _mapping(fields, "where")
     coordinates = where.get("coordinates") if where.get("type") == "Point" else ()
     if isinstance(coordinates, tuple) and coordinates:
@@ -99,7 +103,9 @@ def _read_place(draft: EntryDraft, fields: Fields) -> None:
 
 
 def _read_source(draft: EntryDraft, source: Fields, scope: Scope) -> None:
-    """RSS names it by title and address; of Atom's more is not told."""
+    """Read the source. RSS gives its title and URL; of Atom's, feedparser passes on
+    little more.
+    """
     href, title = scope.resolve(text_at(source, "href")), text_at(source, "title")
     if href or title or "authors" in source:
         link = Link(href=href, rel="self", type="application/rss+xml")
@@ -122,9 +128,11 @@ def read_author(author: Fields, scope: Scope) -> Author:
 
 
 def text_at(fields: Fields, name: str) -> str:
-    """A field as it is: feedparser makes up missing ones, with a warning, if asked.
+    """A text field; "" if it is missing.
 
-    Character references give it half characters; nobody could encode them again.
+    `dict.get` is used because feedparser makes up some missing fields, with a warning.
+    Character references may give lone surrogates, which cannot be encoded; `_sound`
+    replaces them.
     """
     value = dict.get(fields, name) if isinstance(fields, dict) else None
     return _sound(value) if isinstance(value, str) else ""
@@ -137,7 +145,9 @@ def mappings_at(fields: Fields, name: str) -> Iterator[Fields]:
 
 
 def base_at(fields: Fields) -> str:
-    """The ``xml:base`` inside of an entry, as its texts tell it."""
+    """The ``xml:base`` inside an entry, which feedparser gives with its texts; "" if
+    none.
+    """
     details = (_mapping(fields, name) for name in ("title_detail", "summary_detail"))
     return next((base for each in details if (base := text_at(each, "base"))), "")
 
@@ -148,7 +158,7 @@ def _mapping(fields: Fields, name: str) -> Fields:
 
 
 def _plain(value: object) -> Json:
-    """Texts, attributes, and lists of these; what else there may be is left out."""
+    """Texts, attributes, and lists of these; other values become None."""
     if isinstance(value, str):
         return _sound(value)
     if isinstance(value, list):
@@ -179,7 +189,7 @@ _ORIGIN: Final = re.compile(r"[a-zA-Z]+://[^/?#]+")
 
 
 def relative_guids(body: bytes) -> frozenset[str]:
-    """Those in a UTF-8 document that has bases of its own; none in others."""
+    """The relative guids of a UTF-8 document; none if it has no ``xml:base``."""
     if b"xml:base" not in body:
         return frozenset()
     found = {match[1].decode("utf-8", "replace") for match in _GUID.finditer(body)}
@@ -188,7 +198,7 @@ def relative_guids(body: bytes) -> frozenset[str]:
 
 
 def as_written(id: str, base: str, guids: frozenset[str]) -> str:
-    """The guid that became the id by being resolved against the base; or the id."""
+    """The guid that feedparser resolved to this id, if it was relative; else the id."""
     origin = _ORIGIN.match(base)
     for beginning in (base[: base.rfind("/") + 1], origin[0] if origin else ""):
         rest = id[len(beginning) :]
@@ -198,14 +208,17 @@ def as_written(id: str, base: str, guids: frozenset[str]) -> str:
 
 
 def channel_id(body: bytes) -> str:
-    """What RDF's channel is about; "" if it does not say."""
+    """The ``rdf:about`` of RDF's channel; "" if there is none."""
     found = _CHANNEL.search(body)
     return unescape(found[1].decode("utf-8", "replace")).strip() if found else ""
 
 
 def first_guids(body: bytes, count: int) -> tuple[str, ...]:
-    """The first guid of each of ``count`` items of a UTF-8 document; "" of those with
-    less than two, and of all if it seems to have more or fewer items."""
+    """The first guid of each of ``count`` items of a UTF-8 document.
+
+    "" for an item with fewer than two guids, and for all items if another number of
+    them is found.
+    """
     starts = [match.start() for match in _ITEM.finditer(body)]
     if len(starts) != count:
         return ("",) * count
@@ -234,10 +247,10 @@ _LONGEST_DECLARATION: Final = 1_000
 def read_with_feedparser(
     document: OpenedDocument, context: ParseContext
 ) -> ParsedFeed | None:
-    """Read a UTF-8 document; ``None`` when feedparser finds no feed in it.
+    """Read a UTF-8 document; ``None`` if feedparser finds no feed in it.
 
-    It is given a stream and nothing else: bytes or text that happen to name a file
-    make it open that file.
+    feedparser is given only a stream: if bytes or a text happened to name a file, it
+    would open that file.
     """
     try:
         result = feedparser.parse(
@@ -247,7 +260,7 @@ def read_with_feedparser(
             resolve_relative_uris=False,
         )
     except Exception as error:
-        # Its parser raises whatever the input provokes, RecursionError included.
+        # feedparser may raise any exception, including RecursionError.
         raise MalformedDocument(f"feedparser failed: {type(error).__name__}") from error
     version = str(result.get("version", ""))
     format = next((each for name, each in _FORMATS if version.startswith(name)), None)
@@ -273,8 +286,11 @@ def read_with_feedparser(
 
 
 def _without_declaration(body: bytes) -> bytes:
-    """It is told the encoding, and would look for it in a first line that begins with
-    ``<?``, in time that grows with the cube of its length."""
+    """The body without the XML declaration.
+
+    feedparser is told the encoding. It would otherwise look for it in a first line that
+    begins with ``<?``, in time cubic in the line's length.
+    """
     is_declared = body.startswith(b"<?xml")
     end = body.find(b"?>", 0, _LONGEST_DECLARATION) if is_declared else -1
     return b"\n" + (body if end < 0 else body[end + 2 :])
@@ -311,7 +327,9 @@ def _date_of(fields: Fields) -> datetime | None:
 def _mend_id(
     item: EntryDraft, base: str, guids: frozenset[str], format: FeedFormat
 ) -> None:
-    """Of RDF it is an address, of other RSS it is not."""
+    """Correct the id: in RDF it is an address, which is resolved; in other RSS it is
+    not.
+    """
     if format != FeedFormat.RDF:
         item.id = as_written(item.id, base, guids)
     elif item.id and base and not is_absolute(item.id):
@@ -319,7 +337,10 @@ def _mend_id(
 
 
 def _complete_item(item: EntryDraft, fields: Fields) -> None:
-    """Of RSS: an id may be the address, and a date of Dublin Core's is the first."""
+    """Complete an item of RSS: its id may be its page.
+
+    A date of Dublin Core is the date of publication.
+    """
     if fields.get("guidislink", True) and is_web_url(item.id):
         item.permalink = item.id
     if item.published is None:
@@ -353,7 +374,7 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
 
 
 def _one_person(authors: list[Author]) -> list[Author]:
-    """One with an address only and one with a name only are the same."""
+    """Merge an author who has only an address with one who has only a name."""
     names = [author.name for author in authors if author.name]
     addresses = [author for author in authors if author.email]
     if len(authors) == 2 and len(names) == len(addresses) == 1:
@@ -362,7 +383,7 @@ def _one_person(authors: list[Author]) -> list[Author]:
 
 
 def _read_elsewhere(entry: EntryDraft, fields: Fields, scope: Scope) -> None:
-    """Content of Atom that is not in the document."""
+    """Read Atom content that is not in the document (``src``)."""
     for content in mappings_at(fields, "content"):
         href, type = scope.resolve(text_at(content, "src")), text_at(content, "type")
         if is_page(type):

@@ -1,10 +1,10 @@
-"""Parsing only what is new in a document.
+"""Parse only what is new in a document.
 
 Most changed documents differ only in their head, or in one entry. The content of an
 entry depends on its own bytes and on its context; if neither has changed, the entry
 need not be parsed again. The document is then parsed with a stand-in for each run of
 known entries: by finding every stand-in where entries belong, the parser confirms that
-they are not text, a comment, or part of something else. In any doubt, the whole
+they are not text, a comment, or part of something else. In case of doubt the whole
 document is parsed.
 """
 
@@ -48,9 +48,9 @@ PATH: Final = "incremental"
 def read_incrementally(
     document: OpenedDocument, known: bytes, context: ParseContext
 ) -> ParsedFeed:
-    """Like `parse_xml`, but for entries that are among the ``known`` ones.
+    """Like `parse_xml`, but without the entries that are among the ``known`` ones.
 
-    The outline is missing where it would not tell everything. Raises a `FeedError`.
+    The result has no outline if the outline would be incomplete. Raises a `FeedError`.
     """
     memory = KnownSlices.unpack(known)
     parsed = _read_around(document, memory, context)
@@ -87,7 +87,7 @@ def _read_all(
 def _read_with_place(
     document: OpenedDocument, context: ParseContext
 ) -> tuple[EntryLocation | None, ParsedFeed]:
-    """The whole document; no place of what had to be mended."""
+    """Read the whole document; the place is None if the document had to be repaired."""
     found = read_shortened(
         document.body,
         lambda root, body, texts: (
@@ -105,7 +105,10 @@ def _read_with_place(
 def _read_around(
     document: OpenedDocument, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
-    """Read all but the entries, where these are the last document's, as they stood."""
+    """Read all but the entries, if these are unchanged from the last document.
+
+    ``None`` if they are not.
+    """
     if document.region is None:
         return None
     parts = replace_known(document.body, document.region, (True,))
@@ -115,7 +118,7 @@ def _read_around(
 def _read_unknown(
     document: OpenedDocument, slices: Slices, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
-    """Read all but what is known; ``None`` if that is not certain to be the same."""
+    """Read all but the known entries; ``None`` if the result might not be the same."""
     by_hash = known.by_hash()
     here = [by_hash.get(each) for each in slices.hashes]
     if not any(here):
@@ -130,7 +133,7 @@ def _read_unknown(
     parsed = _read_parts(document, parts, PassedOver.of(here), known, context)
     if parsed is None or parsed.outline is None:
         return None
-    # Of what had to be mended it is not said that it needs no mending.
+    # A document that had to be repaired gets no region: its entries cannot be skipped.
     region = 0 if document.repairs else region_of(document.body, slices)
     outline = replace(parsed.outline, slices=slices.hashes, region=region)
     return replace(parsed, outline=outline)
@@ -143,17 +146,20 @@ def _read_parts(
     known: KnownSlices,
     context: ParseContext,
 ) -> ParsedFeed | None:
-    """Read what is left of a document without the entries that are passed over."""
+    """Read a document in which stand-ins replace the known entries.
+
+    ``None`` if the result might differ from reading the whole document.
+    """
     body, stand_ins = parts
     try:
         found = _read_with_stand_ins(body, stand_ins, context)
     except FeedError:
-        return None  # the whole document shows what is wrong with it, and where
+        return None  # parsing the whole document gives the right error
     if found is None or not passed.is_apart_from(found[1]):
         return None
     place, parsed = found
     if parsed.problems:
-        return None  # they may be of entries that bear on those that are known
+        return None  # perhaps of entries that affect the known ones
     setting = setting_of(place, _declaration(body), parsed.feed, context)
     if setting != known.setting:
         return None
@@ -169,7 +175,10 @@ def _read_parts(
 def _read_with_stand_ins(
     body: bytes, stand_ins: tuple[bool, ...], context: ParseContext
 ) -> tuple[EntryLocation, ParsedFeed] | None:
-    """``None`` unless every stand-in, and every entry to be read, is in one place."""
+    """Read a document with stand-ins, without them; the entries' place, and the feed.
+
+    ``None`` unless every stand-in, and every entry to be read, is in one place.
+    """
     root = parse_tree(body)
     place = find_place(root)
     if place is None or len(place.entries) != len(stand_ins):

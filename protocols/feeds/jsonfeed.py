@@ -65,14 +65,14 @@ _ITEM_KEYS: Final = frozenset(
     ]
 )
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""What no other format can say: ids must be the same in all."""
+"""Control characters, which no other format allows: an id must be the same in all."""
 _PLAIN: Final = (str, int, float)
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("attachments", "authors", "hubs", "tags"), (list,)),
     "author": (dict,),
-    "items": (object,),  # whatever they are, they are no extension of the head
+    "items": (object,),  # not an extension of the head, whatever their type
 }
-"""Of the keys whose values are no text or number."""
+"""The types of keys whose values are neither text nor number."""
 _AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
 _ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
 
@@ -90,7 +90,7 @@ def read_head(feed: dict[str, Json], base: str) -> HeadDraft:
     _link(head, feed, "feed_url", base, "self", "application/feed+json")
     _link(head, feed, "next_url", base, "next", "application/feed+json")
     for hub in objects_of(feed, "hubs"):
-        # Other types, such as rssCloud, are told in other ways and no rel=hub.
+        # Other types, such as rssCloud, work differently and are not ``rel=hub``.
         is_websub = text_of(hub, "type").lower() == "websub"
         if is_websub:
             _link(head, hub, "url", base, "hub")
@@ -129,14 +129,14 @@ def read_item(item: dict[str, Json], base: str) -> EntryDraft:
 
 
 def date_of_item(item: dict[str, Json]) -> datetime | None:
-    """The date of an item that has not been read yet."""
+    """The date of an item that has not been read yet; None if it has none."""
     return parse_date(text_of(item, "date_published")) or parse_date(
         text_of(item, "date_modified")
     )
 
 
 def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | None:
-    """A date; one that cannot be read is kept as it is written."""
+    """Read a date; one that cannot be read is kept as an extension."""
     written = text_of(item, name)
     date = parse_date(written)
     if date is None and written:
@@ -161,7 +161,7 @@ def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
 
 
 def _authors(holder: dict[str, Json], base: str, extensions: Groups) -> list[Author]:
-    """Version 1.1 has ``authors``; the ``author`` of 1.0 counts without them."""
+    """Read ``authors`` (version 1.1), or without them the ``author`` of 1.0."""
     listed = objects_of(holder, "authors")
     single = holder.get("author")
     if not listed and isinstance(single, dict):
@@ -198,8 +198,11 @@ def _link(
 
 
 def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -> None:
-    """Keep custom keys (``_name``), what the entry model has no place for, and what is
-    of another type than its key says, or no language."""
+    """Keep what has not been read as extensions.
+
+    These are custom keys (``_name``), keys for which the entry model has no field,
+    values of another type than the key requires, and a language that is none.
+    """
     for name, value in holder.items():
         is_read = name in known and isinstance(value, _TYPES.get(name, _PLAIN))
         if name == "language" and not draft.language:
@@ -217,13 +220,16 @@ _TELLING_KEYS: Final = frozenset({"content_html", "content_text", "date_publishe
 
 
 def is_json_feed(document: dict[str, Json]) -> bool:
-    """Its version is a URL of jsonfeed.org."""
+    """Whether its version is a URL of jsonfeed.org."""
     return _VERSION_HOST in text_of(document, "version")
 
 
 def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read what a body in UTF-8 says. Raises `NotAFeed` for any other JSON, and
-    `InvalidDocument` for one whose items are no array."""
+    """Read a JSON Feed. ``value`` is the decoded UTF-8 body.
+
+    Raises `NotAFeed` for any other JSON, and `InvalidDocument` if ``items`` is not an
+    array.
+    """
     document, problem = _feed_of(value)
     if document is None:
         raise NotAFeed("a JSON document")
@@ -249,7 +255,7 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
 
 
 def _items_of(document: dict[str, Json]) -> tuple[list[dict[str, Json]], Problems]:
-    """And what is said of those that are left out. None at all is as good as none."""
+    """The items, and notes on those that are left out. Missing items count as none."""
     listed = document.get("items")
     if listed is None:
         return [], ()
@@ -264,7 +270,9 @@ def _items_of(document: dict[str, Json]) -> tuple[list[dict[str, Json]], Problem
 
 
 def _setting_of(head: HeadDraft, base: str) -> int:
-    """A hash of all that an item's reading depends on beside itself (`assemble`)."""
+    """A hash of everything an item's content depends on except the item
+    (`assemble`).
+    """
     parts = (
         FeedFormat.JSON_FEED.value,
         base,
@@ -276,7 +284,9 @@ def _setting_of(head: HeadDraft, base: str) -> int:
 
 
 def _feed_of(document: Json) -> tuple[dict[str, Json] | None, str]:
-    """The feed, if it is one, and what it lacks: a version, or even a head."""
+    """The feed, and a note on what it lacks, a version or the head; None if it is no
+    feed.
+    """
     if isinstance(document, list) and len(document) == 1:
         only = document[0]
         if isinstance(only, dict) and is_json_feed(only):
@@ -292,7 +302,7 @@ def _feed_of(document: Json) -> tuple[dict[str, Json] | None, str]:
 
 
 def _are_items(values: list[Json]) -> bool:
-    """Whether these have what only items of a JSON Feed have."""
+    """Whether the values have keys that only items of a JSON Feed have."""
     return bool(values) and all(
         isinstance(each, dict)
         and _ID_KEYS.intersection(each)
@@ -302,7 +312,7 @@ def _are_items(values: list[Json]) -> bool:
 
 
 def _make_ids_exact(items: list[dict[str, Json]], body: bytes) -> None:
-    """Numbers of more than 64 bits are read as floats, which many of them share."""
+    """Restore ids of more than 64 bits: they are read as floats, which may collide."""
     for item in items:
         if type(item.get("id")) is float:
             break

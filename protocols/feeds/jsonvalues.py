@@ -1,7 +1,7 @@
-"""Reading arbitrary JSON: values of the expected type, or none.
+"""Read values of the expected type from arbitrary JSON.
 
-An absent or null member of an object is nothing, without a note; one of another type is
-noted. ``place`` is the JSON pointer of the object.
+A member that is absent or null is read as an empty value; one of another type as well,
+and it is noted. ``place`` is the JSON pointer of the object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def load_json(body: bytes) -> Json:
 
 
 def shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:
-    """A value without what is nested deeper than any renderer would follow."""
+    """A value without what is nested deeper than ``depth``, which no renderer
+    follows.
+    """
     if type(value) is dict and depth:
         return {name: shallow(each, depth - 1) for name, each in value.items()}
     if type(value) is list and depth:
@@ -48,7 +50,9 @@ def text_of(holder: dict[str, Json], name: str) -> str:
 
 
 def string_of(value: Json) -> str:
-    """Numbers are taken as text: ids and sizes come as either."""
+    """A text or number as text, since ids and sizes may be either; "" for other
+    values.
+    """
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -75,7 +79,7 @@ Members = dict[str, Json]
 
 @dataclass(slots=True)
 class Notes:
-    """What is wrong with a document, each with its place: for people."""
+    """What is wrong with a document: lines for people, each with its place."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -94,7 +98,7 @@ def text(holder: Members, name: str, place: str, notes: Notes) -> str:
 
 
 def language(holder: Members, place: str, notes: Notes) -> str:
-    """The tag that its member ``language`` means."""
+    """The language tag for the member ``language``; "" if it names none."""
     written = text(holder, "language", place, notes)
     tag = language_tag(written)
     if written and not tag:
@@ -113,7 +117,7 @@ def flag(
 
 
 def number(holder: Members, name: str, place: str, notes: Notes) -> int | float | None:
-    """A number that is not negative."""
+    """A number of 0 or more; None if the member is absent or invalid."""
     value = holder.get(name)
     if value is None:
         return None
@@ -149,13 +153,17 @@ def web_url(holder: Members, name: str, place: str, notes: Notes) -> str:
 
 
 def absolute_url(value: Json) -> str:
-    """An http or https URL, "" for anything else."""
+    """An http or https URL; "" for anything else."""
     url = resolve(value, "") if isinstance(value, str) else ""
     return url if is_web_url(url) else ""
 
 
 def read_time(value: Json) -> tuple[datetime | None, bool]:
-    """An ISO 8601 time in UTC, and whether it names its zone; UTC if it does not."""
+    """An ISO 8601 time in UTC, and whether it names its zone; without one UTC is
+    assumed.
+
+    (None, False) if it is not a time.
+    """
     match = _ISO_8601.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None, False

@@ -1,8 +1,8 @@
-"""What an entry's content depends on in its source, and which entries are recognized by
-it.
+"""What an entry's content depends on in its source, and how known entries are
+recognized.
 
 In XML that is the bytes of its element. In JSON it is the values of all members of the
-item, in their order; white space and escapes do not matter.
+item, in order; white space and escapes do not matter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _SITE_RELATIONS: Final = ("alternate", "self")
 
 
 class KnownSlice(NamedTuple):
-    """``key`` is the fingerprint of the entry's key; ``is_link``: that is its link."""
+    """``key`` is the fingerprint of the entry's key; ``is_link``: the key is its
+    link.
+    """
 
     slice: int
     key: int
@@ -37,11 +39,11 @@ class KnownSlice(NamedTuple):
 
 
 class PassedOver(Struct, frozen=True):
-    """What of a document need not be read.
+    """The known entries of a document, which need not be read.
 
-    ``slices`` and ``keys`` are those of its entries in their order, with 0 for those
-    that are read. Of the ``count`` others ``known`` are all keys, and ``links`` those
-    that are links.
+    ``slices`` and ``keys`` are those of all its entries in order, with 0 for entries
+    that must be read. ``count`` is the number of known entries, ``known`` are their
+    keys, and ``links`` those of the keys that are links.
     """
 
     slices: tuple[int, ...]
@@ -62,10 +64,11 @@ class PassedOver(Struct, frozen=True):
         )
 
     def is_apart_from(self, parsed: ParsedFeed) -> bool:
-        """Whether what was read besides and what is known do not bear on each other.
+        """Whether the entries that were read and the known ones do not affect each
+        other.
 
-        Of two entries with one id the first counts, and a link that several entries
-        without an id share is the identity of none.
+        Of two entries with one id only the first counts, and a link that several
+        entries without an id share identifies none of them.
         """
         count = len(self.keys)
         if parsed.deletions or len(parsed.entries) + self.count != count:
@@ -79,9 +82,9 @@ class PassedOver(Struct, frozen=True):
 class KnownSlices(Struct, frozen=True):
     """Entries that were read before, in one setting, and need not be read again.
 
-    If all entries of the last document are known, and nothing stood between them,
-    these are the first ``count``, and ``region`` is the hash of all that. ``rows`` are
-    unpacked when they are asked for.
+    If all entries of the last document are known, and nothing was between them, they
+    are the first ``count``, and ``region`` is the hash of all of them together.
+    ``rows`` are unpacked when they are needed.
     """
 
     setting: int = 0
@@ -91,14 +94,14 @@ class KnownSlices(Struct, frozen=True):
 
     @classmethod
     def unpack(cls, packed: bytes) -> KnownSlices:
-        """Read `pack_known`'s bytes; ``b""`` when nothing is known."""
+        """Read the bytes of `pack_known`; ``b""`` if nothing is known."""
         if not packed:
             return cls()
         setting, region, count = _HEADER.unpack_from(packed)
         return cls(setting, region, count, packed[_HEADER.size :])
 
     def last(self) -> PassedOver:
-        """All entries of the last document. There is one, or there is no region."""
+        """All entries of the last document. Without a region there are none."""
         slices, keys, are_links = self.last_columns()
         links = frozenset(compress(keys, are_links))
         return PassedOver(slices, keys, self.count, frozenset(keys), links)
@@ -106,8 +109,8 @@ class KnownSlices(Struct, frozen=True):
     def last_columns(
         self,
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
-        """Like `last`, only its slices and keys, and which of these are links."""
-        # At one go: row by row takes three times as long.
+        """Like `last`, but only the slices and keys, and whether each key is a link."""
+        # Unpacked in one call: row by row takes three times as long.
         values = struct.unpack_from(f"<{_ROW * self.count}", self.rows)
         return values[::3], values[1::3], values[2::3]
 
@@ -119,19 +122,19 @@ class KnownSlices(Struct, frozen=True):
 def pack_known(
     setting: int, slices: Iterable[KnownSlice], *, region: int = 0, count: int = 0
 ) -> bytes:
-    """``count``: so many of them, the first, make up the region."""
+    """Pack known entries. The first ``count`` of them make up the region."""
     header = _HEADER.pack(setting, region, count)
     return header + b"".join(_LAYOUT.pack(*each) for each in slices)
 
 
 def known_region(packed: bytes) -> int:
-    """Only the region's hash of `pack_known`'s bytes."""
+    """The region's hash in bytes of `pack_known`."""
     _, region, _ = _HEADER.unpack_from(packed)
     return int(region)
 
 
 class EntryLocation(Struct, frozen=True):
-    """Where all entries of a document stand, and what they inherit there."""
+    """Where all entries of a document are, and what they inherit there."""
 
     holder: Element
     entries: tuple[Element, ...]
@@ -139,7 +142,9 @@ class EntryLocation(Struct, frozen=True):
 
 
 def find_place(root: Element) -> EntryLocation | None:
-    """``None`` if entries stand in several places, or before the channel."""
+    """Find where the entries are; ``None`` if in several places, or before the
+    channel.
+    """
     if local_name(root.tag).lower() == "feed":
         return EntryLocation(root, _children(root, "entry"), _inherited(root))
     channels, beside = _children(root, "channel"), _children(root, "item")
@@ -159,10 +164,10 @@ def find_place(root: Element) -> EntryLocation | None:
 def setting_of(
     place: EntryLocation, declaration: bytes, feed: Feed, context: ParseContext
 ) -> int:
-    """A hash of all that an entry's reading depends on beside its own bytes.
+    """A hash of everything an entry's content depends on besides its own bytes.
 
     That is the names and namespaces around it, bases and languages, and what it
-    inherits from the head; the head's other fields may change as they like.
+    inherits from the head; the head's other fields may change.
     """
     sites = (
         next((link.href for link in feed.links if link.rel == rel), "")
@@ -181,7 +186,7 @@ def setting_of(
 
 
 def _own_link(entry: Entry) -> int:
-    """The link by which an entry without an id might be known."""
+    """The hash of an entry's link if the entry has no id; else 0."""
     if entry.id_source is IdSource.FEED:
         return 0
     hrefs = (link.href for link in entry.links if link.rel == "alternate")
@@ -207,8 +212,11 @@ class AllItems(NamedTuple):
 
 
 class WrittenItems:
-    """``region`` is a hash of all of them; 0 if there are none, or if one is nested
-    too deep to be written."""
+    """Items of a JSON document as they are written.
+
+    ``region`` is a hash of all of them; 0 if there are none, or if one is nested too
+    deeply to be encoded.
+    """
 
     def __init__(self, items: Sequence[object]) -> None:
         self._items = items
@@ -216,11 +224,11 @@ class WrittenItems:
 
     @cached_property
     def hashes(self) -> tuple[int, ...]:
-        """The hash of each item; 0 for one that is nested too deep."""
+        """The hash of each item; 0 for one that is nested too deeply."""
         return tuple(map(_hash, self._items))
 
     def find_all(self, known: KnownSlices, setting: int) -> AllItems | None:
-        """All items, if these are the last document's and mean what they meant."""
+        """All items, if they and their setting are the last document's; else None."""
         if not self.region or (self.region, setting) != (known.region, known.setting):
             return None
         slices, keys, _ = known.last_columns()
@@ -233,10 +241,10 @@ def read_unknown(
     setting: int,
     read: Callable[[Sequence[Item]], ParsedFeed],
 ) -> ParsedFeed:
-    """Have ``read`` all items but those that are ``known`` (`pack_known`).
+    """Call ``read`` with all items except those that are ``known`` (`pack_known`).
 
-    Where one might bear on another, all are read; the outline is missing where it would
-    not tell everything.
+    If an item may affect another one, all are read. The result has no outline if the
+    outline would be incomplete.
     """
     written, memory = WrittenItems(items), KnownSlices.unpack(known)
     found = written.find_all(memory, setting)
@@ -266,7 +274,9 @@ def _outlined(
 
 
 def _is_certain(passed: PassedOver, parsed: ParsedFeed) -> bool:
-    """Problems may be of items that bear on those that are known."""
+    """Whether known and read items do not affect each other; problems may mean that
+    they do.
+    """
     return not parsed.problems and passed.is_apart_from(parsed)
 
 

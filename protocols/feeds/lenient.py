@@ -1,4 +1,4 @@
-"""Documents that no cheap repair makes well-formed: the last two steps.
+"""Read documents that no cheap repair makes well-formed: the last two steps.
 
 First libxml2's own recovery, accepted only if it lost no entry and nothing by which
 entries are identified; then feedparser, which reads anything and is slow. Both belong
@@ -37,14 +37,15 @@ _PARTS: Final = frozenset(
 _TEXTS: Final = frozenset({"description", "guid", "link", "pubDate", "title"})
 _PART: Final = re.compile(rb"<(?:%b)[\s/>]" % "|".join(sorted(_PARTS)).encode())
 _LONGEST_SECOND_TRY: Final = 2_000_000
-"""Bytes: feedparser needs seconds for them, and as long for `_MOST_BRACKETS`."""
+"""Bytes, for which feedparser needs seconds, as it does for `_MOST_BRACKETS`."""
 _MOST_BRACKETS: Final = 50_000
 
 
 def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
-    """Like `protocols.feeds.parse`, and then whatever it takes. Raises a `FeedError`.
+    """Like `protocols.feeds.parse`, then with recovery and feedparser.
 
-    The error for a document that nobody can read is the strict parser's own.
+    Raises a `FeedError`. For a document that cannot be read at all it is the strict
+    parser's error.
     """
     document = open_document(body, context)
     try:
@@ -63,7 +64,7 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
 
 
 def _read_somehow(document: OpenedDocument, context: ParseContext) -> ParsedFeed | None:
-    """Read by libxml2's recovery, unless feedparser finds what that lost."""
+    """Read with libxml2's recovery, or with feedparser if that finds more."""
     root = _recover_tree(document.body)
     visible = _OPAQUE.sub(b"", document.body)
     lost = 0 if root is None else _count_lost_parts(root, visible)
@@ -73,7 +74,7 @@ def _read_somehow(document: OpenedDocument, context: ParseContext) -> ParsedFeed
     try:
         parsed = read_with_feedparser(document, context)
     except MalformedDocument:
-        return recovered  # or nothing: the strict parser's error says what is wrong
+        return recovered  # or None: then the strict parser's error is raised
     if recovered and (parsed is None or len(parsed.entries) < len(recovered.entries)):
         return recovered
     return parsed
@@ -82,22 +83,26 @@ def _read_somehow(document: OpenedDocument, context: ParseContext) -> ParsedFeed
 def read_with_feedparser(
     document: OpenedDocument, context: ParseContext
 ) -> ParsedFeed | None:
-    """Few documents need it, and loading it takes as long as loading all our readers:
-    the first one loads it."""
+    """Read with feedparser. Importing it takes as long as importing all our readers, so
+    it is imported when first needed.
+    """
     from protocols.feeds import feedparsing
 
     return feedparsing.read_with_feedparser(document, context)
 
 
 def _is_quickly_read(body: bytes) -> bool:
-    """By feedparser: its worker must not die of what recovery has read by and large."""
+    """Whether feedparser reads the body quickly.
+
+    Its worker must not be killed over a document that recovery has read in the main.
+    """
     return len(body) <= _LONGEST_SECOND_TRY and body.count(b"<") <= _MOST_BRACKETS
 
 
 def _recover(
     document: OpenedDocument, root: Element, visible: bytes, context: ParseContext
 ) -> ParsedFeed | None:
-    """What libxml2 made of it, if it holds all entries that the text begins."""
+    """Read libxml2's recovered tree; None if it has not as many entries as the text."""
     begun = len(_STARTS.findall(visible))
     try:
         if begun != _count_entries(root):
@@ -106,13 +111,13 @@ def _recover(
             read_whole_tree(root, document.body, context), "recovered"
         )
     except ValueError:
-        # Recovery lets through what lxml itself refuses: names such as "a:", and
-        # half characters.
+        # Recovery accepts what lxml itself refuses: names such as "a:", and lone
+        # surrogates.
         return None
 
 
 def _without_incomplete(parsed: ParsedFeed, document: OpenedDocument) -> ParsedFeed:
-    """A document cut off in its last entry says nothing certain about that one."""
+    """Leave out the last entry if the document is cut off in it."""
     visible = _OPAQUE.sub(b"", document.body)
     last_start = max((match.start() for match in _STARTS.finditer(visible)), default=-1)
     last_end = max((match.end() for match in _ENDS.finditer(visible)), default=0)
@@ -139,17 +144,17 @@ def _recover_tree(body: bytes) -> Element | None:
         if isinstance(error, LimitExceeded):
             raise error
     if root is not None:
-        # Recovery leaves unknown references in the tree, as nodes of their own kind.
+        # Recovery leaves unknown references in the tree, as nodes of their own type.
         etree.strip_elements(root, etree.Entity, with_tail=False)
         _lift_entries(root)
     return root
 
 
 def _with_numbers(body: bytes) -> bytes:
-    """With ``&#60;`` for ``&lt;``, and the other four likewise.
+    """Write ``&#60;`` for ``&lt;``, and the other four likewise.
 
-    After its first error libxml2 leaves what has a name out of texts, and reads
-    numbers.
+    After its first error libxml2 drops named references from texts, but reads numeric
+    ones.
     """
     return _ESCAPED.sub(_as_number, body)
 
@@ -160,9 +165,11 @@ def _as_number(match: re.Match[bytes]) -> bytes:
 
 
 def _lift_entries(root: Any) -> None:
-    """Put entries that stand inside of what was never closed back among the others.
+    """Move entries out of elements that were never closed, back among the other
+    entries.
 
-    ``<ttl>60<ttl>`` would swallow all that follow it, an item without an end the next.
+    Otherwise ``<ttl>60<ttl>`` would contain all entries after it, and an item without
+    an end tag the next item.
     """
     entries = [each for each in root.iter() if local_name(each.tag) in _ENTRIES]
     if not entries or entries[0] is root:
@@ -177,11 +184,11 @@ def _lift_entries(root: Any) -> None:
 
 
 def _count_lost_parts(root: Any, visible: bytes) -> int:
-    """How many ids, links, titles and dates of entries are in none of them.
+    """The number of ids, links, titles and dates of entries that are in no entry.
 
-    Where a tag cannot be read, or HTML that was not escaped has an end tag too many or
-    too few, recovery leaves them out, or puts them behind the entry or into a text.
-    What follows the last whole entry was perhaps cut off, and does not count.
+    Where a tag cannot be read, or unescaped HTML has an end tag too many or too few,
+    recovery drops them, or puts them after the entry or into a text. Whatever follows
+    the last whole entry may have been cut off, and does not count.
     """
     ends = [match.end() for match in _ENDS.finditer(visible)]
     start = _STARTS.search(visible)

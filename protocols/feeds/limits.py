@@ -1,4 +1,4 @@
-"""What a document may cost, checked before anything is built from it.
+"""Limits of documents, checked before anything is built from them.
 
 The parser has limits of its own: 256 levels, 10 MB in one text or attribute (see
 `protocols.feeds.xml`).
@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 MAX_BODY_BYTES = 20_000_000
 MAX_ENTRIES = 5_000
-"""Per document; the newest ones are kept, or the first ones where none has a date."""
+"""Per document; the newest are kept, or the first if none has a date."""
 MAX_MARKUP = 1_000_000
 """Tags of an XML document, or values of a JSON document. Each costs about 100 bytes
 of memory, however short it is written."""
@@ -24,18 +24,18 @@ MAX_ATTRIBUTES = 100
 """Of an element that is kept as an extension; the first ones are kept."""
 MAX_EXTENSION_DEPTH = 16
 MAX_DEPTH = 256
-"""Levels of elements; libxml2's own number."""
+"""Levels of elements; the same as libxml2's limit."""
 MAX_JSON_DEPTH = 1_024
-"""orjson's own number."""
+"""The same as orjson's limit."""
 MAX_TEXT_BYTES = 10_000_000
-"""In one text or attribute; libxml2's own number."""
+"""In one text or attribute; the same as libxml2's limit."""
 _NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def newest(
     entries: Sequence[Item], date_of: Callable[[Item], datetime | None]
 ) -> Sequence[Item]:
-    """The newest entries, as many as are kept, in the document's order."""
+    """The newest `MAX_ENTRIES` entries, in the document's order."""
     if len(entries) <= MAX_ENTRIES:
         return entries
     dates = [date_of(entry) or _NO_DATE for entry in entries]
@@ -49,12 +49,13 @@ def check_body(body: bytes) -> None:
 
 
 def check_xml(body: bytes, lines_before: int = 0) -> None:
-    """Bound the tree before it is built: every tag and attribute takes memory.
+    """Check the numbers of tags and attributes, which take memory in the tree.
 
-    ``lines_before`` were dropped; errors count them.
+    ``lines_before`` lines have been dropped from the document; errors count them.
+    Raises `LimitExceeded`.
     """
     if len(body) <= MAX_MARKUP:
-        return  # no need to count: each takes a byte
+        return  # no need to count: each takes at least a byte
     _check(body, b"<", "the number of tags", MAX_MARKUP, lines_before)
     if len(body) <= 2 * MAX_MARKUP:
         return
@@ -71,7 +72,7 @@ def check_json(body: bytes) -> None:
 
 
 def _check(body: bytes, sign: bytes, what: str, most: int, lines_before: int) -> None:
-    # Behind a head with as many other bytes as there have to be, nothing is counted.
+    # If the first part has enough bytes other than the sign, the rest is not counted.
     others = len(body) - most
     head = min(len(body), others + others // 4)
     if body.count(sign, 0, head) > head - others and body.count(sign) > most:
@@ -80,7 +81,7 @@ def _check(body: bytes, sign: bytes, what: str, most: int, lines_before: int) ->
 
 
 def _place_beyond(body: bytes, sign: bytes, most: int) -> int:
-    """The place of the first one too many."""
+    """The position of the first occurrence beyond the limit."""
     start, end = 0, len(body)
     while end - start > 1:
         middle = (start + end) // 2

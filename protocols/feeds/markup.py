@@ -1,4 +1,4 @@
-"""Markup inside an element, written out again."""
+"""Write out the markup inside an element."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lxml import etree
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.namespaces import ATOM, ATOM_03, NAMESPACES, XHTML
 
-# HTML elements that need no end tag; every other one gets it, since "<iframe/>" is a
-# start tag to those who read the result as HTML.
+# HTML elements that need no end tag. Every other element gets one, because HTML parsers
+# read "<iframe/>" as a start tag.
 _VOID = frozenset(
     [
         "area",
@@ -39,25 +39,25 @@ _UNPREFIXED: Final = (
     ATOM_03,
     *(f"{{{each}}}" for each in NAMESPACES["rss"] if each),
 )
-"""Namespaces whose elements mean HTML's where HTML should be."""
+"""Namespaces whose elements are taken as HTML's where HTML is expected."""
 _DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
 _FOREIGN_TAG: Final = re.compile(r"<[\w.-]++:")
 _FOREIGN: Final = re.compile(r"\s(?!xml:)[\w.-]+:[\w.-]+=")
-_BETWEEN: Final = re.compile(r":[\w.-]++=")  # of what `_FOREIGN` is, and found sooner
+_BETWEEN: Final = re.compile(r":[\w.-]++=")  # part of `_FOREIGN`, found faster
 _IS_MARKUP: Final = re.compile(
     r"</[a-z][a-z0-9-]*\s*>|<(?:br|hr|img|wbr)(?:\s[^<>]*)?/?>", re.IGNORECASE
 ).search
 _OF_ELEMENTS: Final = re.compile(r"></(?:br|hr|img|wbr)>").search
 _TAG: Final = re.compile(r"<(?P<end>/?)[a-zA-Z][^<>]*>")
 _NAME: Final = re.compile(rf"(?!(?:{'|'.join(sorted(_VOID))})(?:\s|\Z))[^\s<>/]++")
-"""Of an empty element that has an end tag in HTML; up to its "/>"."""
+"""The name of an empty element that has an end tag in HTML; searched up to its "/>"."""
 
 
 def xhtml_inside(element: Element) -> str:
-    """The content of an XHTML construct without its ``div``; may take it from the tree.
+    """The content of an XHTML construct without its ``div``; may change the tree.
 
-    "The XHTML div element itself MUST NOT be considered part of the content"
-    (RFC 4287 §3.1.1.3).
+    "The XHTML div element itself MUST NOT be considered part of the content" (RFC 4287
+    §3.1.1.3).
     """
     children = [*element]
     is_wrapped = len(children) == 1 and local_name(children[0].tag) == "div"
@@ -65,19 +65,19 @@ def xhtml_inside(element: Element) -> str:
 
 
 def markup_inside(element: Element) -> str:
-    """Everything between the start and the end tag; may take it out of the tree.
+    """Everything between the start and the end tag; may change the tree.
 
-    A namespace that the markup needs is declared in it, no other one is.
+    Only namespaces that the markup needs are declared in it.
     """
     plain = _plain_markup(element)
     return _mixed_markup(element) if plain is None else plain
 
 
 def html_inside(element: Element) -> str:
-    """Like `markup_inside`, where HTML was half escaped and half not.
+    """Like `markup_inside`, for HTML of which only a part was escaped.
 
-    Text beside elements that closes a tag, or has one that needs no closing, is markup
-    as they are; other text is text.
+    Text beside elements counts as markup if it closes a tag, or has a tag that needs no
+    closing; other text stays text.
     """
     texts = [element.text, *(child.tail for child in element)]
     if not any(text and "<" in text and _IS_MARKUP(text) for text in texts):
@@ -92,8 +92,11 @@ def html_inside(element: Element) -> str:
 
 
 def with_markup_unescaped(html: str) -> str:
-    """Like `html_inside`, of what feedparser made of it, which shows by its end tags of
-    empty elements that there were elements. Text inside of them stays text."""
+    """Like `html_inside`, for HTML as feedparser returns it.
+
+    End tags of empty elements show that it had elements. Text inside elements stays
+    text.
+    """
     if not _OF_ELEMENTS(html):
         return html
     parts: list[str] = []
@@ -112,7 +115,9 @@ def _unescaped(text: str) -> str:
 
 
 def _plain_markup(element: Element) -> str | None:
-    """Like `markup_inside`, in a third of the time; None if it needs a namespace."""
+    """Like `markup_inside`, in a third of the time; None if a namespace must be
+    declared.
+    """
     if _default_namespace(element) not in _DEFAULTS:
         return None
     written: str = etree.tostring(element, encoding="unicode", with_tail=False)
@@ -123,7 +128,7 @@ def _plain_markup(element: Element) -> str | None:
 
 
 def _default_namespace(element: Element) -> str | None:
-    """What elements without a prefix are in, as the element itself may be."""
+    """The namespace of elements without a prefix, inside the element; None if none."""
     if element.prefix is None and element.tag[0] == "{":
         return namespace_of(element.tag)
     return element.nsmap.get(None)
@@ -136,7 +141,7 @@ def _needs_namespace(markup: str) -> bool:
 
 
 def _with_end_tags(written: str) -> str:
-    """What libxml2 writes has brackets in tags alone; empty ones are few among them."""
+    """Give empty elements end tags. In libxml2's output brackets occur only in tags."""
     parts: list[str] = []
     copied = 0
     end = written.find("/>")
@@ -158,7 +163,7 @@ def _mixed_markup(element: Element) -> str:
     _use_html_names(fragment)
     etree.cleanup_namespaces(fragment)
     written: str = etree.tostring(fragment, encoding="unicode")
-    inside = written[len("<fragment>") : -len("</fragment>")]  # "" of "<fragment/>"
+    inside = written[len("<fragment>") : -len("</fragment>")]  # "" for "<fragment/>"
     return (escape(element.text or "", quote=False) + inside).strip()
 
 

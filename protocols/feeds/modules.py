@@ -1,12 +1,12 @@
 """The extension modules that RSS, RDF and Atom have in common.
 
 Dublin Core (``dc:``, ``dcterms:``), Apple's podcast elements, Media RSS, places (GeoRSS
-and the W3C's basic vocabulary), and what a head says about when to come back (``ttl``,
+and the W3C's basic vocabulary), and when to fetch the feed again (``ttl``,
 ``skipHours``, ``sy:*``). A table maps the Clark name of a child element to the handler
-that reads it into the draft; what no table knows is kept by `extensions`.
+that reads it into the draft; elements that are in no table are kept by `extensions`.
 
-Elements of Apple's, of Media RSS and of schedules are kept as extensions as well: apps
-look there, and sizes, ratings and the like have no other place.
+Apple's elements, those of Media RSS and those of schedules are kept as extensions as
+well: apps look for them there, and sizes, ratings and the like have no field.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from protocols.text import text_of_html, text_of_title, whole_number
 
 
 def _creator(draft: Draft, element: Element, scope: Scope) -> None:
-    creator = read_mailbox(text_of(element))  # many write one as RSS has it
+    creator = read_mailbox(text_of(element))  # many write it as a mailbox, as in RSS
     if creator.name or creator.email:
         draft.append("creators", creator)
 
@@ -44,7 +44,9 @@ def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _date(draft: Draft, element: Element, scope: Scope) -> None:
-    """An entry's day of birth; of a whole feed, when it last changed."""
+    """Read ``dc:date``: when an entry was published, or when a feed was last
+    changed.
+    """
     if isinstance(draft, EntryDraft):
         _issued(draft, element, scope)
     else:
@@ -80,7 +82,7 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 _ELEMENTS: Final = {
-    "author": _creator,  # there is no such element, but it is written
+    "author": _creator,  # not part of Dublin Core, but used
     "contributor": _contributor,
     "creator": _creator,
     "date": _date,
@@ -91,7 +93,7 @@ _ELEMENTS: Final = {
     "title": _title,
 }
 _DATES: Final = {"created": _created, "issued": _issued, "modified": _modified}
-# "dcterms:title" is the "dc:title" of today: all fifteen elements are terms, too.
+# All fifteen elements of Dublin Core are terms, too: "dcterms:title" is "dc:title".
 DUBLIN_CORE: Final = {
     **qualified("dc", _ELEMENTS),
     **qualified("dcterms", _ELEMENTS | _DATES),
@@ -99,7 +101,7 @@ DUBLIN_CORE: Final = {
 
 
 ITUNES_SCHEME: Final = "http://www.itunes.com/"
-"""Of the categories that are Apple's, or keywords for its directory."""
+"""The scheme of Apple's categories, and of keywords for its directory."""
 
 
 def _author(draft: Draft, element: Element, scope: Scope) -> None:
@@ -124,7 +126,7 @@ def _summary(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _subtitle(draft: Draft, element: Element, scope: Scope) -> None:
-    """Shorter than a summary, so it only counts when there is none."""
+    """A subtitle is shorter than a summary, so it is used only without one."""
     keep_element(draft.extensions, element)
     draft.offer_summary(Text(value=text_of(element)), rank=2)
 
@@ -135,7 +137,7 @@ def _itunes_title(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _itunes_category(draft: Draft, element: Element, scope: Scope) -> None:
-    """Apple's own categories; subcategories stand inside their category."""
+    """Read Apple's categories; a subcategory is inside its category."""
     keep_element(draft.extensions, element)
     for each in element.iter():
         if each.tag == element.tag:
@@ -166,11 +168,11 @@ ITUNES: Final = qualified(
 KeepingHandler: TypeAlias = Callable[[Draft, Element, Scope], None]
 Reader: TypeAlias = Callable[[Draft, Element, Attributes, Scope], None]
 MEDIA_SCHEME: Final = "http://search.yahoo.com/mrss/category_schema"
-"""Of categories without one, as Media RSS 1.5.1 has it (media:category)."""
+"""The default scheme (Media RSS 1.5.1, media:category)."""
 
 
 def _kept(read: Reader, readers: Mapping[str, Reader] | None = None) -> KeepingHandler:
-    """Read, with the parts that have a reader, and kept as an extension, too."""
+    """A handler that reads an element and its parts, and keeps it as an extension."""
 
     def read_and_keep(draft: Draft, element: Element, scope: Scope) -> None:
         said = dict(element.items())
@@ -185,7 +187,7 @@ def _kept(read: Reader, readers: Mapping[str, Reader] | None = None) -> KeepingH
 
 
 def _group(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
-    """It says nothing of its own."""
+    """A group has no content of its own, only parts."""
 
 
 def _read_parts(
@@ -198,7 +200,9 @@ def _read_parts(
 
 
 def _content(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
-    """An image is shown, any other file is offered; both have their own relation."""
+    """Read a file: an image gets the relation ``image``, any other file
+    ``enclosure``.
+    """
     url = scope.resolve(said.get("url"))
     if url:
         type = said.get("type", "").strip()
@@ -230,7 +234,7 @@ def _media_title(
 def _media_description(
     draft: Draft, element: Element, said: Attributes, scope: Scope
 ) -> None:
-    """``type`` is plain by default (Media RSS 1.5.1, media:description)."""
+    """Read a description. Its ``type`` is plain by default (Media RSS 1.5.1)."""
     type = "html" if said.get("type") == "html" else "text"
     draft.offer_summary(Text(value=text_of(element), type=type), rank=1)
 
@@ -252,7 +256,7 @@ def _media_keywords(
         draft.add_category(text_of_title(keyword), MEDIA_SCHEME)
 
 
-# Three levels, none of which holds itself: nothing here recurses.
+# Three levels, none of which contains itself: nothing here recurses.
 _DETAILS: Final = qualified(
     "media",
     {
@@ -276,7 +280,10 @@ _NUMBER = re.compile(r"[-+]?\d{1,3}(?:\.\d{0,30})?")
 
 
 def read_point(text: str) -> Geo | None:
-    """Latitude and longitude, with a blank or a comma between (both are in use)."""
+    """Latitude and longitude, separated by a blank or a comma (both are in use).
+
+    None if they are not a point.
+    """
     numbers = text.replace(",", " ").split()
     if len(numbers) < 2 or not all(map(_NUMBER.fullmatch, numbers[:2])):
         return None
@@ -287,7 +294,7 @@ def read_point(text: str) -> Geo | None:
 
 
 def _point(draft: Draft, element: Element, scope: Scope) -> None:
-    """A head has no place of its own, and an entry only one."""
+    """Read a point. A head has no field for it, and an entry only one."""
     point = read_point(text_of(element))
     if point is None or isinstance(draft, HeadDraft) or draft.geo not in (None, point):
         keep_element(draft.extensions, element)
@@ -296,9 +303,10 @@ def _point(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _where(draft: Draft, element: Element, scope: Scope) -> None:
-    """GML: the position of a point; lines, areas and details stay extensions.
+    """Read a GML point; lines, areas and details are kept as extensions.
 
-    Handed the ``gml:Point`` itself by feeds that leave out what is around it.
+    The element may also be the ``gml:Point`` itself, in feeds that leave out its
+    parent.
     """
     inside = [each for each in element.iter() if local_name(each.tag) != "where"]
     names = [local_name(each.tag) for each in inside]
@@ -313,7 +321,11 @@ def _where(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _latitude_first(element: Element) -> str:
-    """``gml:coordinates`` are x and y (GML 2.1.2), ``gml:pos`` in GeoRSS is not."""
+    """The coordinates, latitude first.
+
+    ``gml:coordinates`` are x and y (GML 2.1.2), but ``gml:pos`` in GeoRSS is latitude
+    first.
+    """
     text = text_of(element)
     if local_name(element.tag) == "pos":
         return text
@@ -365,7 +377,7 @@ def _ttl(draft: HeadDraft, element: Element, scope: Scope) -> None:
 
 
 def _skip_hours(draft: HeadDraft, element: Element, scope: Scope) -> None:
-    """Hours 0 to 23; the midnight that RSS 0.91 calls 24 is 0."""
+    """Read hours 0 to 23; RSS 0.91 has 24 for midnight, which becomes 0."""
     keep_element(draft.extensions, element)
     hours = (whole_number(text_of(child)) for child in element)
     skipped = {hour % 24 for hour in hours if hour is not None and hour <= 24}
@@ -422,7 +434,10 @@ def read_children(
 def find_in_capitals(
     table: Table[SomeDraft], element: Element
 ) -> Handler[SomeDraft] | None:
-    """The handler of an element by its usual name, which it then gets."""
+    """The handler for an element by its usual name, to which the element is renamed.
+
+    None if there is none.
+    """
     tag = element.tag
     usual = usual_name(tag)
     if usual == tag:
