@@ -24,8 +24,8 @@ from hub.runtime.background import AsyncResource
 
 
 class PurposeClient:
-    """Sends requests, over no more than ``connections`` at once, idle ones included;
-    who finds none waits for its turn."""
+    """Sends requests over at most ``connections`` connections, idle ones included; a
+    request that finds none free waits for its turn."""
 
     def __init__(
         self, guard: Guard, lookup: Lookup, tls: ssl.SSLContext, connections: int

@@ -35,7 +35,7 @@ _ERRORS = {
 
 
 def not_connected(failure: OSError | UnicodeError) -> NetworkError:
-    """Our error for a connection that did not come about."""
+    """The hub's own error for a connection that could not be made."""
     if isinstance(failure, AddressBlocked):
         return Blocked()
     if isinstance(failure, LookupFailed):
@@ -51,7 +51,7 @@ def not_connected(failure: OSError | UnicodeError) -> NetworkError:
 
 
 def broken(failure: Exception) -> NetworkError:
-    """Our error for a connection that was lost before there was an answer."""
+    """The hub's own error for a connection that was lost before there was an answer."""
     return Unreachable(f"the connection was lost: {_words(failure)}")
 
 
@@ -61,10 +61,11 @@ def _words(failure: Exception) -> str:
 
 
 _AT_ONE_GO = 64 * 1024
-"""Bytes of a body that are copied behind its head, for one write instead of two."""
+"""Bodies up to so many bytes are copied behind the head, for one write instead of
+two."""
 STALE_SECONDS = 1.0
 _TURN_SECONDS = 0.001
-"""A timer that is set by another one goes off after one more look at the sockets."""
+"""A timer that another timer sets fires only after one more look at the sockets."""
 
 
 class ConnectionStale(Exception):

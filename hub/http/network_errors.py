@@ -20,8 +20,8 @@ class NetworkError(Exception):
     """A request brought no usable answer.
 
     ``reason`` is a short text for people without addresses or secrets. ``status`` is
-    that of the answer that could not be used, 0 when none had begun. ``is_lasting``:
-    to ask again soon would bring the same.
+    that of the answer that could not be used, 0 if none had begun. ``is_lasting``:
+    asking again soon would fail in the same way.
     """
 
     is_lasting: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class HostBlocked(NetworkError):
 
 
 class Unreachable(NetworkError):
-    """No connection came about."""
+    """No connection could be made."""
 
 
 class Untrusted(Unreachable):
@@ -75,7 +75,8 @@ class TooLarge(NetworkError):
 
 
 class TooManyLargeAnswers(NetworkError):
-    """The answer is large, and so many others are that it does not fit beside them."""
+    """The answer is large, and does not fit beside the other large answers under
+    way."""
 
     def __init__(self) -> None:
         super().__init__("too many large answers at once; it will be fetched again")

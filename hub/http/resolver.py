@@ -22,7 +22,8 @@ Lookup = Callable[[str], Awaitable[Sequence[str]]]
 
 LOOKUP_SECONDS = 5.0
 NAMES_KEPT = 10.0
-"""Seconds, also of one that has no address. Every address is judged again each time."""
+"""Seconds for which a lookup's result is kept, even if there is no address. Each
+address is judged again each time."""
 _REMEMBERED_NAMES = 10_000
 _MOST_ADDRESSES = 16  # of one name; more are not tried
 
@@ -113,16 +114,17 @@ class GuardedResolver:
 
 
 THREADS: Final = 128
-"""Lookups under way, and those that nobody waits for any more: a thread that has
-asked cannot be told to give up, and may wait for dead name servers half a minute."""
+"""Threads for lookups, including those nobody waits for any more: a thread that has
+asked cannot be told to give up, and may wait for dead name servers for half a minute.
+"""
 THREADS_OF_ZONE: Final = 16
-"""Of those, for names of one zone; and no more than a part of what is free, so that
-many zones leave something to the next one."""
+"""The most of these threads for names of one zone. A zone also gets only a part of what
+is free, so that many zones leave some to the next one."""
 _PART_OF_FREE: Final = 8
 LEFT_BY_NEW: Final = 32
 LEFT_BY_SLOW: Final = 64
-"""Threads that zones leave to others: those of which nothing is known to the ones that
-answered in time the last time, and those that did not to both."""
+"""Threads that slow zones leave to others: zones of which nothing is known leave so
+many to those that answered in time the last time; zones that did not, to both."""
 SLOW_SECONDS: Final = 1.0
 _REMEMBERED_ZONES: Final = 10_000
 
@@ -131,7 +133,7 @@ Blocking = Callable[[str], list[str]]
 
 @dataclass(slots=True, eq=False)
 class _Lookup:
-    """A name that is looked up, or waits for a thread."""
+    """A name that is being looked up, or waits for a thread."""
 
     found: asyncio.Future[list[str]]
     waiting: int = 0
@@ -139,18 +141,19 @@ class _Lookup:
 
 @dataclass(slots=True, eq=False)
 class _Zone:
-    """Names that are being looked up, with when that began, and those that wait."""
+    """A zone's names that are being looked up, with when each began, and those that
+    wait."""
 
     begun: dict[str, float] = field(default_factory=dict)
     line: dict[str, _Lookup] = field(default_factory=dict)
 
 
 class SystemLookup:
-    """A name's addresses, IPv4 and IPv6; raises OSError when there are none.
+    """Looks up a name's addresses, IPv4 and IPv6; raises OSError when there are none.
 
-    ``look_up`` is what the threads do, ``now`` tells seconds. A name is looked up once
-    at a time, however many want it, and waits until there is a thread that its zone may
-    have. What nobody waits for any more is not begun.
+    ``look_up`` is what the threads call, ``now`` tells seconds. A name has one lookup
+    at a time, however many callers want it, and waits until there is a thread that its
+    zone may use. A lookup that nobody waits for any more is not begun.
     """
 
     def __init__(
@@ -191,7 +194,8 @@ class SystemLookup:
         return lookup
 
     def _leave_line(self, host: str, lookup: _Lookup) -> None:
-        """If it is in line; the name may be there for others who asked since."""
+        """Take the name out of the line, if it is there and not waited for again by
+        others."""
         name = zone_of(host)
         zone = self._zones.get(name)
         if zone is not None and zone.line.get(host) is lookup:
@@ -206,8 +210,8 @@ class SystemLookup:
             self._begin_of(name, self._zones[name])
 
     def _begin_of(self, name: str, zone: _Zone) -> None:
-        """Begin as many lookups of the zone as it may have at once; the zone is last in
-        line then."""
+        """Begin as many lookups of the zone as it may have at once; then the zone is
+        last in line."""
         while zone.line and len(zone.begun) < self._most(name, zone):
             self._begin(name, zone)
             del self._line[name]
@@ -215,7 +219,7 @@ class SystemLookup:
         self._tidy(name, zone)
 
     def _most(self, name: str, zone: _Zone) -> int:
-        """Lookups that a zone may have under way now."""
+        """The most lookups that a zone may have under way now."""
         room = self._free - self._left_by(name, zone)
         return min(THREADS_OF_ZONE, max(1, room // _PART_OF_FREE)) if room > 0 else 0
 
@@ -238,7 +242,7 @@ class SystemLookup:
     def _end(
         self, work: asyncio.Future[list[str]], host: str, name: str, lookup: _Lookup
     ) -> None:
-        """Its place is free again."""
+        """Free the place of a finished lookup."""
         if work.cancelled():  # all of it is being closed
             return
         del self._lookups[host]

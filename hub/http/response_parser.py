@@ -25,19 +25,20 @@ _SINGULAR = frozenset(
         *("x-ratelimit-reset",),
     }
 )
-"""Fields that are no lists: joined, two of them would make one that nobody sent."""
+"""Fields that are not lists: joining two of them would make a value that nobody
+sent."""
 
 
 class AnswerHeaders(Mapping[str, str]):
-    """By name in any case.
+    """Headers by name, in any case.
 
     RFC 9110 5.3: "A recipient MAY combine multiple field lines within a field section
     that have the same field name into one field line […] by appending each subsequent
     field line value to the initial field line value in order, separated by a comma".
-    Of a field that is no list the first line counts.
+    For a field that is not a list, the first line counts.
 
-    What is not UTF-8 has surrogates in it (``surrogateescape``). Most answers are never
-    asked for any, which is why they are kept as they came.
+    Bytes that are not UTF-8 become surrogates (``surrogateescape``). The fields are
+    stored undecoded, since most answers are never asked for any.
     """
 
     __slots__ = ("_fields", "_values")
@@ -68,7 +69,8 @@ class AnswerHeaders(Mapping[str, str]):
 
 
 class SinkWriter:
-    """Like `hub.http.decompression.Decompressor`; more than ``limit`` are TooLarge."""
+    """Like `hub.http.decompression.Decompressor`; raises TooLarge above ``limit``
+    bytes."""
 
     def __init__(self, sink: BodySink, limit: int) -> None:
         self._sink = sink
@@ -87,11 +89,13 @@ class SinkWriter:
 
 MOST_HEADERS = 128
 LONGEST_HEADER = 8_190
-"""Bytes of its name and value."""
+"""The most bytes of a header's name and value."""
 MOST_FRAMING = 256 * 1024
-"""Bytes of an answer that are no body: interim answers, head, chunk sizes, trailers."""
+"""Bytes of an answer that are not body: interim answers, head, chunk sizes,
+trailers."""
 MOST_UNWANTED_FRAMING = 64 * 1024
-"""The same of an answer of which only the status matters, however long its body."""
+"""The same limit for an answer of which only the status matters, however long its
+body."""
 _FRAMING_PER_BYTE = 16  # of body; a chunk of one byte takes five more
 
 NOT_HTTP = "the answer is not valid HTTP"
@@ -100,13 +104,13 @@ NO_ANSWER = "the server closed the connection without an answer"
 
 
 class ResponseParser:
-    """Takes in one answer after the other; `expect` begins each.
+    """Parses one answer after the other; `expect` begins each.
 
-    ``status`` is 0 until the head of a final answer is there; ``reason`` is its reason
-    phrase, and ``version`` that of HTTP, "" if it came in too small a piece. When it is
-    over, ``body`` is what was wanted of it, and ``is_whole`` says whether that is all.
-    ``is_clean``: it ended where it said, nothing came after it, and the server keeps
-    the connection.
+    ``status`` is 0 until the head of a final answer has arrived; ``reason`` is its
+    reason phrase, and ``version`` the HTTP version, "" if it arrived in too small a
+    piece. Once the answer is over, ``body`` holds the wanted part, and ``is_whole``
+    says whether that is all of it. ``is_clean``: the answer ended where it said,
+    nothing came after it, and the server keeps the connection.
     """
 
     __slots__ = (
@@ -148,12 +152,12 @@ class ResponseParser:
         sink: BodySink | None = None,
         allowance: BodyAllowance | None = None,
     ) -> None:
-        """Begin an answer of which the first ``cut`` bytes of body are wanted, and what
-        is wrong with the rest is no failure.
+        """Begin an answer of which the first ``cut`` bytes of body are wanted; errors
+        in the rest are not failures.
 
-        With ``limit`` a 2xx is wanted whole, decompressed, and no larger than that;
-        with ``sink`` as it came, and there. What is held of it is taken from the
-        ``allowance``.
+        With ``limit``, a 2xx answer is wanted whole, decompressed, and no larger than
+        that; with ``sink``, it is written there as it arrives. Memory held for it is
+        taken from the ``allowance``.
         """
         self._allowance = allowance
         self._sink = sink
@@ -170,13 +174,14 @@ class ResponseParser:
         self._ended = self._overran = self._is_kept_alive = False
 
     def forget(self) -> None:
-        """Hold on to nothing large: the connection may be kept for some time."""
+        """Release everything large: the connection may be kept for some time."""
         self.body = b""
         self._pieces = []
         self._inflation = self._allowance = None
 
     def close(self) -> None:
-        """Nothing more will come. The parser holds on to this, and this to it."""
+        """End: no more bytes follow. Breaks the cycle between this object and the
+        parser."""
         del self._parser
 
     @property
@@ -185,13 +190,13 @@ class ResponseParser:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a single byte of the answer has come."""
+        """Whether any byte of the answer has arrived."""
         return self._fed_bytes > 0
 
     def feed(self, data: bytes) -> bool:
-        """Whether the answer is over with these bytes.
+        """Parse these bytes; returns whether the answer is over.
 
-        Raises BadAnswer and TooLarge, with the status if that had come.
+        Raises BadAnswer and TooLarge, with the status if that has arrived.
         """
         if not self._fed_bytes:
             self.version = data[5:8]  # behind "HTTP/"
@@ -215,7 +220,7 @@ class ResponseParser:
         return False
 
     def end(self) -> bool:
-        """The server has closed the connection, in order. Raises BadAnswer."""
+        """The server has closed the connection properly. Raises BadAnswer."""
         if not self.status or self._has_known_end:
             return self.stop(BadAnswer(NOT_WHOLE if self.status else NO_ANSWER))
         try:
@@ -226,7 +231,8 @@ class ResponseParser:
         return True
 
     def stop(self, error: NetworkError) -> bool:
-        """No more of it comes: True, or the error if the status alone is not enough."""
+        """End the answer here: returns True, or raises the error if the status is not
+        enough."""
         if self.status and self._inflation is None:
             self.body = b"".join(self._pieces)
             return True
@@ -297,8 +303,8 @@ class ResponseParser:
 
     @property
     def _has_known_end(self) -> bool:
-        """RFC 9112, 6.3: without the chunked coding and a length the connection's end
-        is the body's."""
+        """Whether the body's end is known. RFC 9112, 6.3: without the chunked coding
+        and a length, the end of the connection is the end of the body."""
         codings = [text for name, text in self._fields if name == b"transfer-encoding"]
         if codings:
             return codings[-1].rpartition(b",")[2].strip().lower() == b"chunked"
@@ -318,7 +324,8 @@ class ResponseParser:
         self._inflation = Decompressor(coding, self._limit, self._allowance)
 
     def _is_filled(self) -> bool:
-        """Take in the pieces that have come: whether that is all that is wanted."""
+        """Add the pieces that have arrived; returns whether that is all that is
+        wanted."""
         if self._inflation is not None:
             for piece in self._pieces:
                 self._inflation.feed(piece)

@@ -23,21 +23,22 @@ FAILURES_TO_SLOW_LANE = 5
 LONGEST_PROBE_PAUSE = 30.0
 LONGEST_POSTPONEMENT = 60.0
 LONGEST_ON_SLOW_LANE = 600.0
-"""Nobody is put off for longer. Whose turn would be later begins anew with the first:
-a hundred thousand callbacks of an origin that is down must not all ask at once."""
+"""The longest postponement. Turns that would be later start over from the first: a
+hundred thousand callbacks of an origin that is down must not all ask at once."""
 
 TYPICAL_ANSWER = 0.1
-"""Seconds one request is taken to last when later ones are told to come back."""
+"""Seconds one request is assumed to take when later ones are told when to come back."""
 
 
 EXEMPTION_KEPT = 10.0
-"""Seconds. What a name resolves to, and so whether it is exempt, may change."""
+"""Seconds for which it is remembered whether a host is exempt: what its name resolves
+to may change."""
 
 _ORIGIN = re.compile(r"([^:/?#]+://)(?:[^/?#]*@)?([^/?#]*)")
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL; user information does not make another."""
+    """Scheme, host and port of a URL; user information makes no difference."""
     found = _ORIGIN.match(url)
     return "".join(found.groups()).lower() if found else url
 
@@ -106,8 +107,8 @@ class OriginLimiter:
         state.limit = min(state.limit + 1 / state.limit, HIGHEST_LIMIT)
 
     def strained(self, origin: str, now: float) -> None:
-        """Note that an origin gave no answer within a second, or one that says it has
-        too much."""
+        """Note that an origin did not answer within a second, or said that it has too
+        much to do."""
         state = self._known(origin)
         if now - state.halved_at >= 1.0:
             state.halved_at = now
@@ -118,12 +119,12 @@ class OriginLimiter:
             state.next_probe = now + min(2.0**doublings, LONGEST_PROBE_PAUSE)
 
     def postponement(self, origin: str, now: float) -> float:
-        """Seconds after which one that was refused should ask again.
+        """Seconds after which a refused request should ask again.
 
-        Everybody gets another time, as far apart as the origin's limit suggests, so
+        Each request gets another time, as far apart as the origin's limit suggests, so
         that ten thousand callbacks of one origin do not all ask every second. On the
-        slow lane the limit says nothing any more; a few hundred should hear within the
-        minute that the origin is back.
+        slow lane the limit says nothing any more; a few hundred callbacks should find
+        out within the minute that the origin is back.
         """
         state = self._known(origin)
         gap, longest = TYPICAL_ANSWER / state.limit, LONGEST_POSTPONEMENT

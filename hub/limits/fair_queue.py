@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 class FairQueue(Generic[Waiting]):
     """A queue in which parties take turns, however many items each has waiting.
 
-    ``party`` says whose each is. The queue keeps each party's own order.
+    ``party`` names the party of an item. Each party's own items stay in order.
     """
 
     def __init__(self, party: Callable[[Waiting], Hashable]) -> None:
@@ -29,22 +29,23 @@ class FairQueue(Generic[Waiting]):
         return self._count
 
     def of(self, party: Hashable) -> int:
-        """How many of a party wait."""
+        """How many items of a party wait."""
         return len(self._queues.get(party, ()))
 
     def add(self, waiting: Iterable[Waiting]) -> None:
-        """Behind what their party has."""
+        """Add items behind those that their parties have waiting."""
         for each in waiting:
             self._queue(self._party(each)).append(each)
             self._count += 1
 
     def put_back(self, waiting: Waiting) -> None:
-        """Before what its party has."""
+        """Put an item in front of those that its party has waiting."""
         self._queue(self._party(waiting)).appendleft(waiting)
         self._count += 1
 
     def take(self) -> Waiting:
-        """The first of the party whose turn it is. Raises IndexError if none waits."""
+        """The first item of the party whose turn it is. Raises IndexError if none
+        waits."""
         party = self._turns[0]
         queue = self._queues[party]
         if len(queue) == 1:
@@ -64,11 +65,11 @@ class FairQueue(Generic[Waiting]):
 
 
 class WaitingLineFull(Exception):
-    """So many calls of one party wait for their turn that no more are taken."""
+    """A party has so many calls waiting that no more of its calls are accepted."""
 
 
 class FairThread:
-    """A thread of its own, which the calls of all parties have in turns. At most
+    """A separate thread that runs the calls of all parties in turns. At most
     ``waiting`` calls of one party wait."""
 
     def __init__(self, name: str, *, waiting: int) -> None:
@@ -79,11 +80,9 @@ class FairThread:
         self._is_taken = False
 
     async def run(self, party: Hashable, work: Callable[[], Result]) -> Result:
-        """What ``work`` returns or raises, which is to take milliseconds: who has more
-        to do calls once more. Cancelling the call does not stop work that has begun.
-
-        Raises `WaitingLineFull`.
-        """
+        """Run ``work`` on the thread, and return or raise what it does. It should take
+        only milliseconds: a party with more to do makes another call. Cancelling does
+        not stop work that has begun. Raises `WaitingLineFull`."""
         async with self._turn(party):
             loop = asyncio.get_running_loop()
             working = loop.run_in_executor(self._thread, work)

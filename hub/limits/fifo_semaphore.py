@@ -9,8 +9,8 @@ from collections import deque
 class FifoSemaphore:
     """`enter` takes a place; `leave` gives it to the longest waiter.
 
-    A place that is free is taken without a step of the event loop, other than one of
-    `asyncio.Semaphore`.
+    Unlike with `asyncio.Semaphore`, taking a free place needs no step of the event
+    loop.
     """
 
     def __init__(self, count: int) -> None:
@@ -26,7 +26,8 @@ class FifoSemaphore:
         return True
 
     async def enter(self, deadline: float) -> None:
-        """Wait for a place until the deadline, in the loop's time. `TimeoutError`."""
+        """Wait for a place until the deadline, in the loop's time. Raises
+        `TimeoutError`."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:

@@ -1,9 +1,9 @@
-"""Hosts that do not answer at all: how long all of their feeds wait.
+"""Hosts that do not answer at all, and how long all of their feeds wait.
 
 Each feed backs off by itself; but each of a thousand feeds on one dead host would find
-that out for itself, again and again. So a host that was silent to several requests in a
-row is asked by one feed at a time, ever less often, until it answers. Any answer
-counts, also an error.
+out for itself, again and again. So a host that did not answer several requests in a row
+is asked by one feed at a time, ever less often, until it answers. Any answer counts,
+even an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hub.runtime.caching import BoundedDict
 
 OPENS_AFTER = 5
-"""Requests in a row without an answer, by whichever feeds of the host."""
+"""Requests in a row without an answer, counted over all feeds of the host."""
 FIRST_REST = 300.0
 LONGEST_REST = 6 * 3_600.0
 _MOST_DOUBLINGS = 20
@@ -26,8 +26,9 @@ class _Silent(NamedTuple):
 
 
 class HostCircuitBreaker:
-    """Keeps hosts since their first silence; an answer and they are forgotten, as are
-    those longest silent of too many. Times are monotonic seconds, given."""
+    """Remembers hosts from their first missing answer until they answer. Of too many,
+    those without an answer for the longest are forgotten. Times are monotonic seconds,
+    given by the caller."""
 
     def __init__(self, most_hosts: int = MOST_HOSTS) -> None:
         self._silent: BoundedDict[str, _Silent] = BoundedDict(most_hosts)
@@ -39,7 +40,8 @@ class HostCircuitBreaker:
         self._silent.pop(host, None)
 
     def silent(self, host: str, now: float) -> float:
-        """Seconds for which the host is now left alone; 0: not yet."""
+        """Count a request without an answer; returns the seconds for which the host is
+        now left alone, 0 if it is not yet."""
         known = self._silent.get(host)
         silences = known.silences + 1 if known else 1
         rest = _rest_after(silences)
@@ -47,13 +49,13 @@ class HostCircuitBreaker:
         return rest
 
     def rest(self, host: str, now: float) -> float:
-        """Seconds that are left of it."""
+        """Seconds for which the host is still left alone."""
         known = self._silent.get(host)
         return max(0.0, known.until - now) if known else 0.0
 
 
 def _rest_after(silences: int) -> float:
-    """Seconds until the next request to a host; 0: by its feeds' own times."""
+    """Seconds until the next request to a host; 0: its feeds' own times decide."""
     beyond = silences - OPENS_AFTER
     if beyond < 0:
         return 0.0

@@ -2,8 +2,8 @@
 
 There is one `HostLimiter` for requests to publishers, and one for requests to callbacks
 other than notifications. Requests to a host wait in one line. More urgent kinds pass
-patient ones until these have waited for as long as their kind may: no request waits
-forever.
+patient ones until these have waited for as long as their kind may be passed: no request
+waits forever.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ from protocols.domains import zone_of
 INTERVAL: Final = 1.0
 """Seconds between the starts of two requests to one host."""
 ZONE_INTERVAL: Final = 0.1
-"""Seconds between two requests that strangers cause to hosts of one zone: who owns one
-can give somebody else's address any number of names."""
+"""Seconds between two requests that strangers cause to hosts of one zone: the owner of
+a zone can point any number of names at somebody else's address."""
 MOST_HOSTS: Final = 100_000
 MOST_PUT_OFF: Final = 3
-"""Intervals by which redirects from elsewhere, which nobody can pace, put off a turn
-that somebody waits for. Without a bound they could keep a host from ever being asked.
-"""
+"""The most intervals by which a turn is postponed by redirects from elsewhere, which
+cannot be paced. Without a bound they could keep a host from ever being asked."""
 
 
 class RequestKind(StrEnum):
-    """What asks a host."""
+    """What a request to a host is made for."""
 
     FETCH = "fetch"  # of a feed, by hand or after a ping: somebody waits for it
     TOPIC = "topic"  # a stranger's topic, looked at before it is subscribed to
@@ -54,18 +53,19 @@ PATIENCE: Final[Mapping[RequestKind, float]] = {
     RequestKind.HUB: 10.0,
     RequestKind.CRAWL: 60.0,
 }
-"""Seconds in which requests of a kind let more urgent ones pass; others let none."""
+"""Seconds for which requests of a kind let more urgent ones pass; other kinds let none
+pass."""
 _BY_STRANGERS: Final = frozenset({RequestKind.TOPIC, RequestKind.QUESTION})
 _PATIENT_WITH_HOST: Final = frozenset(
     {RequestKind.FETCH, RequestKind.POLL, RequestKind.CRAWL}
 )
-"""Kinds that wait while their host wants no requests; the others are made at most once
-for what somebody asks."""
+"""Kinds that wait while their host wants no requests; the others make at most one
+request for each thing that somebody asks for."""
 
 
 @dataclass(slots=True, eq=False)
 class _Line:
-    """Who waits for one host, and when the next of them may start."""
+    """The requests that wait for one host, and when the next of them may start."""
 
     next_start: float = 0.0
     next_due: float = 0.0  # as it would be without the redirects since the last turn
@@ -77,14 +77,14 @@ class _Line:
         return not self.waiting and max(self.next_start, self.held_until) <= now
 
     def drop_gone(self) -> None:
-        """Drop those in front that no longer wait."""
+        """Drop requests at the front whose callers no longer wait."""
         while self.waiting and self.waiting[0][2].done():
             heapq.heappop(self.waiting)
 
 
 class _Lines:
-    """Lines by name; those that are idle are forgotten, and the one least recently used
-    of too many."""
+    """Lines by name; idle lines are forgotten, and the least recently used one of too
+    many."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Lines:
         return line
 
     async def wait(self, name: str, patience: float) -> None:
-        """Take the next turn that nobody more urgent wants."""
+        """Take the next turn that no more urgent request wants."""
         line, now = self.use(name), self._clock.monotonic()
         if not line.waiting and line.next_start <= now:
             line.next_start = now + self._interval
@@ -131,7 +131,7 @@ class _Lines:
         line.next_start = max(line.next_start, soonest)
 
     async def _serve(self, line: _Line) -> None:
-        """Give turns until nobody waits."""
+        """Give turns until no request waits."""
         try:
             while line.waiting:
                 start = line.next_start
@@ -156,8 +156,9 @@ class _Lines:
 class HostLimiter:
     """Starts requests to one host `INTERVAL` seconds apart, whatever makes them.
 
-    What strangers cause is limited by zone as well (`protocols.domains.zone_of`). Hosts
-    that ``is_exempt`` names, and "", wait for nothing. ``sleep`` takes seconds.
+    Requests that strangers cause are limited by zone as well
+    (`protocols.domains.zone_of`). Hosts that ``is_exempt`` names, and "", wait for
+    nothing. ``sleep`` takes seconds.
     """
 
     def __init__(
@@ -185,10 +186,11 @@ class HostLimiter:
     async def wait(
         self, host: str, kind: RequestKind, *, longest_hold: float = math.inf
     ) -> bool:
-        """Wait until one request to the host may start; it is to start then.
+        """Wait until one request to the host may start; the caller must start it then.
 
-        False: none may, as the host wants no request for longer than ``longest_hold``
-        seconds. A request that is given up later has taken its turn.
+        False if none may, because the host wants no request for longer than
+        ``longest_hold`` seconds. A request that is abandoned later has still used its
+        turn.
         """
         if self.is_exempt(host):
             return True
@@ -210,16 +212,16 @@ class HostLimiter:
                 del self._waiting[kind, host]
 
     def count(self, host: str) -> None:
-        """A request starts now that cannot wait: it follows a redirect. The next of the
-        others is an interval later."""
+        """Count a request that starts now and cannot wait, because it follows a
+        redirect. The next other request starts an interval later."""
         if not self.is_exempt(host):
             self._hosts.count(host)
 
     def hold(self, host: str, seconds: float) -> None:
-        """The host wants no request for so long: its Retry-After (429, 503).
+        """The host wants no request for so many seconds: its Retry-After (429, 503).
 
-        Never shortens what the host has asked for before. It holds for who waits for a
-        turn already, too.
+        An earlier, longer hold is never shortened. The hold also applies to requests
+        that already wait for a turn.
         """
         line = self._hosts.use(host)
         line.held_until = max(line.held_until, self._clock.monotonic() + seconds)
@@ -234,7 +236,8 @@ class HostLimiter:
 
 
 class HostQuota:
-    """How much may be under way for one host, and for all hosts of one zone."""
+    """Bounds on how much may be under way for one host, and for all hosts of one
+    zone."""
 
     def __init__(self, *, of_host: int, of_zone: int) -> None:
         self._of_host = of_host
@@ -249,7 +252,8 @@ class HostQuota:
 
     @contextmanager
     def enter(self, host: str) -> Iterator[None]:
-        """While something is under way for the host, full or not."""
+        """Counts something as under way for the host within the block, even above the
+        bounds."""
         zone = zone_of(host)
         self._hosts[host] += 1
         self._zones[zone] += 1

@@ -1,8 +1,9 @@
-"""How many bytes of documents may be under way at once, all of them together.
+"""A bound on the bytes of all documents that are held at the same time.
 
-Each may be large, and many may come at a time, but not many large ones: while they take
-more than the budget, those that hold more than an equal share of it are refused. So a
-document of usual size is never refused, however many endless ones come with it.
+Documents may be large, and many may arrive at a time, but not many large ones: while
+they exceed the budget together, those that hold more than an equal share of it are
+refused. So a document of usual size is never refused, however many endless ones arrive
+with it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from contextlib import contextmanager
 
 
 class MemoryBudget:
-    """``most`` bytes; never more than twice as many are taken.
+    """A budget of ``most`` bytes; no more than twice as many are ever taken.
 
-    ``refusal`` is raised where somebody must give way.
+    ``refusal`` is raised by a document that must give way.
     """
 
     def __init__(
@@ -27,7 +28,8 @@ class MemoryBudget:
 
     @contextmanager
     def reserve(self) -> Iterator[Reservation]:
-        """For one document, as long as it is held: what it took is free afterwards."""
+        """A reservation for one document; what it took is free again when the block
+        ends."""
         reservation = Reservation(self)
         self._reservations += 1
         try:
@@ -38,7 +40,7 @@ class MemoryBudget:
 
     @property
     def fair_share(self) -> int:
-        """Bytes that each may hold, whatever the others hold."""
+        """The bytes each document may hold, whatever the others hold."""
         return self._most // max(1, self._reservations)
 
     @property
@@ -47,7 +49,7 @@ class MemoryBudget:
 
 
 class Reservation:
-    """What one document has taken of a budget."""
+    """The bytes that one document has taken of a budget."""
 
     __slots__ = ("_budget", "taken")
 
@@ -56,7 +58,7 @@ class Reservation:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """So many bytes more; they count also where the ``refusal`` is raised."""
+        """Take so many more bytes; they count even if the ``refusal`` is raised."""
         self.taken += count
         self._budget.taken += count
         if self._budget.is_short and self.taken > self._budget.fair_share:

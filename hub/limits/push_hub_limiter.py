@@ -1,7 +1,7 @@
 """When another hub may be asked, however many feeds name it.
 
-At most once a second; a failing one less and less often. Pure: times are monotonic
-seconds, given.
+At most once a second, and a failing hub less and less often. Pure: the caller gives the
+time, in monotonic seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from protocols.urls import host_name
 
 INTERVAL = 1.0
 LONGEST_WAIT = 2.0
-"""Seconds that somebody may wait for a turn; who would for longer is put off."""
+"""Seconds that a request may wait for a turn; one that would wait longer is
+postponed."""
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 6 * 3_600.0
 MOST_PACES = 20_000
@@ -22,8 +23,9 @@ MOST_PACES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``is_taken``: the host is the caller's then. Otherwise that is when to ask for a
-    turn again, and nobody else is told the same time."""
+    """``is_taken``: the caller may ask the host after this wait. Otherwise the wait is
+    the time until it should ask for a turn again; no other caller is given the same
+    time."""
 
     at: float
     is_taken: bool
@@ -43,9 +45,9 @@ class _Pace:
 
 
 class HubLimiter:
-    """Gives turns at the hosts of hubs; those that ``is_exempt`` names are not paced.
+    """Gives turns at the hosts of hubs; hosts that ``is_exempt`` names are not paced.
 
-    A failure is that of one server: of a host, by one scheme and port.
+    A failure counts for one server only: one scheme and port of a host.
     """
 
     def __init__(self, is_exempt: Callable[[str], bool]) -> None:
@@ -69,12 +71,12 @@ class HubLimiter:
         return self._server(hub, now).until > now
 
     def answered(self, hub: str, now: float) -> None:
-        """It is there, whatever it said of one feed: its failure is over."""
+        """The hub answered, whatever it said of one feed: its failure is over."""
         server = self._server(hub, now)
         server.failures, server.until, server.next_again = 0, 0.0, 0.0
 
     def failed(self, hub: str, now: float, patience: float = 0.0) -> None:
-        """No answer, or one that says the hub fails, or wants patience."""
+        """The hub did not answer, or answered that it fails, or asked for patience."""
         server = self._server(hub, now)
         server.failures += 1
         pause = min(FIRST_PAUSE * 2 ** min(server.failures - 1, 20), LONGEST_PAUSE)

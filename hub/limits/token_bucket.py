@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from hub.runtime.caching import BoundedDict
 
 BURST_SECONDS: Final = 10.0
-"""Seconds' worth of its rate that somebody who was quiet may use at once."""
+"""Seconds' worth of its rate that may be used at once after a quiet time."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -41,20 +41,22 @@ class TokenBucket:
         self._at = now
 
     def left(self, now: float) -> float:
-        """What is in it; below 0 if more is reserved than there was."""
+        """The number of tokens in the bucket; below 0 if more are reserved than there
+        were."""
         more = max(0.0, now - self._at) * self.rate.per_second
         self._left = min(self.rate.burst, self._left + more)
         self._at = now
         return self._left
 
     def wait(self, now: float, wanted: float = 1.0) -> float:
-        """Seconds until so much is in it; 0.0: it is."""
+        """Seconds until ``wanted`` tokens are in the bucket; 0.0 if they are."""
         return max(0.0, (wanted - self.left(now)) / self.rate.per_second)
 
     def take(self, now: float, wanted: float = 1.0) -> float:
-        """Take so much if it is there: 0.0; else the seconds until it will be.
+        """Take ``wanted`` tokens if they are there and return 0.0; else return the
+        seconds until they will be.
 
-        Of more than a full bucket holds, all of a full one is enough.
+        If more are wanted than the bucket can hold, a full bucket is enough.
         """
         wanted = min(wanted, self.rate.burst)
         wait = self.wait(now, wanted)
@@ -63,15 +65,16 @@ class TokenBucket:
         return wait
 
     def reserve(self, now: float) -> float:
-        """Take one that is there, or will be in so many seconds."""
+        """Take one token now, even in advance; returns the seconds until it is really
+        there."""
         wait = self.wait(now)
         self._left -= 1.0
         return wait
 
 
 class TokenBuckets(Generic[_Key]):
-    """One bucket for each key; of more than ``capacity`` keys the one that was not seen
-    for the longest is forgotten, which makes its bucket full again."""
+    """One bucket for each key. Beyond ``capacity`` keys the least recently seen one is
+    forgotten, which makes its bucket full again."""
 
     def __init__(self, capacity: int) -> None:
         self._buckets: BoundedDict[_Key, TokenBucket] = BoundedDict(capacity)

@@ -1,4 +1,5 @@
-"""The background tasks of a hub, from its start to its end, and what is closed then."""
+"""The background tasks of a hub, from its start to its end, and resources to close
+then."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class DrainingTaskGroup(asyncio.TaskGroup):
 
 
 class AsyncResource(ABC):
-    """Closes itself where its ``async with`` ends, however that ends."""
+    """A resource that is closed at the end of its ``async with``, however that ends."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -63,4 +64,5 @@ class AsyncResource(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Ends when nothing of it is left, no process and no connection."""
+        """Close the resource; returns when no process and no connection of it is
+        left."""

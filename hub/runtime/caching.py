@@ -1,4 +1,4 @@
-"""Bounded memory of answers, and doing something once for many callers."""
+"""Bounded caches of answers, and doing something once for many callers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Value = TypeVar("_Value")
 
 
 class BoundedDict(OrderedDict[_Key, _Value]):
-    """Of more than ``most`` keys the one that was set the longest ago is forgotten."""
+    """A dict of at most ``most`` keys; the one set the longest ago is dropped."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -31,16 +31,16 @@ class BoundedDict(OrderedDict[_Key, _Value]):
 
 
 class KeyedLock(Generic[_Key]):
-    """One lock for each key: who waits for it finds what the holder before has made.
+    """One lock for each key: a waiter finds what the holder before it has made.
 
-    If that one was cancelled or failed, the next one makes it.
+    If that holder was cancelled or failed, the next one makes it.
     """
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, key: _Key) -> asyncio.Lock:
-        """Forgotten as soon as nobody holds it or waits for it."""
+        """The key's lock, forgotten as soon as nobody holds it or waits for it."""
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
@@ -55,10 +55,11 @@ class _Kept(Generic[_Value]):
 
 
 class SizedCache(Generic[_Key, _Value]):
-    """Keeps values of a size of ``most`` in all, each for ``seconds`` after a use.
+    """Keeps values of ``most`` in total size, each for ``seconds`` after its last use.
 
-    Those least recently used go first. What is too old goes when something is kept or
-    looked for: what a crowd needed is not held until the next one comes.
+    The least recently used are dropped first. Values that are too old are dropped
+    whenever a value is stored or looked up, so what many requests needed once is not
+    held until the next ones come.
     """
 
     def __init__(self, clock: Clock, *, most: int, seconds: float) -> None:
@@ -80,7 +81,7 @@ class SizedCache(Generic[_Key, _Value]):
         return kept.value
 
     def keep(self, key: _Key, value: _Value, size: int = 1) -> None:
-        """In the place of what was kept by that key."""
+        """Store a value, replacing any earlier one of the key."""
         if (outdated := self._kept.pop(key, None)) is not None:
             self._size -= outdated.size
         until = self._clock.monotonic() + self._seconds
@@ -101,7 +102,7 @@ class SizedCache(Generic[_Key, _Value]):
 
 
 class _Flight(Generic[_Value]):
-    """The reads of one key: it lives as long as somebody reads, or waits to."""
+    """The reads of one key; it lives as long as a caller reads, or waits to."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -109,10 +110,11 @@ class _Flight(Generic[_Value]):
 
 
 class SingleFlight(Generic[_Key, _Value]):
-    """Reads once for all who ask at the same time.
+    """Reads once for all callers that ask at the same time.
 
-    Nobody is given a read that began before they asked: what they know to have happened
-    is in it. Those who ask during a read share the next one.
+    No caller is given a read that began before it asked, so the result contains
+    everything the caller knows to have happened. Callers that ask during a read share
+    the next one.
     """
 
     def __init__(self) -> None:
@@ -123,9 +125,10 @@ class SingleFlight(Generic[_Key, _Value]):
     async def get(
         self, key: _Key, read: Callable[[], Awaitable[_Value]]
     ) -> tuple[_Value, bool]:
-        """What ``read`` gives, and whether it was somebody else's. Raises what it does.
+        """The result of ``read``, and whether another caller read it. Raises what
+        ``read`` does.
 
-        Who fails or is cancelled leaves it to the next one to read.
+        If the reading caller fails or is cancelled, the next one reads.
         """
         moment = next(self._moments)
         flight = self._flights.get(key)

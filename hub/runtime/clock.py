@@ -1,4 +1,4 @@
-"""The clock, which is given to everything that needs the time."""
+"""The clock, which is passed to everything that needs the time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from functools import partial
 from typing import Final, Protocol
 
 SLEW: Final = 0.1
-"""A clock that was set is followed so much faster or slower, seconds for a second."""
+"""How much faster or slower the hub's clock runs to catch up with a system clock that
+was set, in seconds for a second."""
 LARGEST_STEP: Final = 86_400.0
-"""Seconds. A clock that was set by more has been wrong, and is followed at once."""
+"""Seconds. If the system clock was set by more, it was wrong before, and is followed at
+once."""
 
 
 class Clock(Protocol):
@@ -28,7 +30,7 @@ class Clock(Protocol):
         ...
 
     def lead(self) -> float:
-        """Seconds by which it is ahead of a system whose clock was set back."""
+        """Seconds by which this clock is ahead of a system clock that was set back."""
         ...
 
 
@@ -39,12 +41,12 @@ _awake_and_asleep: Final = partial(
 
 
 class SystemClock:
-    """The system's; but when that is set, the hub follows it little by little.
+    """The system's clock; but when that is set, the hub follows it little by little.
 
-    Leases, retries and polls are kept as times of the day. Were these to jump an hour
-    ahead, all that is under way would be taken for abandoned and sent once more; an
-    hour back, and nothing would be sent for an hour. So an hour is made up for in ten.
-    ``wall`` is the time of the day, ``steady`` goes on evenly; both are in seconds.
+    Leases, retries and polls are stored as times of day. If these jumped an hour ahead,
+    all that is under way would be taken for abandoned and sent once more; if an hour
+    back, nothing would be sent for an hour. So an hour is made up for in ten. ``wall``
+    returns the time of day, ``steady`` advances evenly; both are in seconds.
     """
 
     def __init__(

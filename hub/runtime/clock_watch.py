@@ -22,9 +22,10 @@ from storage.errors import StorageError
 LOOK_SECONDS: Final = 1.0
 NOTE_SECONDS: Final = 60.0
 TOLD_SECONDS: Final = 86_400.0
-"""For how long it is said that the clock went back."""
+"""For how long it is reported that the clock went back."""
 LEAST_LEAD: Final = 60.0
-"""Seconds by which the hub has to be ahead of the system's clock for it to be said."""
+"""Seconds by which the hub must be ahead of the system's clock for this to be
+reported."""
 
 log = structlog.get_logger()
 
@@ -63,7 +64,7 @@ class ClockWatch:
         return ""
 
     async def begin(self) -> None:
-        """Before anything waits for a stored time. Raises `StorageError`."""
+        """Correct stored times before anything waits for one. Raises `StorageError`."""
         self._latest = self._clock.now()
         await self._note()
 
@@ -77,7 +78,8 @@ class ClockWatch:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Note the time, when it is time to or went back. Raises `StorageError`."""
+        """Note the time, if a note is due or the clock went back. Raises
+        `StorageError`."""
         now = self._clock.now()
         if now < self._latest:  # what was written since the last note is as late
             await self._storage.note_time(self._latest)

@@ -1,8 +1,8 @@
-"""Log lines about what happens to feeds and callbacks, a sentence each.
+"""Log lines about what happens to feeds and callbacks, one sentence each.
 
-A limited number of each kind are logged in a minute. Others are counted and summed up
+A limited number of each kind are logged in a minute. The rest are counted and summed up
 in one line at the minute's end, with everything else the hub did: when a network goes
-down, ten thousand feeds fail at once. `run` is the background task that does it.
+down, ten thousand feeds fail at once. `run` is the background task that does this.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from hub.runtime.metrics import Metrics
 from storage.records import RecordKind
 
 MOST_OF_KIND: Final = 20
-"""Lines of one kind in a minute."""
+"""Lines of one kind that are logged in a minute."""
 MINUTE: Final = 60.0
 
 log = structlog.get_logger()
 
 
 class LogEvent(StrEnum):
-    """What a line is about; the value is how more of them are counted."""
+    """What a line is about; the value is the text by which further ones are counted."""
 
     NEWS = "fetches with news"
     FEED_FAILING = "feeds that began to fail"
@@ -63,7 +63,7 @@ class EventLog:
         self._before = self._counts()
 
     def tell(self, event: LogEvent, sentence: str, **ids: int) -> None:
-        """Log the sentence, with the ids of what it is about, or count it."""
+        """Log the sentence, with the ids of what it is about, or only count it."""
         if self._logged[event] >= MOST_OF_KIND:
             self._held_back[event] += 1
             return
@@ -78,7 +78,7 @@ class EventLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Of a minute in which more happened than was logged, say it in one line."""
+        """Log one line that sums up the minute, if more happened than was logged."""
         now = self._counts()
         done = {what: now[what] - self._before[what] for what in now}
         if self._held_back or done["collections"]:
@@ -108,7 +108,7 @@ class EventLog:
 
 
 def _sentence(done: dict[str, int]) -> str:
-    """``312 polls (5 failed), 45 new entries``; what there was none of is left out."""
+    """Like ``312 polls (5 failed), 45 new entries``; counts of zero are left out."""
     parts = [
         _part(done["polls"], "poll", done["failed polls"]),
         _part(done["new entries"], "new entry", many="new entries"),

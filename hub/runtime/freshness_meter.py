@@ -1,7 +1,7 @@
 """How late entries are, measured as they are committed and delivered.
 
-Everything is in memory and bounded, and begins anew with each start of the hub. A
-feed's delays up to the commit are also kept with the feed
+Everything is in memory and bounded, and starts from nothing with each start of the hub.
+A feed's delays up to the commit are also kept with the feed
 (`hub.core.status.freshness`).
 """
 
@@ -16,11 +16,13 @@ from hub.runtime.caching import BoundedDict
 from storage.records import FeedId, Position
 
 MOST_AWAITED = 10_000
-"""Records of which no callback has answered with 2xx yet; the oldest make way."""
+"""Records that no callback has answered with 2xx yet; beyond that the oldest are
+dropped."""
 MOST_FEEDS = 10_000
-"""Feeds whose first deliveries are known; the one longest without makes way."""
+"""Feeds whose first deliveries are known; beyond that the one without any for the
+longest time is dropped."""
 MOST_RECORDS = 10_000
-"""Records of which it is known when the first callback took them."""
+"""Records for which it is known when the first callback accepted them."""
 
 
 class DelayObserver(Protocol):
@@ -48,7 +50,7 @@ class FreshnessMeter:
         self._to_delivery = DelayDigest()
 
     def publish(self, dates: Sequence[datetime], now: datetime) -> None:
-        """Entries that were published then are durable ``now``."""
+        """Entries published at these times are durable ``now``."""
         for date in dates:
             seconds = max(0.0, (now - date).total_seconds())
             self._publications.observe(seconds)
@@ -61,7 +63,8 @@ class FreshnessMeter:
         self._awaited[position] = _Awaited(feed_id, now, entries)
 
     def deliver(self, position: Position, monotonic: Callable[[], float]) -> None:
-        """A callback took a record. Called for each delivery: the first one counts."""
+        """A callback accepted a record. Called for each delivery; only the first one
+        counts."""
         awaited = self._awaited.pop(position, None)
         if awaited is None:
             return
@@ -89,12 +92,12 @@ class FreshnessMeter:
         return DelaySummary() if of_feed is None else of_feed.summary()
 
     def to_delivery_of_record(self, position: Position) -> float | None:
-        """Seconds from its commit to the first 2xx; None: not known here."""
+        """Seconds from the record's commit to the first 2xx; None if not known here."""
         return self._of_records.get(position)
 
 
 class MinuteRate:
-    """How many a second there were in about the last minute."""
+    """The rate a second over about the last minute."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}  # by tens of seconds

@@ -10,22 +10,23 @@ from time import perf_counter
 from typing import Final
 
 THRESHOLDS: Final = (10_000, 1, 100)
-"""Of the three generations. The entries of one large feed are a hundred thousand
-objects that need no collector. Python's own thresholds have it walk over all of them at
-once, again and again; with these it looks at 30,000 at most, in some two milliseconds.
-What some hundred deliveries under way consist of is fewer than the first threshold:
-each is gone before the collector looks for it."""
+"""Thresholds of the three generations. The entries of one large feed are a hundred
+thousand objects that are freed without a collector. With Python's own thresholds it
+would walk over all of them again and again; with these it looks at 30,000 at most, in
+some two milliseconds. A hundred deliveries under way have fewer objects than the first
+threshold: they are freed before the collector looks at them."""
 EVERY: Final = 30.0
 """Seconds between two sweeps, at least."""
 PAUSE_SHARE: Final = 500
-"""A sweep comes no sooner than so many times what the one before it took."""
+"""The pause between two sweeps is at least this many times the duration of the
+first."""
 
 
 def freeze_startup() -> None:
-    """Take all that start-up made out of the collector's sight.
+    """Exclude all objects made during start-up from collection.
 
-    Modules, tables and settings live as long as the process. Walked over and over by
-    full collections they cost a busy hub a tenth of its time.
+    Modules, tables and settings live as long as the process. Walking over them in full
+    collections costs a busy hub a tenth of its time.
     """
     gc.set_threshold(*THRESHOLDS)
     gc.collect()
@@ -35,12 +36,12 @@ def freeze_startup() -> None:
 async def collect_periodically(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Look at everything from time to time, until cancelled.
+    """Run a full collection from time to time, until cancelled.
 
-    What a connection was refers to itself in circles, and one that lasts a while is
-    looked at again only after millions of other objects: by their number alone hours'
-    worth of dead connections pile up. What the C library's allocator holds free goes
-    back to the system, if it knows how: SQLite's pages leave holes between them.
+    A closed connection refers to itself in cycles, and one that lasted a while is
+    looked at again only after millions of other objects: by numbers alone, hours' worth
+    of dead connections pile up. Memory that the C library's allocator holds free is
+    returned to the system, where supported: SQLite's pages leave holes between them.
     """
     give_back = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
     pause = EVERY

@@ -1,7 +1,7 @@
 """Following the log: readers that continue for as long as the hub runs.
 
 Readers that may lag wait for a quiet moment first, so that much news costs little more
-than some.
+than a little news.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from storage.errors import StorageClosed, StorageError
 from storage.records import Position, Record, RecordKind
 
 WAIT_SECONDS: Final = 10.0
-"""After this a reader looks again, even if no growth of the log was announced."""
+"""After so many seconds a reader looks again, even if no growth of the log was
+announced."""
 RETRY_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 1.0
 LIMIT: Final = 500
-"""Records that are read at a look."""
+"""Records that are read at once."""
 MUCH_NEWS: Final = 200
 MUCH: Final = 20
-"""Records at a look from which on it is worth waiting: of which some are news, or none:
-those of first documents, which are news to nobody, and of feeds in error."""
+"""The number of records at one look from which on it is worth waiting for more. They
+count whether they are news or not: those of first documents and failing feeds do as
+well."""
 NEWS_SECONDS: Final = 10.0
 OTHER_SECONDS: Final = 300.0
-"""How long either may wait, at most."""
+"""The longest wait for more, whether records are news or not."""
 
 _NEWS: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.DELETED})
 
@@ -43,12 +45,12 @@ class GrowingLog(Protocol):
 
 
 class LogFollower:
-    """Has ``handle`` deal with what the log tells, from now until it is cancelled.
+    """Calls ``handle`` for what is new in the log, from now until it is cancelled.
 
     ``handle`` deals with all there is, at the start and whenever the log has grown, and
-    returns the position that it has come to. Whatever it raises is logged under
-    ``name`` and tried again: what feeds send must not end the hub. With
-    ``gather_seconds`` the news waits so long for more, and longer while much comes.
+    returns the position it has reached. Whatever it raises is logged under ``name`` and
+    tried again: what feeds send must not end the hub. With ``gather_seconds``, it is
+    called only after waiting so long for more news, and longer while much arrives.
     """
 
     def __init__(
@@ -100,9 +102,8 @@ async def gather(
     seconds: float,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Wait so many seconds for more to come after a position, longer while much does:
-    thousands of feeds that are imported are then found together. Raises `StorageError`.
-    """
+    """Wait so many seconds for more after a position, longer while much arrives, so
+    that thousands of imported feeds are found together. Raises `StorageError`."""
     await sleep(seconds)
     waited, has_news = seconds, False
     while records := await log_store.records(after=after, limit=LIMIT):

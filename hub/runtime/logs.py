@@ -1,9 +1,9 @@
 """Log lines: structlog over the standard library, for people or as JSON, on stderr.
 
-Lines of libraries pass through the same end, so that all look alike. Nothing that logs
-waits for the reader of the log (a pager, a stopped terminal, a stuck collector): lines
-that cannot be written at once are written by a thread, up to a limit; lines beyond that
-are lost, and counted.
+Lines of libraries pass through the same output, so that all look alike. Nothing that
+logs waits for the reader of the log (a pager, a stopped terminal, a stuck collector):
+lines that cannot be written at once are written by a thread, up to a limit; lines
+beyond that are lost, and counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import TextIO
 import structlog
 
 MOST_WAITING = 1024 * 1024
-"""Bytes of lines."""
+"""The most bytes of lines that may wait to be written."""
 ATOMIC = select.PIPE_BUF
-"""Bytes that a pipe which takes any takes at once."""
+"""Bytes that a pipe with any room accepts in one piece."""
 FAREWELL_SECONDS = 1.0
 
 log = structlog.get_logger()
@@ -44,7 +44,8 @@ class LogOutput(logging.Handler):
         self._is_drained.set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """What cannot be rendered is lost: who logs it is not to fail of that."""
+        """Write the record. One that cannot be rendered is lost: its caller must not
+        fail because of it."""
         try:
             text = f"{self.format(record)}\n"
         except Exception:
@@ -59,7 +60,7 @@ class LogOutput(logging.Handler):
             self._tell_of_loss()
 
     def flush(self) -> None:
-        """At the end of the process: what waits is given a moment."""
+        """At the end of the process, give waiting lines a moment to be written."""
         self._is_drained.wait(FAREWELL_SECONDS)
 
     def _writes(self, line: bytes) -> bool:
@@ -113,7 +114,7 @@ QUIET = (
     "asyncio",
     "aiosqlite",  # which would tell what is asked of the database
 )
-"""Libraries of which only warnings are of interest."""
+"""Libraries of which only warnings are logged."""
 
 
 def configure_logs(level: str, format: str, stream: TextIO | None = None) -> None:
@@ -167,7 +168,8 @@ def _handler(out: TextIO | None, *, waits: bool) -> logging.Handler:
 
 
 def _renderers(format: str, *, is_terminal: bool) -> list[structlog.typing.Processor]:
-    """Tracebacks are shown without the values of variables: they may be secrets."""
+    """Processors for the format. Tracebacks are shown without the values of variables,
+    which may be secrets."""
     if format == "json":
         without_values = structlog.tracebacks.ExceptionDictTransformer(
             show_locals=False
@@ -189,7 +191,8 @@ def _escape_values(
     method: str,
     event: structlog.typing.EventDict,
 ) -> structlog.typing.EventDict:
-    """What others say may neither begin a line of its own nor steer a terminal."""
+    """Escape values: text from others may neither start a line of its own nor control a
+    terminal."""
     for name, value in event.items():
         if isinstance(value, str) and not value.isprintable():
             event[name] = _escaped(value)
@@ -197,7 +200,8 @@ def _escape_values(
 
 
 def _write_traceback(out: TextIO, error: structlog.typing.ExcInfo) -> None:
-    """Indented, as an error's message may look like a line of the log."""
+    """Write the traceback indented, as an error's message may look like a line of the
+    log."""
     text = StringIO()
     structlog.dev.plain_traceback(text, error)
     for line in text.getvalue().split("\n"):

@@ -62,7 +62,8 @@ class Tally:
         self._numbers: dict[str, int] = dict.fromkeys(values, 0)
 
     def add(self, value: str, count: int = 1) -> None:
-        """Raises `KeyError`: the values of a label are few, and known beforehand."""
+        """Add to the number of a label value. Raises `KeyError` for other values: they
+        are few, and known beforehand."""
         self._numbers[value] += count
 
     def __getitem__(self, value: str) -> int:
@@ -118,12 +119,12 @@ class Histogram:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Observations by bucket, each without those of the buckets below."""
+        """Observations in each bucket alone, not cumulative."""
         return tuple(self._counts)
 
     @property
     def total(self) -> int:
-        """How many there were."""
+        """How many observations there were."""
         return sum(self._counts)
 
     def observe(self, seconds: float) -> None:
@@ -155,8 +156,7 @@ class RequestArea(StrEnum):
 
 
 class RequestMeter:
-    """Requests to the hub: how many were answered how, and after how long, in each
-    area."""
+    """Requests to the hub, in each area: counts by status class, and durations."""
 
     CLASSES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx")
 
@@ -341,7 +341,7 @@ class Metrics:
         self.split_rate = MinuteRate()  # of deliveries
 
     def count_poll(self, commit: FetchCommit, seconds: float) -> None:
-        """A fetch whose findings took so long to be durable."""
+        """Count a fetch whose findings took so many seconds to become durable."""
         is_unmodified = commit.polling.code == 304
         known = "not_modified" if is_unmodified else "fetched"
         self.polls.add("failed" if commit.polling.error else known)
@@ -350,13 +350,13 @@ class Metrics:
         self.commits.observe(seconds)
 
     def count_split(self, deliveries: int, now: float) -> None:
-        """A chunk of so many was claimed; ``now`` is monotonic."""
+        """Count a claimed chunk of so many deliveries; ``now`` is monotonic."""
         self.split.add("chunks")
         self.split.add("deliveries", deliveries)
         self.split_rate.add(deliveries, now)
 
     def count_deliveries(self, flush: DeliveryFlush, seconds: float) -> None:
-        """What became of deliveries, once that is durable."""
+        """Count outcomes of deliveries once they are durable."""
         for outcome in flush.outcomes:
             if 200 <= outcome.status < 300:
                 self._count_answer(outcome.status, outcome.milliseconds)

@@ -1,8 +1,8 @@
 """This hub as a node of its database: it joins, renews its term, and leaves.
 
-On SQLite the lock of the file keeps others out, and a term has no end. On a server the
-hub that was killed stays a member until its term is over, for which its successor
-waits; and who finds that it was replaced ends.
+On SQLite the lock of the file keeps others out, and a term has no end. On a server, a
+hub that was killed stays a member until its term is over, and its successor waits for
+that; a hub that finds it was replaced ends.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from storage.errors import StorageBusy, StorageError, StorageFull, TermEnded
 from storage.records import ControlEvent, EpochBegan, NewNode, NodeTerm
 
 RENEWALS: Final = 5
-"""In a term, so that a few may fail."""
+"""Renewals in a term, so that a few may fail."""
 JOINING_SECONDS: Final = 20.0
-"""For another node's term to end: longer than one of a hub that was killed."""
+"""How long to wait for another node's term to end: longer than the term of a killed
+hub."""
 JOINING_PAUSE: Final = 0.5
 LEAVING_SECONDS: Final = 2.0
 ONLY_NODE: Final = NewNode(name="hub")
@@ -30,11 +31,11 @@ log = structlog.get_logger()
 
 
 class MembershipLost(Exception):
-    """What this hub knows of its database holds no longer; it has to start anew."""
+    """What this hub knows of its database no longer holds; it has to start anew."""
 
 
 class NodeMembership:
-    """``sleep`` takes seconds; tests have their own."""
+    """Keeps this hub's membership. ``sleep`` takes seconds; tests pass their own."""
 
     def __init__(
         self,
@@ -53,8 +54,8 @@ class NodeMembership:
     async def join(self) -> None:
         """Wait until another hub has left, or its term is over.
 
-        On a full disk that is left to who works, once there is room. Raises
-        `StorageError`: `StorageBusy` if another hub goes on.
+        On a full disk, joining is left to `ensure_joined`, once there is room. Raises
+        `StorageError`: `StorageBusy` if another hub keeps running.
         """
         for tries in range(int(JOINING_SECONDS / JOINING_PAUSE)):
             try:
@@ -68,13 +69,14 @@ class NodeMembership:
         return await self.ensure_joined()
 
     async def ensure_joined(self) -> None:
-        """Join, unless that is done. Raises `StorageError`."""
+        """Join, unless this hub has joined already. Raises `StorageError`."""
         if self._term is None:
             self._term = await self._storage.membership.join(self._node)
             self._has_joined.set()
 
     async def leave(self) -> None:
-        """So that whoever comes next need not wait. May fail: then it has to."""
+        """End the term, so that a successor need not wait. If this fails, the successor
+        waits."""
         if self._term is None:
             return
         with suppress(StorageError, TimeoutError):

@@ -14,17 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 LARGE_BYTES: Final = 256 * 1024
-"""Hashing, signing or decompressing so much is worth the way to the thread and back."""
+"""From this size on, hashing, signing or decompressing is worth the switch to a
+thread."""
 HUGE_BYTES: Final = 1024 * 1024
-"""Work on more than this is for the second thread."""
+"""Work on more bytes than this is done by the second thread."""
 MANY_ENTRIES: Final = 50
-"""And so is whatever is done with each of so many entries."""
+"""Work on each of so many entries also goes to a thread."""
 TURN_SECONDS: Final = 0.0001
-"""How long a thread may run Python while the event loop waits for its turn. There are a
-handful of threads, and the loop waits for one after the other. Who waits begins to
-count anew whenever the interpreter was free for a moment and somebody else was quicker:
-beside a thread that gives it up more often than that (each hash of over 2,047 bytes
-does) the loop would wait for as long as that goes on."""
+"""How long a thread may run Python while the event loop waits for the interpreter.
+
+There are a handful of threads, and the loop waits for one after the other. A waiter
+starts counting anew whenever the interpreter was free for a moment and another thread
+was quicker: beside a thread that gives it up more often than that (each hash of over
+2,047 bytes does) the loop would wait until that thread is done.
+"""
 
 Result = TypeVar("Result")
 
@@ -33,15 +36,15 @@ _long_thread: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long
 
 
 def take_short_turns() -> None:
-    """Set `TURN_SECONDS` for the whole process; to be called once, at its start."""
+    """Set `TURN_SECONDS` for the whole process; call it once, at the start."""
     sys.setswitchinterval(TURN_SECONDS)
 
 
 async def run_by_size(
     work: Callable[[], Result], size: int, entries: int = 0
 ) -> Result:
-    """Do ``work`` on so many bytes, or with so many entries: at once if it is short, in
-    a thread if it is long."""
+    """Do ``work`` on so many bytes, or with so many entries: at once if that is short,
+    else in a thread."""
     if size > LARGE_BYTES or entries > MANY_ENTRIES:
         return await run_in_thread(work, size)
     return work()

@@ -1,4 +1,4 @@
-"""Much work in steps that are short, however slow the disk is."""
+"""Much work done in short steps, however slow the disk is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.runtime.clock import Clock
 
 
 class PacedSteps:
-    """Takes on less where steps take long, which also others wait for."""
+    """Makes steps smaller when they take long, since others wait for them."""
 
     def __init__(self, clock: Clock, size: StepSize) -> None:
         self._clock = clock
@@ -18,18 +18,20 @@ class PacedSteps:
 
     @property
     def count(self) -> int:
-        """What the next step takes on."""
+        """The number of items for the next step."""
         return self._size.count
 
     async def take(self, step: Callable[[int], Awaitable[int]]) -> int:
-        """One step: it is told what to take on, and says how much it did."""
+        """Do one step: it is given the number of items to do, and returns how many it
+        did."""
         began = self._clock.monotonic()
         done = await step(self._size.count)
         self._size = self._size.after(done, self._clock.monotonic() - began)
         return done
 
     async def take_and_rest(self, step: Callable[[int], Awaitable[int]]) -> int:
-        """The same, and then nothing for as long: half of the time is for others."""
+        """Like `take`, and then rest for as long, so that half of the time is left for
+        others."""
         began = self._clock.monotonic()
         done = await self.take(step)
         await asyncio.sleep(self._clock.monotonic() - began)

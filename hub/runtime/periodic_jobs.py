@@ -1,8 +1,8 @@
-"""Scheduled jobs, on APScheduler: each on its own, one round at a time.
+"""Scheduled jobs, on APScheduler: each by itself, one round at a time.
 
 The scheduler's messages about delayed rounds are replaced by plainer ones. It goes by
-the time of day; if that is set back it would wait until it is as late again, so all
-jobs are then scheduled anew.
+the time of day; if that is set back, it would wait until the former time is reached
+again, so all jobs are then scheduled anew.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 LOOK_SECONDS: Final = 5.0
 SET_BACK: Final = 1.0
-"""Seconds between two looks that a clock has to go back for it to count."""
+"""Seconds that a clock has to go back between two looks for it to count."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledJob:
-    """``what`` it does, as people are told: "trimming the log"."""
+    """A job. ``what`` it does, in words for people: "trimming the log"."""
 
     what: str
     every: float  # seconds
@@ -43,7 +43,7 @@ async def scheduled(
     wall: Callable[[], float] = time.time,
     look_seconds: float = LOOK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Run the jobs until it is left; ``wall`` is the time of the day in seconds."""
+    """Run the jobs within the block; ``wall`` returns the time of day in seconds."""
     scheduler = AsyncIOScheduler(timezone=UTC)
     for job in jobs:
         scheduler.add_job(
@@ -77,8 +77,8 @@ async def scheduled(
 
 
 async def _run(work: Callable[[], Awaitable[object]]) -> None:
-    """The scheduler cancels what is under way when it is shut down, and would log that
-    as the job's failure."""
+    """Do the work. The scheduler cancels it when it is shut down, and would log that as
+    a failure of the job."""
     with suppress(asyncio.CancelledError):
         await work()
 

@@ -1,10 +1,10 @@
-"""How the hub was over time, in memory: every second of ten minutes, every ten seconds
-of six hours, every five minutes of thirty days.
+"""How the hub behaved over time, in memory: every second of ten minutes, every ten
+seconds of six hours, every five minutes of thirty days.
 
-Each of these is a ring of values by slots of time, so that all of it takes the same
-2.7 MB from the start. A coarser one is summed up from the finer one: of each slot the
-mean, and of what leaps the highest value, too, so that no peak is lost. How many
-entries took how long is counted from ten seconds on.
+Each of these is a ring of values by slots of time, so that they take the same 2.7 MB
+from the start. A coarser ring is summed up from the finer one: each slot gets the mean,
+and for series that leap the highest value, too, so that no peak is lost. Distributions
+of delays are kept in slots of ten seconds and more.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from typing import Final
 from hub.runtime.metrics import DELAY_BOUNDS, FIRST_BOUNDS
 
 NOTHING: Final = -1.0
-"""In the place of a value that was not measured: all there are begin at 0."""
+"""Stands for a value that was not measured: measured values are never negative."""
 HOUR: Final = 3_600
 LARGEST_COUNT: Final = 65_535
-"""Of a bin; where there are more, all bins of the slot are made smaller alike."""
+"""The largest count of a bin; if one is larger, all bins of the slot are scaled
+down."""
 
 
 class SeriesName(StrEnum):
@@ -59,7 +60,7 @@ class SeriesName(StrEnum):
 
 
 class DelayName(StrEnum):
-    """What took how long, of new entries."""
+    """Delays of new entries whose distributions are kept."""
 
     PUBLICATION_TO_COMMIT = "publication_to_commit"
     COMMIT_TO_DELIVERY = "commit_to_delivery"
@@ -75,7 +76,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesKind:
-    """``has_peak``: of coarser slots the highest value is kept beside the mean."""
+    """``has_peak``: coarser slots keep the highest value beside the mean."""
 
     unit: Unit
     what: str
@@ -141,9 +142,9 @@ BOUNDS: Final[Mapping[DelayName, tuple[float, ...]]] = {
 """Upper ends of all bins but the last, in seconds: those of the metrics' histograms."""
 
 Values = Mapping[SeriesName, tuple[float, float]]
-"""By series, mean and highest value."""
+"""For each series, the mean and the highest value."""
 Delays = Mapping[DelayName, Sequence[int]]
-"""By distribution, how many fell into which bin."""
+"""For each distribution, the count in each bin."""
 
 
 class Ring:
@@ -176,7 +177,7 @@ class Ring:
         )
 
     def put(self, slot: int, values: Values, delays: Delays) -> None:
-        """Set a slot; whatever was later, or lies between, is nothing from then on."""
+        """Set a slot; slots that were later, or lie between, are empty from then on."""
         self._forget(slot)
         self.latest = slot
         if self.begun < 0:
@@ -193,7 +194,7 @@ class Ring:
                 self._counts[delay][start : start + len(counts)] = fitting
 
     def _forget(self, slot: int) -> None:
-        """Empty all slots that may not keep what they have."""
+        """Empty all slots whose values are no longer valid."""
         if slot > self.latest:
             first, last = max(self.latest + 1, slot - self.length + 1), slot
         else:  # the clock went back
@@ -207,11 +208,12 @@ class Ring:
                 counts[index * bins : (index + 1) * bins] = array("H", bytes(2 * bins))
 
     def means(self, name: SeriesName, first: int, count: int) -> array[float]:
-        """Of so many slots from ``first`` on; `NOTHING` where it has none."""
+        """Means of ``count`` slots from ``first`` on; `NOTHING` for slots without
+        values."""
         return self._read(self._means[name], first, count)
 
     def peaks(self, name: SeriesName, first: int, count: int) -> array[float]:
-        """The same as means of what has no peaks."""
+        """Highest values of slots; for series without peaks, their means."""
         ring = self._peaks.get(name, self._means[name])
         return self._read(ring, first, count)
 
@@ -224,7 +226,7 @@ class Ring:
         return result + _nothing(after)
 
     def counts(self, name: DelayName, first: int, count: int) -> list[int]:
-        """Of so many slots together, by bin."""
+        """The sums over so many slots, by bin."""
         ring = self._counts[name]
         bins = len(ring) // self.length
         _, found = self._kept(first, count)
@@ -234,7 +236,7 @@ class Ring:
         return [sum(sum(part[each::bins]) for part in parts) for each in range(bins)]
 
     def _kept(self, first: int, count: int) -> tuple[range, range]:
-        """Of so many slots those that are too old, and those it has."""
+        """Of these slots, those that are too old, and those the ring has."""
         oldest = max(0, self.latest - self.length + 1)
         end = first + count
         start = min(max(first, oldest), end)
@@ -255,7 +257,7 @@ class Ring:
     def summed_up(
         self, finer: Ring, slot: int
     ) -> dict[SeriesName, tuple[float, float]]:
-        """What a finer ring has of a slot of this one."""
+        """What a finer ring holds for a slot of this one."""
         per = self.step // finer.step
         found = {}
         for name in SERIES:
@@ -271,7 +273,7 @@ def _nothing(length: int) -> array[float]:
 
 
 def _measured(values: array[float]) -> array[float]:
-    """Without `NOTHING`."""
+    """The values without `NOTHING`."""
     if min(values, default=NOTHING) >= 0:
         return values
     if max(values, default=NOTHING) < 0:
@@ -301,12 +303,12 @@ class Buckets:
         return self.first + self.step * self.count
 
     def after(self, count: int) -> Buckets:
-        """Without so many at the begin."""
+        """The buckets without the first ``count``."""
         first = self.first + self.step * count
         return replace(self, first=first, count=self.count - count)
 
     def kept(self, wanted: Buckets) -> range:
-        """Which of these are wanted, too, and can no longer change."""
+        """Which of these buckets are among the wanted ones and can no longer change."""
         if (self.step, self.slot) != (wanted.step, wanted.slot):
             return range(0)
         gone = (wanted.first - self.first) // self.step
@@ -317,8 +319,8 @@ class Buckets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A series in buckets of time: of each the mean, the lowest mean and the highest
-    value in it. None where nothing was measured."""
+    """A series in buckets of time: the mean, the lowest mean and the highest value of
+    each. None where nothing was measured."""
 
     name: SeriesName
     buckets: Buckets
@@ -329,8 +331,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayLine:
-    """A distribution in buckets of time: of each how many fell into which bin, and what
-    half and 99 of 100 of them took at most, in seconds. None: there was none."""
+    """A distribution in buckets of time: the count in each bin, and the delays in
+    seconds that half and 99 of 100 of them did not exceed. None if there were no
+    delays."""
 
     name: DelayName
     buckets: Buckets
@@ -344,7 +347,7 @@ class DelayLine:
 
 
 LATEST_SECONDS: Final = 20
-"""What was measured longer ago is summed up, and does not change."""
+"""What was measured longer ago than this is summed up, and no longer changes."""
 
 
 def _slice_of(places: range) -> slice:
@@ -357,8 +360,8 @@ ROUND_STEPS: Final = (
     *(1, 2, 5, 10, 20, 30, 60, 120, 180, 240, 300, 600, 900, 1_800, 3_600, 7_200),
     *(10_800, 14_400, 21_600, 28_800, 43_200, 86_400),
 )
-"""Seconds of a bucket; of those that are not shorter than a slot each is so many of
-them."""
+"""Lengths of buckets in seconds; each that is not shorter than a slot is a multiple of
+it."""
 
 
 class SeriesMemory:
@@ -371,8 +374,8 @@ class SeriesMemory:
     def buckets(
         self, since: float, until: float, points: int, *, have_delays: bool = False
     ) -> Buckets:
-        """At most so many, of a round length: from the first that begins after
-        ``since`` until the one that ``until`` is in."""
+        """At most ``points`` buckets of a round length, from the first that begins
+        after ``since`` until the one that contains ``until``."""
         slot = self._slot(since, until, have_delays)
         least = max((until - since) / points, slot)
         step = ROUND_STEPS[min(bisect_left(ROUND_STEPS, least), len(ROUND_STEPS) - 1)]
@@ -383,9 +386,9 @@ class SeriesMemory:
     def line(
         self, name: SeriesName, wanted: Buckets, known: Line | None = None
     ) -> Line:
-        """Of the time before this start, of which nothing fine is left, what is coarse
-        stands for it. ``known``: what it was before; what can no longer change is taken
-        from it."""
+        """A series in buckets. For the time before this start, of which no fine values
+        are left, coarse ones are used. ``known``: the line returned before; parts that
+        can no longer change are taken from it."""
         kept = known.buckets.kept(wanted) if known else range(0)
         if known and kept:
             rest, part = self.line(name, wanted.after(len(kept))), _slice_of(kept)
@@ -424,7 +427,7 @@ class SeriesMemory:
     def delay_line(
         self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
     ) -> DelayLine:
-        """``known``: as for `line`."""
+        """A distribution in buckets. ``known``: as for `line`."""
         kept = known.buckets.kept(wanted) if known else range(0)
         if known and kept:
             rest, part = self.delay_line(name, wanted.after(len(kept))), _slice_of(kept)
@@ -449,8 +452,9 @@ class SeriesMemory:
         return line
 
     def _slot(self, since: float, until: float, have_delays: bool) -> int:
-        """Seconds of a slot of the finest ring that reaches back so far. Of delays it
-        is the coarsest for an hour and more that begin before this start."""
+        """Seconds of a slot of the finest ring that reaches back so far. For delays it
+        is the coarsest ring if an hour or more is asked for that begins before this
+        start."""
         latest, coarse = max(self.rings[0].latest, until), self.rings[-1].step
         tens = self.rings[1]
         is_of_before = tens.begun < 0 or since < tens.begun * tens.step
@@ -470,9 +474,9 @@ class SeriesMemory:
 def quantile(
     counts: Sequence[int], bounds: Sequence[float], share: float
 ) -> float | None:
-    """At most how many seconds that share took: between the ends of a bin, as if those
-    in it were spread evenly over the logarithm. What is shorter than the first bound,
-    or longer than the last one, counts as that."""
+    """The delay in seconds that this share did not exceed: between the ends of a bin,
+    as if its delays were spread evenly over the logarithm. Delays below the first bound
+    or above the last one count as that bound."""
     total = sum(counts)
     if not total:
         return None

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 FIRST_INHERITED: Final = 3
-"""The number of the first file that is handed over (SD_LISTEN_FDS_START)."""
+"""The descriptor of the first file that is handed over (SD_LISTEN_FDS_START)."""
 STATUS_SECONDS: Final = 5.0
-"""Between two looks at the status, unless the watchdog asks for more."""
+"""Seconds between two looks at the status, unless the watchdog asks for shorter
+ones."""
 
 
 class InheritedSocketUnusable(Exception):
@@ -32,9 +33,9 @@ class InheritedSocketUnusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServiceManager:
-    """``address``: of its datagram socket; "" if there is no manager, and nobody is
-    told anything. ``watchdog``: seconds after which it takes a silent hub for dead;
-    None: never."""
+    """``address``: of the manager's datagram socket; "" if there is no manager, and
+    nothing is sent. ``watchdog``: seconds without a message after which the manager
+    takes the hub for dead; None: never."""
 
     address: str = ""
     watchdog: float | None = None
@@ -49,8 +50,8 @@ class ServiceManager:
         return cls(address, watchdog or None)
 
     def tell(self, *assignments: str) -> None:
-        """Each ``READY=1``, ``STATUS=...`` and so on. A manager that does not listen
-        any more is no reason not to go on."""
+        """Send assignments such as ``READY=1`` or ``STATUS=...``. A manager that no
+        longer listens is no reason to stop."""
         if not self.address:
             return
         # "@" is how a name without a file is written (unix(7), abstract).
@@ -64,8 +65,8 @@ class ServiceManager:
             channel.sendto("\n".join(lines).encode(), address)
 
     async def keep_informed(self, describe_status: Callable[[], str]) -> None:
-        """Tell the manager that the event loop turns, and the status when it changes,
-        until cancelled. It is told twice in each interval of its watchdog."""
+        """Tell the manager that the event loop runs, and the status when it changes,
+        until cancelled. The manager is told twice in each interval of its watchdog."""
         pause = STATUS_SECONDS
         if self.watchdog is not None:
             pause = min(pause, self.watchdog / 2)
@@ -99,7 +100,7 @@ def inherited_listener(
 
 
 def _fault_of(found: socket.socket) -> str:
-    """Why nobody can connect to it by TCP; "" if they can."""
+    """Why the socket cannot be reached by TCP; "" if it can."""
     is_tcp = found.family in (socket.AF_INET, socket.AF_INET6)
     if not is_tcp or found.type != socket.SOCK_STREAM:
         return f"{found.family.name} {found.type.name}"

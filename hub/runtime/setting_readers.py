@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 from protocols.languages import reduce_language
 
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
-"""International names in their ASCII form (xn--…), as they are asked for."""
+"""A host name. International names are in their ASCII form (xn--…), as in requests."""
 
 _URL = re.compile(r"[]!#-;=?-Z\[_a-z~]+")
-"""RFC 3986, 2: what may be in a URL."""
+"""The characters that RFC 3986, section 2 allows in a URL."""
 
 DAY = 86_400.0
-"""Seconds."""
+"""A day in seconds."""
 
 Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -70,7 +70,7 @@ def days_or_all(most: float) -> Callable[[str], float]:
 
 
 def _number(text: str) -> float:
-    """NaN for what is none."""
+    """The number in the text; NaN if there is none."""
     try:
         return float(text)
     except ValueError:
@@ -123,9 +123,9 @@ def hosts(value: str) -> tuple[str, ...]:
 
 
 def database(value: str) -> str:
-    """The path of a file, none of SQLite's other names: the hub opens its database
-    several times, and what is acknowledged is there after a crash. Or the URL of one on
-    a server, which is looked into when it is opened."""
+    """The path of a file, or the URL of a database on a server. None of SQLite's other
+    names: the hub opens its database several times, and what is acknowledged must
+    survive a crash. A URL is examined when the database is opened."""
     scheme, _, path = value.partition(":")
     if scheme in ("postgresql", "postgres") and path.startswith("//"):
         return f"postgresql:{path}"
@@ -156,7 +156,8 @@ def text_file(value: str) -> str:
 
 
 def directory(value: str) -> str:
-    """Whether it is there is seen when it is used: a share may be mounted later."""
+    """The path of a directory. Whether it exists is found out when it is used: a share
+    may be mounted later."""
     if "\0" in value or Path(value).is_file():
         raise ValueError("expected the path of a directory")
     return value
@@ -179,7 +180,7 @@ def origin_url(value: str) -> str:
 
 
 def origins(value: str) -> tuple[str, ...]:
-    """As browsers name them: ``https://app.example``."""
+    """Origins as browsers send them: ``https://app.example``."""
     named = tuple(value.replace(",", " ").split())
     for each in named:
         try:
