@@ -41,7 +41,8 @@ from storage.packing import unpack
 from storage.records import PageSection, PublishedPage
 
 MOST_SECONDS_AHEAD = 10.0
-"""That a build waits for the clock, so that nothing is generated after it."""
+"""Seconds that a build waits for the clock at most, so that no time in it is in the
+future."""
 _SECOND = timedelta(seconds=1)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -50,7 +51,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """``delta_seconds`` and ``snapshot_seconds``: how often each is due."""
+    """How collections are built. ``delta_seconds`` and ``snapshot_seconds``: how often
+    a delta and a snapshot are due."""
 
     delta_seconds: float = 3_600
     snapshot_seconds: float = 86_400
@@ -59,19 +61,20 @@ class BuildOptions:
 
     @property
     def lifetime(self) -> float:
-        """Seconds that a collection is advertised at most: two snapshots are."""
+        """Seconds for which a collection is listed at most: the time of two
+        snapshots."""
         return 2 * self.snapshot_seconds
 
     @property
     def grace(self) -> float:
-        """Seconds that it is served after that."""
+        """Seconds for which it is served after that."""
         return self.snapshot_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOutcome:
-    """What came of a build: how many ``files`` and ``pages``, or why it failed
-    (``error``); it took so many ``seconds``."""
+    """The result of a build: how many ``files`` and ``pages`` it wrote, or why it
+    failed (``error``), and how many ``seconds`` it took."""
 
     begun: datetime
     seconds: float
@@ -81,7 +84,7 @@ class BuildOutcome:
 
 
 class CollectionBuilder:
-    """One build runs at a time; who asks for another meanwhile waits, and gets it."""
+    """Builds collections, one build at a time; further builds wait for their turn."""
 
     def __init__(
         self,
@@ -102,23 +105,25 @@ class CollectionBuilder:
         self._metrics = metrics or Metrics()
         self._building = asyncio.Lock()
         self.pages_written: int | None = None
-        """Of the build under way; None: there is none."""
+        """Pages that the current build has written; None if no build is under way."""
         self.last_build: BuildOutcome | None = None
 
     async def catch_up(self) -> int:
-        """Decide on what is news, as often as it is wanted. Raises `StorageError`."""
+        """Decide which changed entries are pages; may be called at any time. Raises
+        `StorageError`."""
         async with self._building:
             return await self._updater.catch_up()
 
     async def withdrawn(self) -> frozenset[str]:
-        """Names of collections that may not be served although their files exist:
-        they may hold text that was withdrawn since. Raises `StorageError`."""
+        """Names of collections that may not be served although their files exist: they
+        may contain text that was withdrawn since. Raises `StorageError`."""
         sections = await self._storage.pages.sections()
         epoch = (await self._storage.log.end()).epoch
         return withdrawn_of(self._store.generation, sections, epoch)
 
     async def withdraw(self) -> bool:
-        """Take away what was withdrawn, files and names; whether there was anything.
+        """Remove the files and names of withdrawn collections; returns whether there
+        were any.
 
         Raises `StorageError`, OSError.
         """
@@ -126,7 +131,7 @@ class CollectionBuilder:
             return await self._withdraw()
 
     async def needs_snapshot(self) -> bool:
-        """Whether something was withdrawn, or a section has no snapshot.
+        """Whether a collection was withdrawn, or a section has no snapshot.
 
         Raises `StorageError`.
         """
@@ -137,10 +142,11 @@ class CollectionBuilder:
         )
 
     async def build(self, *, snapshots: bool = False) -> tuple[StoredCollection, ...]:
-        """A delta of each section that has changed, and the snapshots that are due.
+        """Build a delta of each section that has changed, and the snapshots that are
+        due.
 
-        ``snapshots``: all are due. Returns what was built; raises `StorageError` and
-        OSError.
+        ``snapshots``: treat all snapshots as due. Returns what was built; raises
+        `StorageError` and OSError.
         """
         async with self._building:
             self.pages_written = 0
@@ -166,7 +172,8 @@ class CollectionBuilder:
         self._store.directory.mkdir(exist_ok=True)
         await self._withdraw()
         generation = await self._known()
-        # What is withdrawn from here on is found by what the sections counted.
+        # What is withdrawn from here on is found by the withdrawals that the sections
+        # count.
         sections = await self._storage.pages.sections()
         position = await self._storage.pages.position()
         chains = dict(generation.chains)
@@ -179,16 +186,17 @@ class CollectionBuilder:
                 moment = built[-1].generated
                 chains[plan.name] = Chain(position=position, generated=moment)
             elif plan.chain is not None:
-                # Nothing of it has changed: the next delta need not look again.
+                # Nothing in it has changed: the next delta starts from here.
                 chains[plan.name] = replace(plan.chain, position=position)
         await self._publish(generation, added, chains)
         return tuple(added)
 
     async def _withdraw(self) -> bool:
-        """Take what may hold withdrawn text out of the list; whether anything was.
+        """Remove collections that may contain withdrawn text from the list; returns
+        whether there were any.
 
-        So goes a collection whose time lies farther ahead than any is listed for: its
-        readers would take nothing that comes for newer.
+        A collection whose time is further ahead than any is listed for is removed as
+        well: its readers would ignore everything that comes later as older.
         """
         before, now = self._store.generation, self._clock.now()
         latest = later(now, self.options.lifetime)
@@ -250,7 +258,7 @@ class CollectionBuilder:
     async def _gather(
         self, file: CollectionFile, source: SnapshotPages | DeltaPages
     ) -> datetime:
-        """Put all pages into the file; when the last of them was modified."""
+        """Put all pages into the file; returns when the last of them was modified."""
         newest = _START
         while pages := await self._fresh(source):
             newest = max(newest, max(map(self._modified, pages)))
@@ -260,11 +268,12 @@ class CollectionBuilder:
         return newest
 
     async def _moment(self, section: str, newest: datetime) -> datetime:
-        """When the collection is generated: after every change in it and every
-        collection of the section before, and not after now.
+        """When the collection is generated: after every change in it and every earlier
+        collection of the section, and not after now.
 
-        Where these lie a few seconds ahead, as when a page changes twice within one
-        second, the build waits for them; not for a clock that was set back.
+        If these times are a few seconds ahead, for instance because a page changed
+        twice within a second, the build waits for them. It does not wait if the clock
+        was set back.
         """
         last = self._store.generation.latest(section)
         after_last = _START if last is None else last + _SECOND
@@ -312,7 +321,7 @@ class CollectionBuilder:
             )
 
     async def _known(self) -> Generation:
-        """What is published and still there, without positions of another database."""
+        """What is published and still exists, without positions of another database."""
         lost = await asyncio.to_thread(self._store.lost)
         generation = without_lost(self._store.generation, lost)
         epoch = (await self._storage.log.end()).epoch
@@ -329,7 +338,8 @@ class CollectionBuilder:
         )
 
     def _is_due(self, last: StoredCollection | None) -> bool:
-        """Due somewhat early, so that no snapshot is late by a whole delta."""
+        """Whether a snapshot is due. It is due somewhat early, so that it is not late
+        by a whole delta."""
         if last is None:
             return True
         slack = min(self.options.delta_seconds, self.options.snapshot_seconds) / 2
@@ -339,8 +349,8 @@ class CollectionBuilder:
     async def _fresh(
         self, source: SnapshotPages | DeltaPages
     ) -> Sequence[PublishedPage]:
-        """The next pages. What has changed since it was decided on is decided on again
-        first, so that no content is published under an earlier date."""
+        """The next pages. Those that changed after they were decided on are decided on
+        again first, so that no content is published under an earlier date."""
         pages = await source.next()
         while any(each.is_stale for each in pages):
             await self._updater.catch_up()
@@ -361,7 +371,7 @@ class CollectionBuilder:
         return page_line(entry, context)
 
     def _modified(self, page: PublishedPage) -> datetime:
-        """When the page was modified; now, where a clock was far ahead then."""
+        """When the page was modified; now, if the clock was far ahead at that time."""
         now = self._clock.now()
         is_credible = page.modified <= later(now, self.options.lifetime)
         return page.modified if is_credible else now.replace(microsecond=0)
@@ -387,7 +397,7 @@ class CollectionBuilder:
 
 
 def _reason(error: Exception) -> str:
-    """What operators are told of a failure; of a fault of the hub, where to look."""
+    """What operators are told of a failure; for a fault of the hub, where to look."""
     if isinstance(error, (StorageError, OSError)):
         return str(error)
     return "an internal error; the log has details"

@@ -1,7 +1,7 @@
-"""Writes a collection into a file: pages first, compressed with their head afterwards.
+"""Writes a collection into a file: pages first, then head and pages compressed.
 
 The head says when everything was generated, which is known only at the end. So pages
-are gathered in a file of their own; only one batch is held in memory.
+are gathered in a file of their own, and only one batch is held in memory.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ else:
 
 CHUNK = 256 * 1024
 LARGEST_RATIO = 90
-"""Readers refuse 100:1 (SCP, "Decompression"); some count the head otherwise."""
+"""The most that a file is compressed, to one part in so many. Readers refuse 100:1
+(SCP, "Decompression"), and some count the head differently."""
 RATIO_COUNTS_FROM = 1024 * 1024
-"""Bytes of a collection whose ratio readers look at."""
+"""Bytes of a collection from which on readers check the ratio."""
 _GZIP_LEVEL = 4
-"""A third of the time of level 6, for 7 % more bytes of such text."""
+"""It takes a third of the time of level 6, for 7 % more bytes of such text."""
 _ZSTD_LEVEL = 3
 _GZIP = 31
-"""Window bits of zlib for a gzip header, which has then no time in it."""
+"""Window bits that make zlib write a gzip header, in which no time is set."""
 
 
 class Compressor(Protocol):
@@ -58,8 +59,8 @@ class WrittenFile:
 
 
 class CollectionFile:
-    """A collection that is written, as a context manager: what is not finished
-    leaves no file behind."""
+    """A collection that is being written, as a context manager: if it is not finished,
+    no file is left behind."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory
@@ -89,7 +90,8 @@ class CollectionFile:
         self.raw_size += len(data)
 
     def finish(self, head: CollectionHead, encoding: Encoding) -> WrittenFile:
-        """Compress, less where it would be too much, and make it durable."""
+        """Compress the file and make it durable; if it compresses too well, compress
+        less."""
         first = head_line(head)
         raw = len(first) + self.raw_size
         for level, tried in _attempts(encoding):
@@ -105,7 +107,8 @@ class CollectionFile:
     def _compress(
         self, first: bytes, encoding: Encoding, level: int
     ) -> tuple[str, int]:
-        """The digest of what went in and the bytes that came out."""
+        """The digest of the bytes before compression, and the number of bytes after
+        it."""
         compressor = _compressor(encoding, level)
         digest = hashlib.sha256()
         with self._target.open("wb") as file:
@@ -125,7 +128,8 @@ class CollectionFile:
 
 
 def _attempts(encoding: Encoding) -> list[tuple[int, Encoding]]:
-    """From the wanted to what is always allowed."""
+    """Levels and encodings to try, from the wanted one to one that is always
+    allowed."""
     if encoding is Encoding.PLAIN:
         return [(0, Encoding.PLAIN)]
     level = _ZSTD_LEVEL if encoding is Encoding.ZSTD else _GZIP_LEVEL

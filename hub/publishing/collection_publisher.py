@@ -16,28 +16,32 @@ from storage.errors import StorageError
 from storage.records import Cursor, Position
 
 CATCH_UP_SECONDS = 60.0
-"""How late is noticed what the log does not tell: feeds hidden, shown or moved."""
+"""Seconds until changes are noticed that the log does not tell of: feeds hidden, shown
+or moved."""
 GATHER_SECONDS = 1.0
-"""How long news waits for more, to be decided on with it; longer while much comes."""
+"""Seconds that news waits for more, to be decided on together; longer on a busy hub."""
 WAIT_SECONDS = 60.0
 WITHDRAW_SECONDS = 5.0
-"""Until the files are gone of what was withdrawn; nobody is given them before that."""
+"""Seconds until files with withdrawn text are deleted; they are not served before
+that."""
 PROMPT_SECONDS = 60.0
-"""Between snapshots for the sake of pages that were withdrawn, at least."""
+"""Seconds at least between snapshots that are built because pages were withdrawn."""
 PROMPT_SHARE = 10
-"""And so many times what the last build took, that a large hub does not only build."""
+"""The pause is also at least so many times the duration of the last build, so that a
+large hub does not build all the time."""
 
 log = structlog.get_logger()
 
 
 class PageNewsLog(GrowingLog, Protocol):
-    """What is needed of `storage.contract.LogStore`."""
+    """The part of `storage.contract.LogStore` that is needed here."""
 
     async def end(self) -> Cursor: ...
 
 
 class CollectionPublisher:
-    """``is_on`` False: nothing is built, only pages are kept up."""
+    """Builds collections on schedule. With ``is_on`` False it only keeps pages up to
+    date."""
 
     def __init__(
         self,
@@ -55,7 +59,7 @@ class CollectionPublisher:
         self._prompt_at = float("-inf")
         self._is_asked = asyncio.Event()
         self._wants_snapshots = self._is_building_as_asked = False
-        self._is_waiting = False  # for that, with something to be built
+        self._is_waiting = False  # for `_prompt_at`, with something to build
         self._follower = LogFollower(
             news,
             "pages_not_kept_up",
@@ -66,7 +70,7 @@ class CollectionPublisher:
         )
 
     async def run(self) -> None:
-        """Build at once what is due, then by the clock until cancelled."""
+        """Build at once what is due, then on schedule until cancelled."""
         jobs = [_job("keeping pages up with entries", self.keep_up, CATCH_UP_SECONDS)]
         if self._is_on:
             every = self._builder.options.delta_seconds
@@ -78,17 +82,18 @@ class CollectionPublisher:
             await self.follow()
 
     def ask(self, *, snapshots: bool) -> None:
-        """Have what has changed built soon; ``snapshots``: all of them, due or not."""
+        """Ask for a build of all changes soon; ``snapshots``: of all snapshots, due or
+        not."""
         self._wants_snapshots = self._wants_snapshots or snapshots
         self._is_asked.set()
 
     @property
     def is_asked(self) -> bool:
-        """Whether a build has been asked for that is not over yet."""
+        """Whether a build that was asked for is not over yet."""
         return self._is_asked.is_set() or self._is_building_as_asked
 
     async def build_when_asked(self) -> None:
-        """Until cancelled."""
+        """Build whenever a build is asked for, until cancelled."""
         while True:
             await self._is_asked.wait()
             self._is_asked.clear()
@@ -98,7 +103,8 @@ class CollectionPublisher:
             self._is_building_as_asked = False
 
     async def follow(self) -> None:
-        """Decide on what the log tells of soon: readers ask for what is new."""
+        """Decide on entries soon after the log tells of them: readers ask for what is
+        new."""
         await self._follower.run()
 
     async def _catch_up(self) -> Position:
@@ -107,7 +113,7 @@ class CollectionPublisher:
         return end
 
     async def build(self, *, snapshots: bool = False) -> None:
-        """What is due; a failure waits for the next time."""
+        """Build what is due; after a failure the next build tries again."""
         begun = self._clock.monotonic()
         try:
             await self._builder.build(snapshots=snapshots)
@@ -115,13 +121,15 @@ class CollectionPublisher:
             self._prompt_at = now + max(PROMPT_SECONDS, PROMPT_SHARE * (now - begun))
         except (StorageError, OSError) as error:
             log.warning("collections_failed", error=str(error))
-        except Exception:  # what feeds send must not end the hub
+        except Exception:  # the content of a feed must not end the hub
             log.exception("collections_failed")
 
     async def keep_up(self) -> None:
-        """Decide on what is news; build if a page was withdrawn, soon but not at once.
+        """Decide on changed entries, and build soon (not at once) if a page was
+        withdrawn.
 
-        While much is written that comes later; what is withdrawn is known without.
+        While the log has more news the deciding is left to `follow`; withdrawn pages
+        are known without it.
         """
         try:
             if not self._follower.has_news:
@@ -131,7 +139,7 @@ class CollectionPublisher:
         except StorageError as error:
             log.warning("pages_not_kept_up", error=str(error))
             return
-        except Exception:  # what feeds send must not end the hub
+        except Exception:  # the content of a feed must not end the hub
             log.exception("pages_not_kept_up")
             return
         self._is_waiting = self._clock.monotonic() < self._prompt_at
@@ -139,7 +147,8 @@ class CollectionPublisher:
             await self.build()
 
     async def withdraw(self) -> None:
-        """Take away what may hold withdrawn text, and build what remains soon."""
+        """Remove collections that may contain withdrawn text, and soon build new
+        ones."""
         try:
             has_withdrawn = await self._builder.withdraw()
         except (StorageError, OSError) as error:

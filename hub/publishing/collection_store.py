@@ -1,7 +1,8 @@
 """The collections on disk, and the file that lists them.
 
-A collection is never changed. Publication replaces the list in one step: a crash before
-it leaves the last generation complete, and files that no list names are deleted.
+A collection is never changed. Publication replaces the list in one step: if the hub
+crashes before it, the last generation is complete, and files that no list names are
+deleted.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from storage.records import PageSection
 
 LIST = "collections.json"
 MOST_GONE = 2_000
-"""Names that are remembered as gone; others are as if they never were."""
+"""Names of collections that are remembered as gone; older ones count as unknown."""
 
 
 class CollectionStoreUnusable(Exception):
-    """The directory of the collections cannot be made, read or swept."""
+    """The directory of the collections cannot be created, read or cleaned."""
 
     def __init__(self, directory: Path, reason: str) -> None:
         self.directory = directory
@@ -33,10 +34,11 @@ class CollectionStoreUnusable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCollection:
-    """``withdrawals``: of the section's, those that it was built after. ``digest``:
+    """A collection on disk.
 
-    SHA-256 of the uncompressed bytes, hex. One that is not listed is served to who
-    knows its name.
+    ``withdrawals``: how many withdrawals its section had counted when it was built.
+    ``digest``: SHA-256 of the uncompressed bytes, hex. A collection that is not listed
+    is served to readers that know its name.
     """
 
     name: str
@@ -73,7 +75,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What is published. ``epoch``: of the database that the positions are of."""
+    """What is published. ``epoch``: of the database that the positions belong to."""
 
     epoch: str = ""
     made: datetime = datetime(1970, 1, 1, tzinfo=UTC)
@@ -86,7 +88,7 @@ class Generation:
         return tuple(each for each in self.collections if each.is_listed)
 
     def snapshot(self, section: str) -> StoredCollection | None:
-        """The latest of a section that is listed."""
+        """The latest listed snapshot of a section; None if it has none."""
         found = [
             each
             for each in self.collections
@@ -97,7 +99,7 @@ class Generation:
         return max(found, key=lambda each: each.generated, default=None)
 
     def latest(self, section: str) -> datetime | None:
-        """When the section's last collection was generated."""
+        """When the section's last collection was generated; None if it has none."""
         found = [each.generated for each in self.collections if each.section == section]
         chain = self.chains.get(section)
         return max(found + ([chain.generated] if chain else []), default=None)
@@ -112,8 +114,8 @@ def next_generation(
 ) -> Generation:
     """What is published from now on.
 
-    A new snapshot takes the place of the section's last one. What is expired is not
-    listed; what is gone leaves its name.
+    A new snapshot replaces the section's last one. Expired collections are no longer
+    listed; of those that are gone, the names are kept.
     """
     kept = [each for each in before.collections if each.gone > now]
     gone = [each.name for each in before.collections if each.gone <= now]
@@ -130,8 +132,9 @@ def next_generation(
 def withdrawn_of(
     generation: Generation, sections: Iterable[PageSection], epoch: str
 ) -> frozenset[str]:
-    """Names of collections that may hold text which was withdrawn after they were
-    built. Of a collection of another database's pages nobody knows: it may, too."""
+    """Names of collections that may contain text which was withdrawn after they were
+    built. Collections made from another database are among them, since nothing is known
+    of their text."""
     counts = {each.name or ALL: each.withdrawals for each in sections}
     is_known = generation.epoch == epoch
     return frozenset(
@@ -144,7 +147,7 @@ def withdrawn_of(
 def without_withdrawn(
     generation: Generation, names: Set[str], now: datetime
 ) -> Generation:
-    """These are gone at once, though their names are known."""
+    """What is published without these collections; their names are kept as gone."""
     return replace(
         generation,
         collections=tuple(
@@ -157,10 +160,10 @@ def without_withdrawn(
 
 
 def without_lost(generation: Generation, lost: Set[str]) -> Generation:
-    """What is published when these files are there no more.
+    """What is published if these files no longer exist.
 
-    The snapshot of such a section is not listed either: with a delta missing it leads
-    nowhere, so that another is built.
+    The snapshot of a section with such a file is no longer listed either: with a delta
+    missing it leads nowhere, so another snapshot is built.
     """
     sections = {each.section for each in generation.collections if each.name in lost}
     return replace(
@@ -188,14 +191,16 @@ def _delisted(
 
 
 class CollectionStore:
-    """Use from one task at a time, but for `find` and ``generation``."""
+    """The collections on disk. `find` and ``generation`` may be used at any time,
+    everything else from one task at a time."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.generation = Generation()
 
     def open(self) -> None:
-        """Read the list, and sweep away what it does not name. Raises ShelfUnusable."""
+        """Read the list, and delete files that it does not name. Raises
+        CollectionStoreUnusable."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.generation = self._listed()
@@ -221,8 +226,8 @@ class CollectionStore:
         return None
 
     def lost(self) -> frozenset[str]:
-        """Listed collections whose files somebody took away; none if that cannot be
-        seen."""
+        """Names of listed collections whose files were deleted from outside; empty if
+        the directory cannot be read."""
         try:
             there = set(os.listdir(self.directory))
         except FileNotFoundError:
@@ -234,7 +239,7 @@ class CollectionStore:
         )
 
     def publish(self, generation: Generation) -> None:
-        """Replace what is published; its files are complete. Raises OSError."""
+        """Replace what is published, whose files are complete. Raises OSError."""
         target = self.directory / LIST
         partial = target.with_suffix(".part")
         with partial.open("wb") as file:
@@ -254,7 +259,7 @@ class CollectionStore:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames in it durable."""
+    """Make renames in the directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

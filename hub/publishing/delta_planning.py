@@ -14,7 +14,7 @@ from storage.records import PageId, PageSection, PublishedPage
 @dataclass(frozen=True, slots=True)
 class CollectionPlan:
     section: PageSection
-    chain: Chain | None  # where its delta begins; None: it has none yet
+    chain: Chain | None  # where its delta begins; None: it has no delta yet
     is_delta_due: bool
     is_snapshot_due: bool
 
@@ -30,8 +30,8 @@ def plan_collections(
     *,
     is_snapshot_due: bool,
 ) -> CollectionPlan:
-    """A snapshot comes with a delta of the same moment, even an empty one: readers of
-    either go on with the next delta."""
+    """The collections of a section that are due. A snapshot comes with a delta of the
+    same moment, even an empty one: readers of either go on with the next delta."""
     name = section.name or ALL
     chain = generation.chains.get(name)
     is_behind = chain is not None and position > chain.position
@@ -44,7 +44,7 @@ def plan_collections(
 
 
 BATCH = 50
-"""Pages rendered at a time, beside the event loop."""
+"""Pages that are rendered at a time, in a thread beside the event loop."""
 
 
 class SnapshotPages:
@@ -63,7 +63,7 @@ class SnapshotPages:
 
 
 class DeltaPages:
-    """Those changed up to a position: what changes meanwhile comes with the next."""
+    """Pages changed up to a position; later changes come with the next delta."""
 
     def __init__(
         self, pages: PageStore, section: str, *, after: int, through: int

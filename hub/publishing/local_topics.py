@@ -2,9 +2,9 @@
 
 They are ``PUBLIC_URL/topics/{id}.atom``, ``.json`` and ``.normalized.json``.
 
-A subscription to one is a subscription to the feed behind it. The hub never fetches its
-own pages: it would poll itself to learn what it knows, and send the entries of all its
-feeds once more.
+A subscription to a local topic is a subscription to the feed behind it. The hub never
+fetches its own pages: it would poll itself for what it knows already, and send the
+entries of all its feeds once more.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _OWN = re.compile(
     r"(?:[/?].*)?",
     re.DOTALL,
 )
-"""Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
-that a proxy has put on one origin with the hub; those which do lead here are refused
-when they are asked for (`hub.web.middleware`)."""
+"""Paths that belong to the hub alone. Others, like ``/sitemap.xml`` and ``/``, may
+belong to a site that a proxy serves under the same origin; those of them that lead to
+the hub are refused when they are requested (`hub.web.middleware`)."""
 PLAYGROUND_PATH = "/playground/"
-"""What topics and callbacks of the WebSub playground begin with. Such a topic is one of
-a publisher: what it says is known nowhere else, and the hub fetches it."""
+"""The beginning of topics and callbacks of the WebSub playground. Such a topic counts
+as a publisher's: its content is known nowhere else, so the hub fetches it."""
 _UNSEEN = (FeedState.REMOVED, FeedState.EVENTS)
 _LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
 
 class LocalTopics:
-    """Without a ``public_url`` there are no local topics."""
+    """Recognizes local topics. Without a ``public_url`` there are none."""
 
     def __init__(self, public_url: str = "") -> None:
         self._root = resource_url(public_url).rstrip("/") if public_url else ""
@@ -46,7 +46,7 @@ class LocalTopics:
         self._read = lru_cache(1_024)(self._parse)
 
     def owns(self, topic: str) -> bool:
-        """Whether it is any page of this hub, in whatever spelling."""
+        """Whether the topic is any page of this hub, however its URL is spelled."""
         path = self._path(topic) if self._root else ""
         if path.startswith(PLAYGROUND_PATH):
             return False
@@ -55,12 +55,13 @@ class LocalTopics:
         return _OWN.fullmatch(path) is not None
 
     def format(self, topic: str) -> Format | None:
-        """What subscribers of the page expect to be sent."""
+        """The format that subscribers of the page are sent; None for other topics."""
         found = self._read(topic)
         return None if found is None else found[1]
 
     async def find(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
-        """The feed behind a topic; behind a page of this hub, the one it shows."""
+        """The feed behind a topic; for a page of this hub, the feed that the page
+        shows."""
         if not self.owns(topic):
             return await feeds.find(topic)
         found = self._read(topic)
@@ -71,7 +72,8 @@ class LocalTopics:
     async def find_readable(
         self, feeds: FeedStore, topic: str, viewer: AccountId | None
     ) -> StoredFeed | None:
-        """Like `find`, if the viewer may read it: see `FeedStore.find_readable`."""
+        """Like `find`, but None if the viewer may not read it: see
+        `FeedStore.find_readable`."""
         if not self.owns(topic):
             return await feeds.find_readable(topic, viewer)
         feed = await self.find(feeds, topic)
@@ -80,7 +82,7 @@ class LocalTopics:
         return feed
 
     async def find_public(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
-        """Like `find`; of this hub's pages only those that everybody can read."""
+        """Like `find`, but of this hub's pages only those that everybody may read."""
         feed = await self.find(feeds, topic)
         is_hidden = feed is not None and feed.private and self.owns(topic)
         return None if is_hidden else feed
@@ -88,7 +90,7 @@ class LocalTopics:
     def _path(self, topic: str) -> str:
         """The path of a URL of this hub, with its query; "" for any other server.
 
-        A hub that is only reached on this machine has three names, and owns its whole
+        A hub that is reached only on this machine has three names, and owns its whole
         origin.
         """
         url = resource_url(topic)
@@ -109,8 +111,8 @@ class LocalTopics:
 def name_topic(notification: Notification) -> Notification:
     """The notification of a local topic, with links to the page and this hub.
 
-    The publisher's own document and hub are not named; the headers of the delivery say
-    the same.
+    The publisher's own document and hub are not named; this agrees with the headers of
+    the delivery.
     """
     topic, hub = notification.topic, notification.hub
     if _of_hub(hub.removesuffix("/hub")).format(topic) is None:

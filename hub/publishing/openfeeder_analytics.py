@@ -1,8 +1,8 @@
-"""Analytics of OpenFeeder (OpenFeeder 12): reads of bots, reported to one place or
+"""Analytics of OpenFeeder (OpenFeeder 12): reads by bots, reported to one service or
 none.
 
-An answer never waits for it: reports go through a bounded queue, and those beyond it
-are lost. A failure is logged once, until it works again.
+An answer never waits for a report. Reports go through a bounded queue; those that it
+has no room for are lost. A failure is logged once, until reports succeed again.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from protocols.openfeeder.write.bot_requests import (
 
 MOST_WAITING = 1_000
 SECONDS = 5.0
-"""For one request to where it is told."""
+"""Seconds for one request to the analytics service."""
 GOOGLE = "https://www.google-analytics.com"
 USER_AGENT = "Mozilla/5.0 (Fanfare)"
-"""Umami takes no event from what names itself as a program."""
+"""Umami accepts no events from a User-Agent that names a program."""
 
 log = structlog.get_logger()
 
 
 class AnalyticsSink(Protocol):
-    """Where events are told. Raises `NetworkError` and `SinkRefused`."""
+    """An analytics service. Raises `NetworkError` and `SinkRefused`."""
 
     async def tell(self, event: AnalyticsEvent) -> None: ...
 
 
 class SinkRefused(Exception):
-    """The place did not take an event; the message is its status."""
+    """The service did not accept an event; the message is the status of its answer."""
 
 
 class LogSink:
@@ -52,7 +52,7 @@ class LogSink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSink:
-    """``body`` makes the request's body of an event."""
+    """Sends events by HTTP; ``body`` makes the body of a request from an event."""
 
     network: Network
     url: str
@@ -80,7 +80,7 @@ class HttpSink:
 
 
 class Analytics:
-    """``sink`` None: nothing is counted. `run` is its background part."""
+    """Reports events; nothing if ``sink`` is None. `run` is its background part."""
 
     def __init__(
         self, sink: AnalyticsSink | None = None, capacity: int = MOST_WAITING
@@ -94,18 +94,18 @@ class Analytics:
         return self._sink is not None
 
     def note(self, event: AnalyticsEvent) -> None:
-        """Have it told soon; at once, whatever becomes of it."""
+        """Queue an event; returns at once, and drops the event if the queue is full."""
         if self._sink is not None and not self._waiting.full():
             self._waiting.put_nowait(event)
 
     async def run(self) -> None:
-        """Tell what was noted, until cancelled."""
+        """Report queued events, until cancelled."""
         while True:
             await self._tell(await self._waiting.get())
             self._waiting.task_done()
 
     async def told(self) -> None:
-        """Wait until all events are told."""
+        """Wait until all queued events are reported."""
         await self._waiting.join()
 
     async def _tell(self, event: AnalyticsEvent) -> None:
@@ -123,7 +123,7 @@ class Analytics:
 def create_sink(
     settings: Settings, network: Network, hostname: str
 ) -> AnalyticsSink | None:
-    """As the settings have it; None: nothing is told."""
+    """The sink that the settings name; None if nothing is to be reported."""
     base, site = settings.openfeeder_analytics_url, settings.openfeeder_analytics_site
     secret = settings.openfeeder_analytics_secret
     match settings.openfeeder_analytics:

@@ -12,7 +12,7 @@ from protocols.openfeeder.write.page_chunks import PageFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gatekeeper:
-    """The four options of the specification. ``key`` "": everybody may read."""
+    """The four options of the specification. If ``key`` is "", everybody may read."""
 
     excluded_paths: tuple[str, ...] = ()
     excluded_types: frozenset[str] = frozenset()
@@ -20,7 +20,8 @@ class Gatekeeper:
     key: str = ""
 
     def admits(self, authorization: str) -> bool:
-        """Whether a header shows the key; the time it takes tells nothing of it."""
+        """Whether a header shows the key; the time that this takes reveals nothing
+        about it."""
         if not self.key:
             return True
         scheme, _, shown = authorization.partition(" ")
@@ -33,15 +34,16 @@ class Gatekeeper:
         return facts.type not in self.excluded_types and self.shows_url(facts.url)
 
     def shows_url(self, url: str) -> bool:
-        """By whole segments: ``/cart`` excludes ``/cart/1``, not ``/cartography``.
+        """Whether a URL is outside of the excluded paths.
 
-        What cannot be told to be outside of them is not shown.
+        Paths are compared by whole segments: ``/cart`` excludes ``/cart/1``, not
+        ``/cartography``. A URL that cannot be parsed is not shown.
         """
         if not self.excluded_paths:
             return True
         try:
             path = unquote(urlsplit(url).path) or "/"
-        except ValueError:  # such as "http://[": half an IPv6 address
+        except ValueError:  # for instance "http://[", half an IPv6 address
             return False
         return not any(_begins(path, each) for each in self.excluded_paths)
 

@@ -1,4 +1,4 @@
-"""What has changed, for readers that come back (OpenFeeder 3.4)."""
+"""What has changed since a reader's last visit (OpenFeeder 3.4)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from storage.contract import Storage
 from storage.records import PageChange, PagesState
 
 MILLISECOND = timedelta(milliseconds=1)
-"""Between two moments that are told apart; both bounds are inclusive."""
+"""The smallest difference between two moments; both bounds are inclusive."""
 MOST_CHANGES = 500
-"""Told at once; more than are ever decided on in one go: each answer leads on."""
+"""Changes in one answer: more than are ever decided on in one transaction, so that each
+answer leads further."""
 LONGEST_HORIZON = 3_650 * 86_400.0
-"""Seconds; dates end before much more."""
+"""Seconds; much more would lead before the first possible date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class PageChanges:
     tombstone_seconds: float
 
     async def read(self, query: SyncQuery) -> SyncResult:
-        """What is read is not later than ``as_of``: that was known before.
+        """The changes that a query asks for, none of them later than ``as_of``.
 
         Raises `StorageError`.
         """
@@ -53,7 +54,8 @@ class PageChanges:
     async def _begin(
         self, since: SyncPoint | None, epoch: str, state: PagesState
     ) -> int:
-        """The change that a reader has already: a token of this database names it."""
+        """The last change that a reader already has; a token of this database names
+        it."""
         if since is None:
             return 0
         if since.epoch == epoch and 0 < since.change <= state.change:
@@ -61,7 +63,7 @@ class PageChanges:
         return await self.storage.page_list.last_before(since.moment)
 
     async def _end(self, until: datetime | None, state: PagesState) -> int:
-        """The last change that is told of: none is from after what ``as_of`` says."""
+        """The last change that is reported: none is later than ``as_of``."""
         if until is None or until >= state.changed_at:
             return state.change
         return await self.storage.page_list.last_before(until + MILLISECOND)
@@ -99,7 +101,8 @@ class PageChanges:
     def _tombstones(
         self, changes: Sequence[PageChange]
     ) -> tuple[list[Tombstone], bool]:
-        """The tombstones that are not too old, and whether these are all there were."""
+        """The tombstones that are not too old, and whether none was left out as too
+        old."""
         gone = [each for each in changes if each.page is None]
         seconds = min(self.tombstone_seconds, LONGEST_HORIZON)
         horizon = self.clock.now() - timedelta(seconds=seconds)
@@ -112,10 +115,10 @@ class PageChanges:
 
 
 def _is_new(shown_at: datetime, changed_at: datetime, since: SyncPoint | None) -> bool:
-    """Whether the page was not there yet at ``since``.
+    """Whether the page did not exist yet at ``since``.
 
-    With ``until`` alone nothing is new. What appeared at the very moment of a token was
-    told with that token.
+    With ``until`` alone no page is new. A page that appeared at the very moment of a
+    token was already reported together with that token.
     """
     if since is None:
         return False

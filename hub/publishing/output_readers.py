@@ -1,8 +1,8 @@
 """Who has read what the hub publishes, in the last hours.
 
-Counts by output and reader, kept in memory: an hour's at a time, for a day. Programs
-that read for search and language models are known by their User-Agent; all others are
-one. Nothing of any reader is kept.
+Requests are counted by output and reader, in memory, hour by hour for a day. Programs
+that read for search and language models are recognized by their User-Agent; all others
+count as one reader. Nothing else is kept about readers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from protocols.openfeeder.write.bot_requests import find_bot
 
 HOURS: Final = 24
 OTHERS: Final = ""
-"""The reader that nobody knows."""
+"""The name for all readers that are not recognized."""
 
 
 class Output(StrEnum):
-    """Something that everybody may read, and programs ask for."""
+    """Something that the hub publishes for everybody, and that programs request."""
 
     OPML = "opml"
     TOPICS = "topics"
@@ -41,7 +41,7 @@ _PATHS: Final[Mapping[str, Output]] = {
 
 
 def output_of(path: str) -> Output | None:
-    """What is read at a path of the hub."""
+    """The output at a path of the hub; None for other paths."""
     if path.startswith("/scp/"):
         return Output.COLLECTIONS
     if path.startswith("/topics/") and path.endswith((".atom", ".json")):
@@ -57,9 +57,9 @@ class _Hour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderCount:
-    """Answered requests of one reader to one output; ``reader`` "": all unknown ones.
+    """Answered requests of one reader for one output; ``reader`` "": all unknown ones.
 
-    ``hour`` are those of the present hour and the one before.
+    ``hour`` counts the requests of the current hour and the one before.
     """
 
     output: Output
@@ -75,12 +75,12 @@ class OutputReaders:
         self._hours: deque[_Hour] = deque(maxlen=HOURS)
 
     def note(self, output: Output, user_agent: str) -> None:
-        """One request that was answered."""
+        """Count one answered request."""
         bot = find_bot(user_agent)
         self._hour().counts[output, bot.name if bot else OTHERS] += 1
 
     def counts(self) -> list[ReaderCount]:
-        """By output and reader; the busiest of each output first."""
+        """The counts by output and reader, the busiest reader of each output first."""
         now = self._clock.now()
         day, lately = Counter[tuple[Output, str]](), Counter[tuple[Output, str]]()
         for each in self._hours:

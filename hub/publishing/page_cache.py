@@ -1,7 +1,7 @@
 """Pages made of entries, cached (OpenFeeder 6).
 
-A page is cached under the state of its entry and of its feed's head, so that "Cache
-MUST be invalidated when content is updated" holds by itself.
+A page is cached under the state of its entry and of its feed's head. So "Cache MUST be
+invalidated when content is updated" holds without further measures.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from storage.records import ListedPage, PageId
 
 MOST_KEPT = 2_000
 LARGEST_KEPT = 1024 * 1024
-"""Characters of a page's chunks; larger ones are made anew each time. Large ones cost
-the most to make, and anybody may ask for them."""
+"""Characters of a page's chunks up to which it is cached; larger pages are made anew
+each time. They cost the most to make, and anybody may request them."""
 MOST_CHARACTERS = 16 * 1024 * 1024
-"""Of all that is kept."""
+"""Characters of all cached pages."""
 BATCH = 25
-"""Pages made at a time, so that other work beside the event loop gets its turn."""
+"""Pages made at a time, so that other work in threads gets its turn."""
 
 _State = tuple[int, int, datetime, bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadePage:
-    """``kept_for``: seconds since it was made; None: just now."""
+    """A page from the cache. ``kept_for``: seconds since it was made; None: just
+    now."""
 
     page: EntryPage
     kept_for: int | None
@@ -57,7 +58,7 @@ class PageCache:
         self._characters = 0
 
     async def make(self, listed: Sequence[ListedPage]) -> list[MadePage]:
-        """In their order."""
+        """The pages of these entries, in the same order."""
         made: dict[PageId, MadePage] = {}
         missing = []
         for each in listed:

@@ -1,6 +1,6 @@
-"""Whether an entry is a public page, under which URL, and whose it is.
+"""Whether an entry is a public page, under which URL, and which feed owns the page.
 
-`PageUpdater` decides anew on entries and feeds that have changed.
+`PageUpdater` decides again on entries and feeds that have changed.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from storage.records import (
 )
 
 _OF_FEED = 48
-"""Bits of a rank below which the feed's own number stands."""
+"""Low bits of a rank, which hold the feed's id."""
 
 
 class SiteMatch(IntEnum):
-    """How near a feed is to the host of a page that it tells of; the smallest wins.
+    """How near a feed is to the host of a page that it links to; the smallest wins.
 
-    The host that a document comes from cannot be made up. The site that a document
-    names can: that counts only where no feed comes from the page's own host or domain.
+    The host that a document comes from cannot be faked. The site that a document names
+    can be. It counts only if no feed comes from the page's own host or domain.
     """
 
-    HOST = -5  # it comes from the very host, and its port
+    HOST = -5  # it comes from exactly that host and port
     OTHER_PORT = -4
     DOMAIN = -3  # from another host of the same owner
-    CLAIMED_HOST = -2  # it only says that its site is there
+    CLAIMED_HOST = -2  # it only claims that this is its site
     CLAIMED_DOMAIN = -1
     ELSEWHERE = 0
 
@@ -52,7 +52,8 @@ class SiteMatch(IntEnum):
 def visibility_of(
     news: PageNews, public_url: str, now: datetime, language: str = "en"
 ) -> EntryVisibility:
-    """An entry without an address of its own is shown at one of this hub.
+    """Whether and where an entry is shown; without a URL of its own, at one of this
+    hub.
 
     ``language``: of pages whose entry and feed name none.
     """
@@ -89,15 +90,17 @@ def visibility_of(
 
 
 def own_path(entry_id: EntryId) -> str:
-    """Where the hub itself shows an entry (`hub.web.publishing.topic_routes`).
+    """The path at which the hub itself shows an entry
+    (`hub.web.publishing.topic_routes`).
 
-    No fragment: readers that drop these would take all such pages for one.
+    It has no fragment: readers that drop fragments would take all such pages for one.
     """
     return f"/topics/entries/{entry_id}"
 
 
 def site_match(url: str, feed_urls: Iterable[str], head: Feed) -> SiteMatch:
-    """``feed_urls``: all that the feed's documents are asked for at."""
+    """How near a feed is to a page. ``feed_urls``: all URLs that its documents are
+    requested at."""
     host, port = site_of(url)
     places = [site_of(each) for each in feed_urls]
     domain = registrable_domain(host)
@@ -116,21 +119,22 @@ def site_match(url: str, feed_urls: Iterable[str], head: Feed) -> SiteMatch:
 
 
 def rank_of(near: SiteMatch, feed_id: FeedId) -> int:
-    """A feed's rank for a page, the smallest first: by how near it is.
+    """A feed's rank for a page, by how near it is; the smallest rank comes first.
 
-    Of feeds that only claim a site the one added first wins, so that a later one cannot
-    take its pages by claiming the same. Of all others the latest entry wins.
+    Of several feeds that only claim a site, the one added first wins, so that a later
+    one cannot take over its pages by the same claim. Otherwise the latest entry wins.
     """
     is_claimed = near in (SiteMatch.CLAIMED_HOST, SiteMatch.CLAIMED_DOMAIN)
     return near << _OF_FEED | (feed_id if is_claimed else 0)
 
 
 def owner_of(near: SiteMatch) -> int:
-    """A number by which a feed of another section keeps a page out of this section:
-    the page belongs to the smallest owner.
+    """A number by which a feed of another section keeps a page out of this section: the
+    page belongs to the smallest owner.
 
-    Ports do not count: one site is asked for by http and by https. Feeds that only
-    claim a site are one owner together, before those that do not even claim it.
+    Ports do not count, since one site is requested by http and by https. All feeds that
+    only claim a site are one owner together, which comes before those that do not even
+    claim it.
     """
     if near <= SiteMatch.OTHER_PORT:
         return 0
@@ -140,13 +144,13 @@ def owner_of(near: SiteMatch) -> int:
 
 
 def claimed_site_of(head: Feed) -> str:
-    """The site that a feed says it is of."""
+    """The site that a feed says it belongs to; "" if it names none."""
     pages = (each.href for each in head.links if each.rel == "alternate")
     return next(pages, "")
 
 
 def origin_of(news: FeedNews, language: str = "en") -> str:
-    """All of a feed that its pages depend on, as a text that is only compared.
+    """Everything about a feed that its pages depend on, as a text for comparison.
 
     It ends in `origin_ending`.
     """
@@ -156,27 +160,29 @@ def origin_of(news: FeedNews, language: str = "en") -> str:
 
 
 def origin_ending(language: str) -> str:
-    """What is the same for all feeds: the language where none is named."""
+    """The part that is the same for all feeds: the language of pages that name none."""
     return f" in {language}"
 
 
 def in_language(entry: Entry, page: PublishedPage) -> Entry:
-    """The entry in the language that its page is published in, as it was decided."""
+    """The entry in the language that was decided on for its page."""
     return replace(entry, language=page.language) if page.language else entry
 
 
 @lru_cache(maxsize=1_024)
 def read_head(packed: bytes | None) -> Feed:
-    """The head of a feed. Few are cached: entries of one feed come together."""
+    """The head of a feed. A small cache is enough: the entries of a feed come
+    together."""
     return unpack_head(packed)
 
 
 BATCH = 200
-"""Entries decided on in one transaction, so that nothing else waits long."""
+"""Entries decided on in one transaction, so that no other write waits for long."""
 
 
 class PageUpdater:
-    """Decides on what has changed since; to be used by one at a time."""
+    """Decides on entries and feeds that have changed; to be used by one task at a
+    time."""
 
     def __init__(
         self, pages: PageStore, clock: Clock, public_url: str, language: str = "en"
@@ -189,7 +195,7 @@ class PageUpdater:
         self._public_url = public_url
 
     async def catch_up(self) -> int:
-        """Decide on all there is; how many entries. Raises `StorageError`."""
+        """Decide on all changed entries; returns how many. Raises `StorageError`."""
         if not self._has_begun:
             await self._pages.note_former(origin_ending(self._language))
             self._has_begun = True

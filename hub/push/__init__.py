@@ -1,1 +1,1 @@
-"""Subscriptions of this hub at other hubs: kept, confirmed, and what they push."""
+"""Subscriptions of this hub at other hubs: requested, confirmed, and what they push."""

@@ -1,10 +1,11 @@
-"""The push subscriber: has feeds pushed by the hubs they name.
+"""The push subscriber: has feeds pushed by the hubs that they name.
 
-What is to be done waits in storage, one step after the other
+What must be done for a feed is kept in storage, one step after the other
 (`hub.core.push.hub_subscription`). Each request has a deadline, goes only where the
-address guard lets it (hubs that publishers name have networks of their own, not those
-of callbacks), and follows only the redirects that WebSub allows. A hub that fails, lies
-or vanishes costs ever rarer requests, and nothing else: its feeds are polled.
+address guard lets it (for hubs that publishers name, other networks are allowed than
+for callbacks), and follows only the redirects that WebSub allows. A hub that fails,
+lies or vanishes gets fewer and fewer requests, and has no other effect: its feeds are
+polled.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ from storage.records import (
 
 
 class PollResumer:
-    """What is needed of the poller: feeds that are not pushed any more are polled."""
+    """Polls feeds again that are not pushed any more. It needs this part of the
+    poller."""
 
     def __init__(
         self,
@@ -79,7 +81,8 @@ class PollResumer:
         self._wake = wake
 
     async def resume(self, feed_id: FeedId) -> None:
-        """As often as if nobody had pushed it, from its last fetch on."""
+        """Plan a feed's next poll as if it had never been pushed, from its last fetch
+        on."""
         feed = await self._feeds.get(feed_id)
         if feed is None or feed.state is not FeedState.ACTIVE:
             return
@@ -91,22 +94,23 @@ class PollResumer:
 
 LIMITS: Final = ResponseLimits(seconds=20.0, idle_seconds=20.0)
 MOST_READ: Final = 4_096
-"""Bytes of an answer; only a cloud's says anything."""
+"""Bytes of an answer that are read; only the answer of an rssCloud has a meaning."""
 MOST_REDIRECTS: Final = 3
 DOWN_TO_HTTP: Final = "the hub redirects from https to http"
-"""The request carries the secret, and the callback, which must stay secret, too."""
+"""Why such a redirect is refused: the request carries the secret and the callback's
+URL, both of which must stay secret."""
 FORM: Final = "application/x-www-form-urlencoded"
 _REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
 
 class HubReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hub answered. ``lease`` is set where that is all it will say;
-    ``error`` is "" if it took the request."""
+    """What a hub answered. ``lease`` is set if the hub sends no confirmation later;
+    ``error`` is "" if it accepted the request."""
 
     error: str = ""
     counted: PushCount = PushCount.REFUSED
     lease: timedelta | None = None
-    patience: timedelta | None = None  # how long it wants to be left alone
+    patience: timedelta | None = None  # for how long it wants no requests
 
 
 class HubRequests:
@@ -119,7 +123,8 @@ class HubRequests:
         blocked: BlockedHosts,
         limiter: HostLimiter,
     ) -> None:
-        """``limiter``: of publishers, some of whom have their hub on their own host."""
+        """``limiter``: the one of publishers, some of which run a hub on their own
+        host."""
         self._network = network
         self._clock = clock
         self._public_url = public_url
@@ -128,7 +133,7 @@ class HubRequests:
         self._limiter = limiter
 
     async def subscribe(self, callback: NewPushCallback) -> HubReply:
-        """Failures are values."""
+        """Ask a hub for a subscription. Failures are returned as values, not raised."""
         if callback.way is PushWay.CLOUD:
             return await self._register(callback)
         body = subscription_form(
@@ -142,8 +147,8 @@ class HubRequests:
         return reply
 
     async def unsubscribe(self, callback: PushCallback) -> HubReply:
-        """End a subscription at a WebSub hub. It is tried once: what is pushed all the
-        same is refused."""
+        """End a subscription at a WebSub hub. This is tried once: later pushes are
+        refused anyway."""
         body = subscription_form(
             mode="unsubscribe",
             topic=callback.topic,
@@ -167,13 +172,14 @@ class HubRequests:
         return f"{self._public_url}/upstream/{token}"
 
     async def _post(self, hub: str, body: bytes) -> tuple[HubReply, Answer | None]:
-        """The hub "MAY" redirect "with HTTP status code 307 or 308" (WebSub 5.1)."""
+        """POST to a hub, along redirects, which it "MAY" send "with HTTP status code
+        307 or 308" (WebSub 5.1)."""
         url = hub
         for _ in range(MOST_REDIRECTS):
             try:
                 answer = await self._send(url, body)
             except NetworkError as error:
-                is_there = error.status or url != hub  # it has answered somehow
+                is_there = error.status or url != hub  # some server has answered
                 counted = PushCount.REFUSED if is_there else PushCount.UNANSWERED
                 return HubReply(error=error.reason, counted=counted), None
             if answer.status not in _REDIRECTS:
@@ -229,7 +235,7 @@ def _patience(answer: Answer, now: datetime) -> timedelta | None:
 AT_ONCE = 32
 PAGE = 256
 MOST_STEPS = 10
-"""Of one feed at one go."""
+"""Steps for one feed in a row."""
 POLL_SECONDS = 1.0
 FAULT_PAUSE = timedelta(minutes=5)
 NOT_CONFIRMED = "the hub did not confirm the subscription"
@@ -249,7 +255,7 @@ class PushSubscriber:
         *,
         is_on: bool = True,
     ) -> None:
-        """Switched off, it leaves all hubs, and asks none."""
+        """``is_on`` False: it ends all subscriptions, and asks for none."""
         self._pushes = storage.pushes
         self._requests = requests
         self._hosts = hosts
@@ -262,12 +268,13 @@ class PushSubscriber:
         self._awake = asyncio.Event()
 
     def wake(self) -> None:
-        """A hub has confirmed or denied something."""
+        """Look for due steps at once: a hub has confirmed or denied something."""
         self._awake.set()
 
     async def run(self) -> None:
-        """Until cancelled; what is under way then is dropped when its time is over."""
-        is_switched = False  # it may have been off, or on, before the hub was started
+        """Take due steps until cancelled; a request under way then is dropped once it
+        has expired."""
+        is_switched = False  # it may have been on or off before the hub started
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._awake.clear()
@@ -290,7 +297,7 @@ class PushSubscriber:
             tasks.create_task(self._work(feed_push))
 
     async def _work(self, feed_push: FeedPush) -> None:
-        """One feed; it harms no other, however it ends."""
+        """Take the steps of one feed; however it ends, no other feed is affected."""
         try:
             await self.settle(feed_push)
         except StorageError as error:
@@ -311,7 +318,8 @@ class PushSubscriber:
             log.warning("push_not_stored", feed=feed_push.feed_id, error=str(error))
 
     async def settle(self, feed_push: FeedPush) -> None:
-        """Step by step, until there is nothing to do now. Raises `StorageError`."""
+        """Take step after step, until nothing can be done now. Raises
+        `StorageError`."""
         current: FeedPush | None = feed_push
         for _ in range(MOST_STEPS):
             if current is None or await self._do(current):
@@ -321,7 +329,7 @@ class PushSubscriber:
             await self._polls.resume(feed_push.feed_id)
 
     async def _do(self, feed_push: FeedPush) -> bool:
-        """One step; True: it was the last one for now."""
+        """Take one step; True if it was the last one for now."""
         now = self._clock.now()
         step = self._next_step(feed_push, now)
         match step:
@@ -343,7 +351,7 @@ class PushSubscriber:
         self, feed_id: FeedId, step: PushStep, now: datetime
     ) -> bool:
         """Whether there is still nothing else to do: the hub, or a fetch, may have made
-        it due just before it was postponed."""
+        the feed due just before it was postponed."""
         feed_push = await self._pushes.get(feed_id)
         return feed_push is None or self._next_step(feed_push, now) == step
 
@@ -351,7 +359,8 @@ class PushSubscriber:
         return next_step(feed_push, now, is_on=self._is_on)
 
     async def _ask(self, feed_push: FeedPush, offer: PushOffer) -> bool:
-        """Ask the hub for the subscription; False: there is more to do at once."""
+        """Ask the hub for the subscription; False if the next step can follow at
+        once."""
         if not await self._has_turn(feed_push, offer.hub):
             return True
         now = self._clock.now()
@@ -370,7 +379,8 @@ class PushSubscriber:
         return False
 
     async def _has_turn(self, feed_push: FeedPush, hub: str) -> bool:
-        """Wait for the hub's next turn; False: it is far, and the feed is put off."""
+        """Wait for the hub's next turn; False if it is far off, and the feed is put
+        off."""
         monotonic = self._clock.monotonic()
         turn = self._hosts.turn(hub, monotonic)
         wait = turn.at - monotonic
@@ -386,7 +396,7 @@ class PushSubscriber:
     ) -> None:
         self._tell_host(new.hub, reply)
         callback = await self._pushes.find(new.token)
-        if callback is None:  # denied meanwhile
+        if callback is None:  # it was denied meanwhile
             return
         if reply.error:
             await self._fail(feed_push, callback, reply)
@@ -402,8 +412,11 @@ class PushSubscriber:
             self._hosts.answered(hub, self._clock.monotonic())
 
     async def _leave(self, feed_push: FeedPush, callback: PushCallback) -> bool:
-        """True: the hub's turn is yet to come. A cloud cannot be told: registrations
-        end by themselves; nor is a hub that fails, whose pushes are refused."""
+        """Leave a hub; True if its turn is yet to come.
+
+        An rssCloud is not told, because its registrations end by themselves. A hub that
+        fails is not told either; its pushes are refused.
+        """
         monotonic = self._clock.monotonic()
         is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_failing(
             callback.hub, monotonic
@@ -447,6 +460,7 @@ class PushSubscriber:
 
 
 def _is_overlooked(feed_push: FeedPush) -> bool:
-    """Whether it may be polled rarely, for it was believed to be pushed, and is not."""
+    """Whether the feed may be polled too rarely, because it was believed to be pushed
+    and is not."""
     record = feed_push.push.record
     return feed_push.push.until is None and record.proofs >= record.needed

@@ -1,8 +1,8 @@
-"""Pushes of other hubs, taken in and processed within bounds.
+"""Pushes of other hubs, accepted and processed within bounds.
 
 They are answered before they are processed, because hubs do not wait long, and after a
-note that the feed has news: if a push is lost in a crash or could not be stored, the
-feed itself is polled. So storing a push takes back only its own note, and only if
+note is stored that the feed has news. If a push is lost in a crash or cannot be stored,
+the feed itself is polled. So storing a push removes only its own note, and only if
 nothing that came before it is left.
 """
 
@@ -35,22 +35,22 @@ from storage.records import (
 )
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of bodies that are being read, wait, or are worked on."""
+"""Bytes of bodies that are being read, wait, or are being processed."""
 MOST_WAITING = 1_000
 MOST_OF_FEED = 20
 AT_ONCE = 8
 PAGE = 500
 REMEMBERED = 10_000
 RETRY_SECONDS = (2.0, 5.0, 10.0, 15.0, 15.0, 15.0)
-"""Between the tries to store a push, while nothing can be stored."""
+"""Seconds between the tries to store a push while nothing can be stored."""
 HINT_SECONDS = 60.0
-"""Between two looks for feeds that have news, and could not be asked when it came."""
+"""Seconds between two looks for feeds that have news but could not be asked at once."""
 
 log = structlog.get_logger()
 
 
 class ReceivedPush(msgspec.Struct, frozen=True, kw_only=True):
-    """A push whose signature was right; an empty body says only that there is news."""
+    """A push with a valid signature; an empty body says only that there is news."""
 
     callback: PushCallback
     at: datetime  # when it came
@@ -66,7 +66,7 @@ class BodyReservation:
         self._bytes = 0
 
     def take(self, count: int) -> bool:
-        """False: there is no room for so many more."""
+        """Hold so many more bytes; False if there is no room for them."""
         if not self._deliveries.has_room(count):
             return False
         self._bytes += count
@@ -96,8 +96,8 @@ class ReceivedPushes:
         self._waiting: deque[ReceivedPush] = deque()
         self._of_feed: dict[FeedId, deque[ReceivedPush]] = {}  # as they came
         self._unstored: dict[FeedId, datetime] = {}
-        """Of which something was given up, so that the feed itself has to be asked, and
-        when the last of it came."""
+        """Feeds of which a push was given up, so that the feed itself must be asked,
+        and when the last such push came."""
         self._last: BoundedDict[FeedId, bytes] = BoundedDict(REMEMBERED)
         self._arrived = asyncio.Event()
         self.held = 0
@@ -114,12 +114,14 @@ class ReceivedPushes:
             reading.end()
 
     def is_known(self, delivery: ReceivedPush) -> bool:
-        """Whether it was just pushed, and needs no second look."""
+        """Whether the same body was pushed just before, and need not be processed
+        again."""
         last = self._last.get(delivery.callback.feed_id)
         return bool(delivery.body) and last == checksum(delivery.body)
 
     def has_place(self, delivery: ReceivedPush) -> bool:
-        """False: too many wait, of all or of this feed."""
+        """Whether a push can be queued; False if too many wait, in all or of this
+        feed."""
         is_full = len(self._waiting) >= MOST_WAITING
         of_feed = len(self._of_feed.get(delivery.callback.feed_id, ()))
         return (
@@ -134,7 +136,8 @@ class ReceivedPushes:
         self._arrived.set()
 
     async def run(self) -> None:
-        """Work until cancelled, first on what an end of the hub left undone."""
+        """Process pushes until cancelled, first those left over from before a
+        restart."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keep_asking(), name="push-hints")
             for number in range(AT_ONCE):
@@ -148,7 +151,7 @@ class ReceivedPushes:
             await self._finish(self._waiting.popleft())
 
     async def _finish(self, delivery: ReceivedPush) -> None:
-        """Take in one push; however that ends, others go on."""
+        """Process one push; however that ends, others go on."""
         feed_id = delivery.callback.feed_id
         try:
             await self._take_in_time(delivery)
@@ -167,7 +170,8 @@ class ReceivedPushes:
                 del self._of_feed[feed_id]
 
     async def _take_in_time(self, delivery: ReceivedPush) -> None:
-        """Tried again for a while if it cannot be stored. Raises `StorageError`."""
+        """Process a push, and again for a while if it cannot be stored. Raises
+        `StorageError`."""
         for pause in self._pauses:
             try:
                 await self.take(delivery)
@@ -179,7 +183,8 @@ class ReceivedPushes:
         await self.take(delivery)
 
     async def take(self, delivery: ReceivedPush) -> None:
-        """As an answer of the feed itself; or else the feed is asked, soon.
+        """Commit a push as an answer of the feed itself; if that fails the feed is
+        asked soon.
 
         Raises `StorageError`.
         """
@@ -198,8 +203,8 @@ class ReceivedPushes:
         return delivery.at if is_first and feed_id not in self._unstored else None
 
     async def _keep_asking(self) -> None:
-        """After a start, and for feeds whose servers wanted patience, or of which
-        nothing could be stored."""
+        """Ask feeds for their news: after a start, and while their servers want
+        patience or nothing of them could be stored."""
         is_first = True
         while True:
             try:
@@ -217,12 +222,12 @@ class ReceivedPushes:
             hinted.update(known.keys() & page)
             last = page[-1]
         for feed_id in known.keys() - hinted:
-            if self._unstored[feed_id] == known[feed_id]:  # and no more came meanwhile
+            if self._unstored[feed_id] == known[feed_id]:  # no more came meanwhile
                 del self._unstored[feed_id]
 
     async def _ask(self, feed_push: FeedPush, *, is_first: bool) -> None:
-        """Once for what it was told of: a server that fails is asked by the plan. What
-        waits here needs no asking."""
+        """Ask a feed once about its hint: if its server fails, it is polled as planned.
+        A feed whose push still waits here is not asked."""
         feed = await self._feeds.get(feed_push.feed_id)
         if feed is None or feed.state is not FeedState.ACTIVE:
             return
@@ -230,7 +235,7 @@ class ReceivedPushes:
         if hinted_at is None or (feed.id in self._of_feed and not is_first):
             return
         is_asked = asked_at is not None and asked_at >= hinted_at
-        is_to_come = hinted_at > self._clock.now()  # by a clock that was set back
+        is_to_come = hinted_at > self._clock.now()  # only if the clock was set back
         if is_first or not (is_asked or is_to_come):
             self._pings.add(feed, PollReason.WOKEN_BY_PUSH)
 

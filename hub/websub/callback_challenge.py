@@ -1,7 +1,8 @@
 """Challenges to callbacks, and denials.
 
-No host is flooded with requests that a stranger caused: at most one a second for each
-host (denials included), no redirects, and at most a kilobyte of an answer is read.
+No host is flooded with requests that a stranger caused: each host gets at most one a
+second (denials included), no redirect is followed, and at most a kilobyte of an answer
+is read.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from storage.records import Verification, VerificationMode, VerificationTry
 
 LIMITS = ResponseLimits(seconds=20.0, idle_seconds=20.0)
 MOST_READ = 1_024
-"""Bytes of an answer; a challenge is far shorter."""
+"""Bytes of an answer that are read; a challenge is far shorter."""
 EXCERPT = 200
 """Characters of an answer that are kept for the diagnostics."""
 
 
 class ChallengeReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a question. ``is_final``: asking again would change nothing."""
+    """The result of a question. ``is_final``: asking again would change nothing."""
 
     is_confirmed: bool
     is_final: bool
@@ -36,7 +37,7 @@ class ChallengeReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(Protocol):
-    """What of a verification the callback is asked with."""
+    """The part of a verification that the callback is asked with."""
 
     @property
     def mode(self) -> VerificationMode: ...
@@ -51,7 +52,7 @@ class Question(Protocol):
 
 
 def draw_challenge() -> str:
-    """Random and used once; of the characters WebSub 5.3 allows."""
+    """A random challenge, used once, of the characters that WebSub 5.3 allows."""
     return secrets.token_urlsafe(32)
 
 
@@ -80,7 +81,7 @@ class CallbackChallenges:
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
     ) -> ChallengeReply:
-        """Ask the callback. Whatever it answers is final; no answer is not."""
+        """Ask the callback. Any answer is final; silence is not."""
         challenge = self._challenge()
         is_new = verification.mode is VerificationMode.SUBSCRIBE
         url = verification_url(
@@ -110,7 +111,8 @@ class CallbackChallenges:
         return ChallengeReply(is_confirmed=not reason, is_final=True, last=last)
 
     async def deny(self, verification: Verification, reason: str) -> int:
-        """Tell the callback that the hub refuses; the status, 0 without an answer."""
+        """Tell the callback that the hub refuses; returns the status, 0 without an
+        answer."""
         url = denial_url(verification.callback, verification.topic, reason)
         try:
             return (await self._get(verification.callback, url)).status
@@ -118,8 +120,8 @@ class CallbackChallenges:
             return error.status
 
     def _excerpt(self, callback: str, answer: Answer) -> str:
-        """The beginning of an answer, for the diagnostics; "" for an exempt host, whose
-        internal pages nobody is shown."""
+        """The beginning of an answer, for the diagnostics; "" for an exempt host,
+        because nobody is shown the contents of internal pages."""
         return excerpt_of(answer.body) if self.is_paced(callback) else ""
 
     async def _get(self, callback: str, url: str) -> Answer:
@@ -144,7 +146,7 @@ def excerpt_of(body: bytes) -> str:
 
 
 def _refusal(answer: Answer, challenge: str) -> str:
-    """Why an answer does not confirm; "" if it does."""
+    """Why an answer does not confirm the request; "" if it does."""
     if answer.complete and is_confirmed(answer.status, answer.body, challenge):
         return ""
     if 200 <= answer.status < 300:

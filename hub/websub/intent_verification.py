@@ -1,6 +1,6 @@
-"""Verification of intent: nothing is subscribed or ended before the callback agrees.
+"""Verification of intent: no subscription begins or ends before its callback agrees.
 
-The topic is examined first, and its callback is asked only about topics that can be
+The topic is examined first, and the callback is asked only about topics that can be
 subscribed to.
 """
 
@@ -31,30 +31,34 @@ from storage.records import (
 )
 
 PAUSES = (10.0, 60.0)
-"""Seconds after the first and second try without an answer; there are three. An answer
-is final: "other client and server response codes (3xx, 4xx, 5xx)" mean no (WebSub 5.3),
-but of silence it says nothing, and the subscriber may just be starting."""
+"""Seconds after the first and the second try without an answer; the third is the last.
+An answer is final: "other client and server response codes (3xx, 4xx, 5xx)" mean no
+(WebSub 5.3). WebSub says nothing about silence, and the subscriber may just be
+starting."""
 KEPT = timedelta(days=7)
-"""How long what became of a request can be looked up; of a subscription, after it."""
+"""How long the result of a request can be looked up; for a subscription, after its
+end."""
 
 REMOVED = "the topic was removed from this hub"
 
 
 class AdmittedTopic(msgspec.Struct, frozen=True):
-    """A topic's feed, and where its publisher wants to be asked; None: nowhere."""
+    """A topic's feed, and where its publisher wants to be asked; None: it is not
+    asked."""
 
     feed_id: FeedId
     validator: Validator | None
 
 
 Admission = AdmittedTopic | Exception
-"""Of a topic; or why nobody can subscribe to it now."""
+"""The admission of a topic, or why nobody can subscribe to it now."""
 
 log = structlog.get_logger()
 
 
 class SuperfeedrGrants(Protocol):
-    """What is needed of `hub.services.account_subscriptions.SuperfeedrService`."""
+    """The part of `hub.services.account_subscriptions.SuperfeedrService` that is needed
+    here."""
 
     async def grant(self, verification: Verification) -> str: ...
 
@@ -70,8 +74,8 @@ class IntentVerification:
         accounts: SuperfeedrGrants | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
-        """``validation`` None: publishers are not asked; ``accounts`` None: there are
-        none but the anonymous one. ``secret_overlap``: see `_take_over`."""
+        """``validation`` None: publishers are not asked. ``accounts`` None: there is
+        only the anonymous account. ``secret_overlap``: see `_take_over`."""
         self._feeds = storage.feeds
         self._validation = validation
         self._accounts = accounts
@@ -83,7 +87,7 @@ class IntentVerification:
         self._secret_overlap = secret_overlap
 
     async def admit(self, topic: str) -> Admission:
-        """Look at a topic once for all who ask for it now: see `verify`."""
+        """Examine a topic once for all requests that name it now: see `verify`."""
         try:
             feed_id = await self._topics.admit(topic)
             return AdmittedTopic(feed_id, await self._validator_of(feed_id))
@@ -93,10 +97,10 @@ class IntentVerification:
     async def verify(
         self, verification: Verification, admission: Awaitable[Admission] | None = None
     ) -> None:
-        """Take one request as far as it goes now.
+        """Process one request as far as possible now.
 
-        ``admission``: of its topic, begun after it came in. Raises `TopicBusy` and
-        `StorageError`: then it stays due.
+        ``admission``: of its topic, begun after the request came in. If `TopicBusy` or
+        `StorageError` is raised, the request stays due.
         """
         if verification.mode is VerificationMode.UNSUBSCRIBE:
             await self._unsubscribe(verification)
@@ -131,7 +135,7 @@ class IntentVerification:
     async def _grant(self, verification: Verification) -> None:
         """Give an account what its callback confirms.
 
-        It is told nothing of a failure: "Async failure: silent" (Superfeedr 1.5).
+        The account is not told of a failure: "Async failure: silent" (Superfeedr 1.5).
         """
         confirmed = await self._ask(verification)
         if confirmed is None or self._accounts is None:
@@ -150,7 +154,8 @@ class IntentVerification:
     async def _refusal(
         self, verification: Verification, validator: Validator | None
     ) -> str:
-        """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
+        """Why the topic's publisher refuses, "" if it does not: the hub "MAY" validate
+        (WebSub 5.2)."""
         if self._validation is None or validator is None:
             return ""
         parameters = {
@@ -168,9 +173,11 @@ class IntentVerification:
         lease_end: datetime,
         confirmed: VerificationTry,
     ) -> None:
-        """Only now do the new secret and lease count, and a missing secret too.
+        """Store the subscription. Only now its new secret and lease count; the new
+        request may also have no secret.
 
-        A secret that is replaced by another one signs as well for some time from here.
+        When a secret is replaced by another one, the former one signs as well for
+        ``secret_overlap`` from now on.
         """
         new = NewSubscription(
             account=verification.account,
@@ -208,7 +215,8 @@ class IntentVerification:
             _tell(verification, VerificationState.VERIFIED, confirmed)
 
     async def _ask(self, verification: Verification) -> VerificationTry | None:
-        """The answer that confirms; None without one, and that is stored."""
+        """The answer that confirms; None if there is none, and then that result is
+        stored."""
         reply = await self._questions.ask(
             verification, tells_callback=verification.account_request is not None
         )
@@ -221,7 +229,7 @@ class IntentVerification:
     async def _try_later(
         self, verification: Verification, last: VerificationTry
     ) -> bool:
-        """False if that was the last try."""
+        """Plan another try; False if there was no try left."""
         if verification.attempts >= len(PAUSES):
             return False
         pause = timedelta(seconds=PAUSES[verification.attempts])
@@ -230,7 +238,7 @@ class IntentVerification:
         return True
 
     async def _deny(self, verification: Verification, reason: str) -> None:
-        """WebSub 5.2: the hub "MUST inform the subscriber" of a denial."""
+        """Deny a request: the hub "MUST inform the subscriber" of that (WebSub 5.2)."""
         status = await self._questions.deny(verification, reason)
         last = VerificationTry(at=self._clock.now(), status=status, reason=reason)
         await self._finish(verification, VerificationState.DENIED, last)

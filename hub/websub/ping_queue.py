@@ -1,9 +1,9 @@
-"""Publish pings: topics with news according to their publisher, fetched soon.
+"""Publish pings: topics that have news according to their publisher, fetched soon.
 
-Nobody waits for the fetch. Equal pings that wait are combined, and one that comes while
+Nobody waits for the fetch. Equal pings that wait are combined. A ping that comes while
 its topic is being fetched causes another fetch, since the news may have come after the
-answer. For all pings together, a topic is fetched a few times at once, and then once a
-second.
+answer. However many pings there are, a topic is fetched a few times at once, and after
+that once a second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hub.runtime.clock import Clock
 from storage.records import FeedId, PollReason, StoredFeed
 
 MOST_WAITING = 10_000
-"""Topics whose turn is yet to come; pings of more are turned away."""
+"""Topics that wait for their turn; pings of any more are refused."""
 OF_TOPIC: Final = Rate(per_second=1.0, burst=10.0)
 MOST_KNOWN: Final = 100_000
 """Topics of which it is remembered how often they were pinged lately."""
@@ -29,13 +29,14 @@ class PingDecision(StrEnum):
     """What is done about a ping."""
 
     ACCEPTED = "accepted"
-    COALESCED = "coalesced"  # a fetch that is yet to begin serves it too
-    PUT_OFF = "put-off"  # too often: fetched a little later, if its server lets us
+    COALESCED = "coalesced"  # served by a fetch that is yet to begin
+    PUT_OFF = "put-off"  # too often: fetched a little later, if its server permits
     REFUSED = "refused"  # too many topics wait
 
 
 class PingedPoller(Protocol):
-    """What is needed of `hub.ingest.poller.Poller`, which paces pings by host."""
+    """The part of `hub.ingest.poller.Poller` that is needed here; it paces pings by
+    host."""
 
     def ping(self, feed: StoredFeed, reason: PollReason) -> bool: ...
 
@@ -57,7 +58,7 @@ class PingQueue:
     def add(
         self, feed: StoredFeed, reason: PollReason = PollReason.PINGED
     ) -> PingDecision:
-        """Have the feed fetched soon, for a reason that its history tells."""
+        """Have the feed fetched soon; ``reason`` is shown in the feed's history."""
         if feed.id in self._later or self._poller.is_pinged(feed.id):
             return PingDecision.COALESCED
         if len(self._later) + self._poller.pinged >= MOST_WAITING:
@@ -73,7 +74,7 @@ class PingQueue:
         return PingDecision.PUT_OFF
 
     async def run(self) -> None:
-        """Give those that were put off their turn, until cancelled."""
+        """Ping topics that were put off when their turn comes, until cancelled."""
         while True:
             self._awake.clear()
             now = self._clock.monotonic()

@@ -1,8 +1,8 @@
 """The network of a hub whose playground is in use.
 
-Requests of the hub that concern a run are noted with their answers: those to callbacks
-elsewhere that subscribe to its topic. Those to the hub's own address go there by a
-connection like any other; if the hub cannot reach itself, because its address is
+Requests of the hub that concern a run are recorded with their answers: those to
+callbacks elsewhere that subscribe to its topic. Requests to the hub's own address use a
+connection like any other. If the hub cannot reach itself, because its address is
 private or a proxy stands in the way, they are handed to the application inside this
 process, and no guard is weakened for that.
 """
@@ -61,7 +61,7 @@ AsgiApplication = Callable[
     Awaitable[None],
 ]
 OWN_MARK: Final = "fanfare-playground"
-"""A header of what the playground itself answers."""
+"""A header of answers that the playground itself sends."""
 _PROBE_LIMITS: Final = ResponseLimits(seconds=3.0, idle_seconds=3.0)
 _HANDED_OVER: Final = frozenset({"/hub", "/robots.txt"})
 _NOT_THERE: Final = "something else answers at the public URL"
@@ -80,10 +80,12 @@ class PlaygroundNetwork:
         self._application: AsgiApplication | None = None
         self.user_agent = f"{PRODUCT} playground (+{public_url}/playground)"
         self.unreachable = ""
-        """Why the hub cannot reach itself, as of the last `probe`."""
+        """Why the hub cannot reach itself, according to the last `probe`; "" if it
+        can."""
 
     def attach(self, application: AsgiApplication) -> None:
-        """What answers requests to the hub's own address that cannot be sent."""
+        """Set the application that answers requests to the hub's own address if it is
+        unreachable."""
         self._application = application
 
     def is_exempt(self, host: str, purpose: Purpose) -> bool:
@@ -102,7 +104,7 @@ class PlaygroundNetwork:
         return self._send_watched(run, request)
 
     async def send_unwatched(self, request: Request) -> Answer:
-        """Like `send`; who sends it notes it."""
+        """Like `send`, but the exchange is recorded by the caller."""
         if self.is_own(request.url):
             return await self._send_to_itself(request)
         return await self._network.send(request)
@@ -110,7 +112,7 @@ class PlaygroundNetwork:
     # --- to the hub itself ---
 
     def is_own(self, url: str) -> bool:
-        """Whether it is the hub's endpoint, or of the playground."""
+        """Whether the URL is the hub's endpoint, or belongs to the playground."""
         if not url.startswith(self._public_url):
             return False
         path = urlsplit(url.removeprefix(self._public_url)).path
@@ -157,7 +159,8 @@ class PlaygroundNetwork:
     # --- to callbacks elsewhere ---
 
     def _watching(self, request: Request) -> PlaygroundRun | None:
-        """The run to whose topic a request to a callback is about."""
+        """The run whose topic a request to a callback concerns; None if there is
+        none."""
         if request.purpose is not Purpose.CALLBACK:
             return None
         return self._runs.of_topic(_topic_of(request))
@@ -200,7 +203,8 @@ def with_answer(
     answer: Answer | None,
     remarks: Sequence[Remark] | None = None,
 ) -> PlaygroundExchange:
-    """``remarks`` on the answer; None: it is a callback's."""
+    """The exchange with its answer. ``remarks`` are on the answer; None: it is a
+    callback's, and is reviewed here."""
     if answer is None:
         return exchange
     if remarks is None:
@@ -217,7 +221,7 @@ def with_answer(
 
 
 def review_sent(run: PlaygroundRun, request: Request) -> tuple[Remark, ...]:
-    """A request to a callback."""
+    """Remarks on a request to a callback."""
     if request.method == "GET":
         return review_question(parameters_of(query_of(request.url)), "")
     return review_notification(
@@ -242,7 +246,7 @@ def _review_callback(request: Request, answer: Answer) -> tuple[Remark, ...]:
 
 
 def _topic_of(request: Request) -> str:
-    """What a request to a callback is about; "" if it does not say."""
+    """The topic of a request to a callback; "" if it names none."""
     if request.method == "GET":
         if "hub.topic=" not in request.url:
             return ""
@@ -254,11 +258,11 @@ def _topic_of(request: Request) -> str:
 
 
 def sent_message(request: Request) -> HttpMessage:
-    """The head as it goes over the wire."""
+    """The message of a request, with its head as it goes over the wire."""
     body = request.body or b""
     try:
         head = request_head(request, target_of(request.url)).decode()
-    except NetworkError:  # it was not sent, either
+    except NetworkError:  # then it was not sent either
         return message_of(
             f"{request.method} {request.url}", [*request.headers.items()], body
         )
@@ -282,7 +286,7 @@ def answered_message(answer: Answer) -> HttpMessage:
 async def _call(
     application: AsgiApplication, request: Request, public_url: str
 ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Status, headers and the beginning of the body of its answer."""
+    """The status, the headers and the beginning of the body of its answer."""
     target = target_of(request.url)
     path, _, query = target.path.removeprefix(urlsplit(public_url).path).partition("?")
     body, status = request.body or b"", 500

@@ -1,8 +1,8 @@
-"""Runs of the WebSub playground: a callback, a topic, and the messages that passed.
+"""Runs of the WebSub playground: a callback, a topic, and the messages exchanged.
 
-They are in memory, and packed for the database, so that their addresses last: for 30
-days after somebody last looked, or sent a message. Everything is bounded: runs,
-messages of a run, and bytes.
+Runs are in memory, and also packed in the database, so that their addresses last: for
+30 days after somebody last looked at the run, or sent it a message. Everything is
+bounded: runs, messages of a run, and bytes.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from storage.errors import NotFound
 from storage.records import Account, AccountId, StoredRun
 
 KEPT: Final = timedelta(days=30)
-"""After a run was last looked at, and after its last message but for the hub's own."""
+"""How long a run is kept after it was last looked at, and after its last message except
+those of the hub itself."""
 USE_SECONDS: Final = 3_600.0
-"""Between two looks at a run of which the later one is noted in the database."""
+"""Seconds between two looks at a run from which on the later one is stored."""
 MOST_RUNS: Final = 100
 MOST_OF_ACCOUNT: Final = 10
 MOST_EXCHANGES: Final = 100
-"""Of a run; older ones are forgotten."""
+"""Messages of a run; older ones are forgotten."""
 MOST_BYTES: Final = 500_000
-"""Of all messages of a run."""
+"""Bytes of all messages of a run."""
 KEPT_BODY: Final = 32_768
 """Bytes of a body that are kept."""
 KEPT_HEADERS: Final = 60
 LONGEST_HEADER: Final = 4_096
 MOST_ENTRIES: Final = 20
-"""Of a topic of the playground."""
+"""Entries of a topic of the playground."""
 MOST_KNOWN: Final = 100
-"""Secrets, and requests whose challenges are confirmed, of a run."""
+"""Secrets that a run remembers, and requests whose challenges it confirms."""
 ARRIVALS: Final = Rate(per_second=2.0, burst=30.0)
-"""Requests from outside that one run takes."""
+"""Requests from outside that one run accepts."""
 MOST_WAITING: Final = 4
-"""Requests to one callback that it answers slowly."""
+"""Requests to one callback that may wait for a slow answer."""
 SECRET_MARK: Final = "(secret)"  # noqa: S105 - it stands for one
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
-"""Headers by which others show who they are."""
+"""Headers that carry credentials of others."""
 NOT_SHOWN: Final = "(not shown)"
 _PARAMETER: Final = re.compile(r"(?<![^&?])([^&?=\s]{1,200})=[^&\s]*")
 
@@ -65,9 +66,9 @@ class PlaygroundStep(StrEnum):
     DISCOVER = "discover"
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
-    VERIFY = "verify"  # whether the callback wants it, or that the hub does not
+    VERIFY = "verify"  # the callback confirms, or the hub denies
     PUBLISH = "publish"
-    FETCH = "fetch"  # of the topic, by a hub or a subscriber
+    FETCH = "fetch"  # a hub or a subscriber fetches the topic
     NOTIFY = "notify"
 
 
@@ -82,7 +83,7 @@ class MessageSender(StrEnum):
 class ChallengeManner(StrEnum):
     """How the callback answers a challenge."""
 
-    CONFIRM = "confirm"  # what was asked for here
+    CONFIRM = "confirm"  # only requests made in this run
     CONFIRM_ALL = "confirm-all"
     WRONG = "wrong-challenge"
     NOT_FOUND = "not-found"
@@ -100,8 +101,8 @@ class DeliveryManner(StrEnum):
 
 
 class HttpMessage(Struct, frozen=True, kw_only=True):
-    """A request or an answer. ``line`` is its first line, ``body`` its body or how that
-    begins (``is_excerpt``), and ``size`` the bytes of it that were read."""
+    """A request or an answer. ``line`` is its first line, ``body`` its body or only the
+    beginning of it (``is_excerpt``), and ``size`` the bytes of it that were read."""
 
     line: str
     headers: tuple[tuple[str, str], ...]
@@ -125,7 +126,8 @@ def message_of(
     *,
     is_whole: bool = True,
 ) -> HttpMessage:
-    """A message as it is kept: bounded, without secrets. ``is_whole``: ``body`` is."""
+    """A message as it is kept: bounded, without secrets. ``is_whole``: ``body`` is
+    complete."""
     kept = tuple(
         (_clean(name[:LONGEST_HEADER]), _clean(value[:LONGEST_HEADER]))
         for name, value in headers[:KEPT_HEADERS]
@@ -143,13 +145,13 @@ def message_of(
 
 
 def _clean(text: str) -> str:
-    """The text without what no document in UTF-8 can have."""
+    """The text without characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def without_credentials(message: HttpMessage) -> HttpMessage:
-    """A request of somebody else, who trusts the hub with them and not the run: a
-    browser that opens a topic of the playground sends its session along."""
+    """A message without its credentials, which its sender trusts to the hub and not to
+    the run: a browser that opens a topic of the playground sends its session along."""
     headers = tuple(
         (name, NOT_SHOWN if name.lower() in _CREDENTIALS else value)
         for name, value in message.headers
@@ -158,8 +160,7 @@ def without_credentials(message: HttpMessage) -> HttpMessage:
 
 
 def without_secret(text: str) -> str:
-    """The text without the value of ``hub.secret``, in whatever way its name is
-    escaped."""
+    """The text without the value of ``hub.secret``, however its name is escaped."""
 
     def mask(parameter: re.Match[str]) -> str:
         name = parameter[1]
@@ -170,9 +171,10 @@ def without_secret(text: str) -> str:
 
 
 class PlaygroundExchange(Struct, frozen=True, kw_only=True):
-    """A request and its answer; ``response`` None: ``error`` says why.
+    """A request and its answer; if ``response`` is None, ``error`` says why.
 
-    ``is_withheld``: it is of an allowed network, whose answers accounts are not shown.
+    ``is_withheld``: the answer comes from an allowed network, and is not shown to
+    accounts.
     """
 
     step: PlaygroundStep
@@ -210,10 +212,10 @@ class PlaygroundEntry(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PlaygroundRun:
-    """One developer's attempt. ``topic`` is what is subscribed to, ``topic_url`` the
-    address of the run's own topic; ``hub`` is the one that was found, or was named.
+    """One developer's run. ``topic`` is what is subscribed to, ``topic_url`` the
+    address of the run's own topic, ``hub`` the hub that was discovered or named.
 
-    ``sees_all``: it is an operator's, who is shown answers of allowed networks, too.
+    ``sees_all``: the run is an operator's, who also sees answers of allowed networks.
     """
 
     id: str
@@ -239,11 +241,12 @@ class PlaygroundRun:
     published: int = 0
     wanted: dict[tuple[str, str], bool] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
-    """By callback, what notifications are signed with, as far as it was seen."""
+    """The secret that notifications to each callback are signed with, if it was
+    seen."""
     waiting: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     unsaved: asyncio.Event = field(default_factory=asyncio.Event)
-    """That of all runs; set when `is_saved` of one becomes false."""
+    """Shared by all runs; set when `is_saved` of one becomes false."""
     is_saved: bool = False
     _number: int = 0
 
@@ -256,11 +259,12 @@ class PlaygroundRun:
         return self.topic == self.topic_url
 
     def record(self, exchange: PlaygroundExchange) -> PlaygroundExchange:
-        """Keep an exchange under the next number; the oldest make room."""
+        """Keep an exchange under the next number; the oldest ones are dropped for
+        it."""
         self._number += 1
         kept = replace(exchange, number=self._number)
         self.exchanges.append(kept)
-        if exchange.sender is not MessageSender.HUB:  # it comes by itself for ever
+        if exchange.sender is not MessageSender.HUB:  # the hub's never end
             self.used_at = exchange.at
         while len(self.exchanges) > MOST_EXCHANGES or self._is_too_large():
             self.exchanges.popleft()
@@ -270,12 +274,12 @@ class PlaygroundRun:
         return kept
 
     def touch(self) -> None:
-        """It is no longer as it was saved."""
+        """Mark the run as changed since it was saved."""
         self.is_saved = False
         self.unsaved.set()
 
     def use(self, now: datetime) -> None:
-        """Somebody looks at it."""
+        """Note that somebody looks at the run."""
         if (now - self.used_at).total_seconds() >= USE_SECONDS:
             self.touch()
         self.used_at = now
@@ -286,7 +290,7 @@ class PlaygroundRun:
         return sum(each.kept_bytes for each in self.exchanges) > MOST_BYTES
 
     def exchange(self, number: int) -> PlaygroundExchange:
-        """Raises `NotFound`."""
+        """The exchange with this number. Raises `NotFound`."""
         for each in self.exchanges:
             if each.number == number:
                 return each
@@ -310,18 +314,19 @@ class PlaygroundRun:
         return entry
 
     def withdraw(self, entry: PlaygroundEntry) -> None:
-        """Nobody was told of it."""
+        """Remove an entry that nobody was told of."""
         self.entries.remove(entry)
         self.touch()
 
     def want(self, mode: str, topic: str) -> None:
-        """Have the callback confirm what was asked for here."""
+        """Have the callback confirm a request that was made in this run."""
         self.wanted[mode, topic] = True
         _forget_oldest(self.wanted)
         self.touch()
 
     def note_secret(self, callback: str, secret: str) -> None:
-        """Note the secret of a request to subscribe a callback; "": it has none."""
+        """Note the secret of a request to subscribe a callback; "": it has no
+        secret."""
         self.secrets.pop(callback, None)
         self.secrets[callback] = secret
         _forget_oldest(self.secrets)
@@ -334,7 +339,7 @@ def _forget_oldest(known: dict[Any, Any]) -> None:
 
 
 class PackedRun(Struct, frozen=True, kw_only=True):
-    """What is kept of a run in the database; see `PlaygroundRun`."""
+    """The parts of a run that are kept in the database; see `PlaygroundRun`."""
 
     account: Account
     sees_all: bool
@@ -386,7 +391,8 @@ def pack_run(run: PlaygroundRun) -> StoredRun:
 
 
 def unpack_run(stored: StoredRun, arrivals: TokenBucket) -> PlaygroundRun:
-    """Raises `msgspec.MsgspecError` if another version has packed it otherwise."""
+    """The run. Raises `msgspec.MsgspecError` if another version packed it
+    differently."""
     packed = _decoder.decode(stored.body)
     return PlaygroundRun(
         id=stored.id,
@@ -416,7 +422,7 @@ def unpack_run(stored: StoredRun, arrivals: TokenBucket) -> PlaygroundRun:
 
 
 class PlaygroundRuns:
-    """All runs of this hub, found by their own id or by what is public of them."""
+    """All runs of this hub, found by their own id or by their public addresses."""
 
     def __init__(self, clock: Clock, public_url: str) -> None:
         self._clock = clock
@@ -434,8 +440,8 @@ class PlaygroundRuns:
     def start(
         self, account: Account, *, topic: str, hub: str, sees_all: bool
     ) -> PlaygroundRun:
-        """``topic`` "": the run's own; ``hub``: the one that this names, "": this
-        one."""
+        """Start a run. ``topic`` "": the run's own topic; ``hub``: the hub that the
+        topic names, "" for this hub."""
         own_topic = f"{self.topic_prefix}{secrets.token_urlsafe(16)}"
         now, own_hub = self._clock.now(), hub or f"{self.public_url}/hub"
         run = PlaygroundRun(
@@ -457,7 +463,8 @@ class PlaygroundRuns:
         return run
 
     def restore(self, stored: StoredRun) -> None:
-        """Raises `msgspec.MsgspecError` if another version has packed it otherwise."""
+        """Load a run. Raises `msgspec.MsgspecError` if another version packed it
+        differently."""
         bucket = TokenBucket(ARRIVALS, self._clock.monotonic())
         self._put(unpack_run(stored, bucket))
 
@@ -468,7 +475,7 @@ class PlaygroundRuns:
         self._callbacks[run.callback_url] = run
 
     def take_unsaved(self) -> list[PlaygroundRun]:
-        """Those that are to be saved now."""
+        """The runs to be saved now; they count as saved from here on."""
         self.unsaved.clear()
         found = [each for each in self._runs.values() if not each.is_saved]
         for each in found:
@@ -480,20 +487,22 @@ class PlaygroundRuns:
         return len(self._runs) >= MOST_RUNS
 
     def surplus(self, account: AccountId) -> PlaygroundRun | None:
-        """The account's own run that is to make room before it starts another one."""
+        """The account's run that must be removed before it starts another; None if
+        there is room."""
         own = self.of(account)
         most = len(own) if self.is_full else MOST_OF_ACCOUNT
         return own[-1] if own and len(own) >= most else None
 
     def of(self, account: AccountId | None) -> list[PlaygroundRun]:
-        """The runs of an account, or all; the last used one first."""
+        """The runs of an account, or all runs; the last used one first."""
         found = [
             each for each in self._runs.values() if account in (None, each.account.id)
         ]
         return sorted(found, key=lambda each: each.used_at, reverse=True)
 
     def get(self, id: str, account: AccountId | None) -> PlaygroundRun:
-        """Raises `NotFound`, also for one of another account than the given one."""
+        """A run; raises `NotFound`, also if it belongs to another account than the
+        given one."""
         run = self._runs.get(id)
         if run is None or account not in (None, run.account.id):
             raise NotFound("playground run", id[:40])
@@ -528,7 +537,7 @@ TOPIC_TYPE: Final = "application/atom+xml"
 
 
 def topic_links(run: PlaygroundRun) -> str:
-    """The ``Link`` header."""
+    """The value of the ``Link`` header."""
     links = (
         HeaderLink(href=run.own_hub, rel="hub"),
         HeaderLink(href=run.topic_url, rel="self"),
@@ -565,7 +574,7 @@ def _entry(run: PlaygroundRun, entry: PlaygroundEntry) -> str:
 
 
 def _xml(text: str) -> str:
-    """Escaped, and without what XML cannot have."""
+    """The text escaped, and without characters that XML does not allow."""
     kept = "".join(each for each in text if each.isprintable() or each in "\n\t")
     return escape(kept.encode("utf-8", "replace").decode())
 
@@ -578,7 +587,7 @@ def _written(at: datetime) -> str:
 
 
 def form_lines(body: str) -> str:
-    """One parameter a line, decoded."""
+    """The parameters of a form, decoded, one a line."""
     return "\n".join(
         f"{unquote_plus(name)}={unquote_plus(value)}"
         for each in body.split("&")
@@ -593,13 +602,13 @@ def form_text(form: Mapping[str, str]) -> str:
 
 
 def form_body(lines: str) -> str:
-    """What `form_lines` tells, encoded again."""
+    """The body of a form from the lines of `form_lines`."""
     pairs = (each.strip().partition("=") for each in lines.splitlines() if each.strip())
     return "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, _, v in pairs)
 
 
 def parameters_of(query_or_body: str) -> Mapping[str, str]:
-    """A form's parameters; of repeated ones the last."""
+    """The parameters of a form; the last one if a name is repeated."""
     try:
         return dict(parse_qsl(query_or_body, keep_blank_values=True, max_num_fields=99))
     except ValueError:

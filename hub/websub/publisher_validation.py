@@ -1,9 +1,10 @@
 """Asking a topic's publisher whether somebody may subscribe to it.
 
-A convention of Superfeedr's, which WebSub 5.2 allows: "hub forwards all params +
+This is a convention of Superfeedr, which WebSub 5.2 allows: "hub forwards all params +
 headers of the subscribe request" (Superfeedr 1.15) to the URL that the operator has set
-for the feed, or otherwise that the topic names with ``rel="validate"``. A 2xx allows
-it; anything else refuses, and the text of a 401 is passed on. Secrets are never sent.
+for the feed, or else to the one that the topic names with ``rel="validate"``. A 2xx
+allows the subscription; anything else refuses it, and the text of a 401 is passed on.
+Secrets are never sent.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from storage.records import StoredFeed
 
 LIMITS: Final = ResponseLimits(seconds=10.0, idle_seconds=10.0)
 ASKED_SECONDS: Final = 20.0
-"""In all, with the wait for the turn of the publisher's host."""
+"""Seconds in all, including the wait for the turn of the publisher's host."""
 MOST_READ: Final = 1_024
-"""Bytes of an answer."""
+"""Bytes of an answer that are read."""
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 REFUSED: Final = "the topic's publisher refuses the subscription"
 UNREACHABLE: Final = "the topic's publisher could not be asked"
@@ -39,8 +40,9 @@ FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Validator(msgspec.Struct, frozen=True):
-    """Who is asked about a feed's subscriptions. What a publisher names goes only where
-    its hub may be; what the operator has set, where callbacks may."""
+    """The URL that is asked about a feed's subscriptions. A URL that a publisher names
+    may lead only where its hub may be; one that the operator has set, where callbacks
+    may."""
 
     url: str
     purpose: Purpose
@@ -66,8 +68,8 @@ class PublisherValidation:
         parameters: Mapping[str, str],
         headers: Mapping[str, str] = NONE,
     ) -> str:
-        """Why nobody may subscribe with these; "" if the publisher allows it, or has
-        no URL to ask. ``headers``: of the request. Raises `StorageError`."""
+        """Why nobody may subscribe with these parameters; "" if the publisher allows
+        it, or has no URL to ask. ``headers``: of the request. Raises `StorageError`."""
         validator = await self.validator_of(feed)
         if validator is None:
             return ""
@@ -76,7 +78,7 @@ class PublisherValidation:
     async def validator_of(self, feed: StoredFeed) -> Validator | None:
         """Whom to ask about the feed; None: nobody. Raises `StorageError`.
 
-        What the operator has set goes before what the topic itself names.
+        The operator's setting takes precedence over what the topic itself names.
         """
         if set_for_it := await self._feeds.subscription_callback(feed.id):
             return Validator(set_for_it, Purpose.CALLBACK)
@@ -89,7 +91,7 @@ class PublisherValidation:
         parameters: Mapping[str, str],
         headers: Mapping[str, str] = NONE,
     ) -> str:
-        """Like `refusal`, of a publisher whose URL is known."""
+        """Like `refusal`, for a publisher whose URL is known."""
         url = validator.url
         if not is_web_url(url):
             return UNREACHABLE

@@ -1,10 +1,10 @@
 """Which topics strangers may subscribe to, fetched and ready for it.
 
-A topic that is known and public is admitted. Any other is fetched as a stranger would,
-and may have to name this hub (WebSub 4): in its header, or otherwise in its document. A
-feed with credentials of the hub is not used: without them the topic becomes another
-feed. So a private topic, one that is closed to all but the operator, and an unknown one
-look alike from outside.
+A topic that is known and public is admitted. Any other topic is fetched as a stranger
+would fetch it, and may have to name this hub (WebSub 4) in its header, or else in its
+document. A feed with credentials of the hub is not used: without them the topic becomes
+another feed. So a private topic, a topic that only the operator may read, and an
+unknown one look alike from outside.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ class NamedHubs:
         self._hub_url = normal_url(hub_url)
 
     async def is_named(self, fetched: Fetched) -> bool:
-        """Subscribers "MUST first check for HTTP Link headers"; so does the hub."""
+        """Whether a document names this hub. Subscribers "MUST first check for HTTP
+        Link headers", and so does the hub."""
         hubs = hubs_of_header(fetched) or await self._hubs_of_document(fetched)
         return self._is_among(hubs)
 
     def is_named_by(self, polling: Polling, head: Feed) -> bool:
-        """Whether a known feed names this hub: in its last document, or that one's
-        header."""
+        """Whether a known feed names this hub: in its last document, or in the header
+        of that."""
         return self._is_among(polling.hubs or hubs_of_feed(head))
 
     def _is_among(self, hubs: Sequence[str]) -> bool:
@@ -68,14 +69,15 @@ class NamedHubs:
 
 
 FETCH_SECONDS = 30.0
-"""How long the first fetch of a new topic is waited for, or of one given up."""
+"""Seconds to wait for the first fetch of a new topic, or of one that was given up."""
 LOOKED_AT_SECONDS = 3_600.0
-"""How long what was found at a topic is believed."""
+"""Seconds for which the result of examining a topic is relied on."""
 MOST_REMEMBERED = 10_000
 MOST_OF_A_HOST = 4
-"""Topics of one host that are looked at, or wait for that; more come back later."""
+"""Topics of one host that are examined, or wait for that; any more come back later."""
 MOST_OF_A_ZONE = 16
-"""Of all hosts of one owner: any number of them may be names of one address."""
+"""The same for all hosts of one owner: any number of them may be names of one
+address."""
 
 NOT_NAMED = "the topic does not name this hub"
 
@@ -85,11 +87,12 @@ class OpenHub(StrEnum):
 
     OFF = "off"
     KNOWN = "known"  # public here, or naming this hub
-    ANY = "any"  # whatever can be fetched
+    ANY = "any"  # any topic that can be fetched
 
 
 class TopicRefused(Exception):
-    """Nobody may subscribe to this topic here; ``reason`` is told to the subscriber."""
+    """Nobody may subscribe to this topic here; the subscriber is told the
+    ``reason``."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -97,7 +100,7 @@ class TopicRefused(Exception):
 
 
 class TopicUnready(Exception):
-    """The topic could not be fetched now; later it may be."""
+    """The topic could not be fetched now; later that may succeed."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -105,11 +108,11 @@ class TopicUnready(Exception):
 
 
 class TopicBusy(Exception):
-    """Too many topics of the host are being looked at; nothing was tried."""
+    """Too many topics of the host are being examined; nothing was tried."""
 
 
 class BaselinePoller(Protocol):
-    """What is needed of `hub.ingest.poller.Poller`."""
+    """The part of `hub.ingest.poller.Poller` that is needed here."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
 
@@ -144,7 +147,7 @@ class TopicAdmission:
         self._locks: KeyedLock[str] = KeyedLock()
 
     async def admit(self, topic: str) -> FeedId:
-        """The topic's feed, its first document stored.
+        """The topic's feed, of which the first document is stored.
 
         Raises `TopicRefused`, `TopicUnready`, `TopicBusy` and `StorageError`.
         """
@@ -162,7 +165,8 @@ class TopicAdmission:
                 return await self._ready(feed)
 
     async def _admit_own(self, topic: str) -> FeedId:
-        """A page of this hub is never fetched: the feed is here, or it is not."""
+        """The feed behind a page of this hub, which is never fetched; raises
+        `TopicRefused`."""
         feed = await self._local_topics.find_public(self._feeds, topic)
         if feed is None:
             raise TopicRefused(NOT_NAMED)
@@ -175,7 +179,8 @@ class TopicAdmission:
         return feed
 
     async def _ready(self, feed: StoredFeed) -> FeedId:
-        """Subscribers are told what is new, so what is old must be known before.
+        """Make sure that the feed's present entries are known, so that subscribers are
+        told only of new ones.
 
         A feed that was given up returns if it answers now.
         """
@@ -197,9 +202,9 @@ class TopicAdmission:
             raise TopicUnready("fetching the topic takes too long") from None
 
     async def _look_at(self, topic: str, feed: StoredFeed | None) -> Fetched | None:
-        """Raises unless the topic, as anybody gets it, may be subscribed to.
+        """Examine a topic as anybody gets it; raises if nobody may subscribe to it.
 
-        What was fetched for that, if anything.
+        Returns what was fetched for that, or None.
         """
         key, now = resource_url(topic), self._clock.monotonic()
         if now - self._looked_at.get(key, float("-inf")) < LOOKED_AT_SECONDS:
@@ -217,9 +222,11 @@ class TopicAdmission:
         return fetched
 
     async def _is_named_by_known(self, feed: StoredFeed) -> bool:
-        """A feed that the hub gets as anybody does is asked as always: if it changed.
+        """Whether a feed names this hub. Like in a poll, its server is asked only if it
+        changed.
 
-        A document that is no feed says nothing; then the last one that was counts.
+        A document that is not a feed says nothing; then the last one that was a feed
+        counts.
         """
         polling = (await self._fetch_now(feed)).polling
         if polling.code not in (200, 304):

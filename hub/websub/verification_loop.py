@@ -1,7 +1,7 @@
 """The verifier: processes requests to the open hub when their turn comes.
 
-They wait in storage, so that none is lost when the hub stops. Nothing here grows with
-their number, and however many there are of one callback host, others get their turn.
+Requests wait in storage, so that none is lost when the hub stops. Nothing here grows
+with their number, and even if one callback host has many, others get their turn.
 """
 
 from __future__ import annotations
@@ -29,30 +29,32 @@ PER_HOST = 64
 POLL_SECONDS = 1.0
 SHORTEST_PAUSE = 0.02
 LONGEST_PAUSE = 0.1
-"""Seconds between two looks at what is due, however many requests come in."""
+"""Seconds between two looks for due requests, however many come in."""
 PAUSE_SHARE = 5
-"""A pause is so many times as long as the look before it, within these bounds."""
+"""A pause lasts so many times as long as the look before it, within the bounds."""
 HOST_PAUSE = 1.0
 OF_ZONE_AT_ONCE = 16
-"""Of one owner's hosts, however many names they have: see `protocols.domains`."""
+"""Requests under way to all hosts of one owner, whatever their names: see
+`protocols.domains`."""
 CROWD_PAUSE = 5.0
-"""Seconds before a request of which the zone has so many is taken up again, if no
-other of them is over sooner."""
+"""Seconds before a request is tried again whose zone has too many under way, unless one
+of these ends sooner."""
 FAULT_PAUSE = 10.0
-"""Seconds before a request is taken up again that storage or a fault held up."""
+"""Seconds before a request is tried again after a failure of storage or a fault."""
 
 log = structlog.get_logger()
 
 
 class _Pause(msgspec.Struct, frozen=True):
-    """``until`` (monotonic), or until the zone ``crowd`` has room; "": no zone."""
+    """How long a request waits: until ``until`` (monotonic), or until the zone
+    ``crowd`` has room; "": no zone."""
 
     until: float
     crowd: str
 
 
 class VerificationLoop:
-    """Takes up requests that are due, one a second for each callback host."""
+    """Processes requests that are due, one a second for each callback host."""
 
     def __init__(
         self,
@@ -67,17 +69,17 @@ class VerificationLoop:
         self._clock = clock
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: dict[tuple[str, str], int] = {}
-        self._zones: Counter[str] = Counter()  # of what is under way
+        self._zones: Counter[str] = Counter()  # how many requests of each are under way
         self._postponed: dict[int, _Pause] = {}
-        self._hosts: dict[str, float] = {}  # when each was last turned to
+        self._hosts: dict[str, float] = {}  # when each last had its turn
         self._awake = asyncio.Event()
 
     def wake(self) -> None:
-        """A request has come in."""
+        """Look for due requests at once: a request has come in."""
         self._awake.set()
 
     async def run(self) -> None:
-        """Verify until cancelled; what is under way then is asked again."""
+        """Verify until cancelled; requests under way then are asked again later."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._awake.clear()
@@ -92,7 +94,8 @@ class VerificationLoop:
                 await wait_for(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
-        """Each topic is looked at once, for all who ask for it in this round."""
+        """Start due requests. Each topic is examined once for all of them that name
+        it."""
         self._forget_what_is_over()
         due = await self._verifications.due(
             self._clock.now(),
@@ -102,7 +105,7 @@ class VerificationLoop:
             without_hosts=self._hosts.keys(),
         )
         if len(due) == PAGE:
-            self._awake.set()  # there may be more behind them
+            self._awake.set()  # there may be more of them
         admissions: dict[str, asyncio.Task[Admission]] = {}
         for verification in due:
             if self._has_turn(verification):
@@ -137,7 +140,7 @@ class VerificationLoop:
         }
 
     def _admit_waiting(self) -> None:
-        """Admit as many of each zone as it has room for, those that waited longest
+        """Readmit as many requests of each zone as it has room for, the oldest
         first."""
         let_in: Counter[str] = Counter()
         for id, each in list(self._postponed.items()):
@@ -155,7 +158,7 @@ class VerificationLoop:
         if self._questions.is_paced(verification.callback):
             zone = _zone(verification)
             if self._zones[zone] >= OF_ZONE_AT_ONCE:
-                self._postpone(verification, CROWD_PAUSE, zone)  # who is behind it?
+                self._postpone(verification, CROWD_PAUSE, zone)  # lets others be read
                 return False
             self._hosts[host] = self._clock.monotonic()
         return True
@@ -163,7 +166,7 @@ class VerificationLoop:
     async def _work(
         self, verification: Verification, admission: asyncio.Task[Admission] | None
     ) -> None:
-        """One request; it harms no other, however it ends."""
+        """Process one request; however it ends, no other request is affected."""
         try:
             await self._intents.verify(verification, admission)
         except TopicBusy:
