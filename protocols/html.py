@@ -5,7 +5,7 @@ Sanitizing is off by default (``FANFARE_SANITIZE``): content is passed on unchan
 space, so this belongs in a worker process with limits.
 
 Noise is what changes with each request although the publisher changed nothing: tracking
-pixels, advertisements, scripts and one-time tokens, cache busters in the addresses of
+pixels, advertisements, scripts and one-time tokens, cache busters in the URLs of
 pictures, comment counts. It is removed before contents are compared, never from what is
 passed on, in time that is linear in the text.
 """
@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from protocols.model import ActivityObject, Entry, Text
 from protocols.text import pieces_of_markup
 
-# Unclosed ones reach to the end: nothing is looked for twice.
+# What is not closed extends to the end of the text: no byte is scanned twice.
 _UNSEEN: Final = re.compile(
     r"<(script|style|noscript|ins)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
     re.IGNORECASE | re.DOTALL,
@@ -58,7 +58,7 @@ _TOKEN_ATTRIBUTES: Final = re.compile(
     r"\s(?:nonce|data-[\w-]{1,60})\s*=\s*(?:\"[^\"]*\"|'[^']*')", re.IGNORECASE
 )
 _COUNTED: Final = r"(?:comments?|repl(?:y|ies)|reactions?|votes?|likes?|views?|shares?)"
-# Each begins with what is rare in a text, so that it is read at full speed.
+# Each begins with what is rare in a text, so that the text is scanned at full speed.
 _COUNTS_BEFORE: Final = re.compile(
     rf"\d[\d,.]{{0,12}}\s{{0,3}}{_COUNTED}\b", re.IGNORECASE
 )
@@ -69,7 +69,7 @@ _COUNTED_BEFORE: Final = re.compile(
 _LONGEST_COUNTED: Final = 14
 _NO_COMMENTS: Final = re.compile(r"no comments", re.IGNORECASE)
 
-# Looked for first, which takes a hundredth of the time: most contents have none of it.
+# Searched for first, in a hundredth of the time: most contents have none of them.
 _SIGNS_OF_UNSEEN: Final = ("<script", "<style", "<noscript", "<ins", "<!--")
 _SIGNS_OF_ADVERTISERS: Final = (
     *("doubleclick", "syndication", "adnxs", "adsystem", "buysellads", "analytics"),
@@ -84,10 +84,10 @@ _SIGNS_OF_COUNTS: Final = (
 
 
 def without_noise(content: str) -> str:
-    """A text or HTML as it is compared; not fit for anything else.
+    """The text or HTML as it is compared; not fit for anything else.
 
-    Of a very long one each piece by itself: so much markup in one expression would
-    keep all other threads from running.
+    A very long one is processed piece by piece: one regular expression over all of it
+    would keep all other threads from running.
     """
     return "".join(map(_quiet, pieces_of_markup(content)))
 
@@ -103,7 +103,7 @@ def _quiet(content: str) -> str:
 
 
 def _uncounted(count: re.Match[str]) -> str:
-    """What follows the name of something that is counted is a count of it."""
+    """Remove a number after the name of something that is counted."""
     start = count.start()
     before = count.string[max(0, start - _LONGEST_COUNTED) : start]
     return "" if _COUNTED_BEFORE.search(before) else count[0]
@@ -114,7 +114,7 @@ def _has(lowered: str, signs: tuple[str, ...]) -> bool:
 
 
 def _without_strangers(content: str, lowered: str) -> str:
-    """The content without scripts, advertisements and pictures that nobody sees."""
+    """The content without scripts, advertisements and invisible pictures."""
     if _has(lowered, _SIGNS_OF_UNSEEN):
         content = _UNSEEN.sub("", content)
     if _has(lowered, _SIGNS_OF_ADVERTISERS):
@@ -132,8 +132,9 @@ def _quiet_source(tag: re.Match[str]) -> str:
 
 
 def _without_tokens(content: str, lowered: str) -> str:
-    """The content without what is made for one request: in fields, addresses and
-    attributes."""
+    """The content without values made for one request, in fields, URLs and
+    attributes.
+    """
     if "hidden" in lowered:
         content = _TOKEN_FIELDS.sub("", content)
     if "?" in content and _has(lowered, _SIGNS_OF_TOKENS):
@@ -144,7 +145,9 @@ def _without_tokens(content: str, lowered: str) -> str:
 
 
 LARGEST_GROWTH: Final = 2
-"""Times its size that a text may have when it is clean; else its markup is shown."""
+"""The factor by which a text may grow when it is cleaned; otherwise its source is
+shown.
+"""
 
 _MEDIA: Final = {"src", "preload", "loop", "muted", "width", "height"}
 _TABLE: Final = {"align", "colspan", "rowspan", "headers", "scope"}
@@ -202,10 +205,10 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def sanitize(entry: Entry) -> Entry:
-    """The entry with all its content as clean HTML; text becomes HTML that shows it.
+    """The entry with all its content as clean HTML; plain text becomes HTML, too.
 
-    No scripts, styles, forms, frames, event handlers, ids or classes, and no addresses
-    but of a few kinds. Titles are text, and extensions are what the feed says.
+    No scripts, styles, forms, frames, event handlers, ids or classes, and no URLs
+    except of a few schemes. Titles are text, and extensions are as in the feed.
     """
     return _with_texts(entry, clean=True)
 

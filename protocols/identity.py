@@ -1,4 +1,4 @@
-"""When an entry is the same entry, and when it has changed.
+"""When two entries are the same, and when an entry has changed.
 
 An entry is identified by its publisher's id; without one by its link, its enclosure,
 or, last, a hash of its content. Keys are compared within one feed only. Long documents
@@ -28,7 +28,9 @@ _NONCE: Final = bytes(12)
 
 
 def checksum(document: bytes | memoryview) -> bytes:
-    """16 bytes; the same in all processes and for good, since it is stored."""
+    """16 bytes. The value never changes, in no process or version, since it is
+    stored.
+    """
     return _CIPHER.encrypt(_NONCE, b"", document)
 
 
@@ -36,20 +38,21 @@ LONGEST_KEY = 1_024
 """Characters; a longer id is represented by its hash."""
 
 CONTENT_HASH_VERSION = 2
-"""Raised whenever `content_hash` gives other values for the same entries."""
+"""Increased whenever `content_hash` returns other values for the same entries."""
 
 READING_VERSION = 3
-"""Raised whenever that is, and whenever the same documents are read as entries that
-say more, or as other ones."""
+"""Increased with `CONTENT_HASH_VERSION`, and whenever the same documents are read as
+entries with more data, or as different ones.
+"""
 
 _SILENT_BYTES = 2_047
-"""So many hashlib hashes without letting other threads run (HASHLIB_GIL_MINSIZE)."""
+"""Up to this size hashlib does not release the GIL (HASHLIB_GIL_MINSIZE)."""
 _HASHED_EXTENSIONS = ("creator",)
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
 
 
 class Identity(Struct, frozen=True, kw_only=True, gc=False):
-    """An entry's key, the id its readers are shown, and where both came from."""
+    """An entry's key, the id that readers see, and the source of both."""
 
     key: str
     id: str
@@ -57,8 +60,10 @@ class Identity(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def key_of_id(id: str) -> str:
-    """The form in which ids are compared: NFC, http the same as https, and white space
-    as little as possible, since lines are broken anew within an id, too."""
+    """The form in which ids are compared: NFC, and http the same as https.
+
+    Every run of white space becomes one space, since lines may be broken within an id.
+    """
     normal = id if id.isascii() else unicodedata.normalize("NFC", id)
     key = without_scheme(_spaced(normal))
     if len(key) > LONGEST_KEY:
@@ -67,7 +72,9 @@ def key_of_id(id: str) -> str:
 
 
 def key_of_link(url: str) -> str:
-    """Like `key_of_id`; ``utm_*`` parameters name the reader's way, not the entry."""
+    """Like `key_of_id`, without ``utm_*`` parameters, which do not identify the
+    entry.
+    """
     return key_of_id(without_tracking(url)) if url else ""
 
 
@@ -80,7 +87,7 @@ def identify(
     date: datetime | None = None,
     content: str = "",
 ) -> Identity:
-    """Find an entry's identity; empty strings are what the document does not have."""
+    """Find an entry's identity; arguments are empty if the document lacks them."""
     if id:
         return Identity(key=key_of_id(id), id=id, source=IdSource.FEED)
     if link:
@@ -94,20 +101,20 @@ def identify(
 
 
 def content_hash(entry: Entry) -> str:
-    """A hash of what an entry says, the same for as long as it says the same.
+    """A hash of an entry's content, which is the same as long as the content is.
 
-    Dates are left out (a jittering date is no update), and so are pictures and
-    extensions but those of a known meaning: counters and signed addresses live there.
-    Empty fields count for nothing, so that a field new to the model changes no hash.
-    White space, http or https and ``utm_*`` parameters make no difference, nor does
-    what changes in texts by itself (`protocols.html`).
+    Dates are left out (a date that jitters is no update), and so are pictures, and
+    extensions except those of a known meaning: they contain counters and signed URLs.
+    Empty fields are not hashed, so that a field new to the model changes no hash. White
+    space, http or https and ``utm_*`` parameters make no difference, nor does noise in
+    texts (`protocols.html`).
     """
     parts = (f"{name}={_spaced(value)}" for name, value in _facts(entry) if value)
     return f"{CONTENT_HASH_VERSION}:{_digest(parts)}"
 
 
 def fingerprint(text: str) -> int:
-    """64 bits of a text; 0 for an empty one."""
+    """A hash of 64 bits; 0 for an empty text."""
     if not text:
         return 0
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -163,21 +170,24 @@ def _people(role: str, people: Iterable[Author]) -> Iterator[tuple[str, str]]:
 
 
 def _spaced(text: str) -> str:
-    if " " not in text and text.isprintable():  # no other white space is
+    if " " not in text and text.isprintable():  # there is no other white space
         return text
     return single_spaced(text)
 
 
 def _digest(parts: Iterable[str]) -> str:
-    """Each part with its length before it, so that no two lists read the same."""
+    """Hash each part after its length, so that no two lists give the same input."""
     framed = "".join(f"{len(part)}:{part}" for part in parts)
     return _sha256(framed.encode("utf-8", "surrogatepass"))
 
 
 def _sha256(text: bytes) -> str:
-    """Of a short text in pieces for which hashlib does not let other threads run: that
-    takes less time than they need to wake up, and they begin to wait anew each time
-    (`hub.runtime.offloading`)."""
+    """Hash a text, in pieces if it is short.
+
+    While hashlib works on a small piece, it does not let other threads run. That takes
+    less time than waking them up, after which they would have to wait again
+    (`hub.runtime.offloading`).
+    """
     if len(text) <= _SILENT_BYTES or len(text) > LONGEST_PIECE:
         return sha256(text).hexdigest()
     digest = sha256()

@@ -1,7 +1,7 @@
 """Language tags (BCP 47), and what publishers write instead.
 
-Feeds say ``english``, ``en_US.UTF-8`` or ``EN-us``; that is mapped to the tag that is
-meant, and dropped if that is not clear.
+Feeds say ``english``, ``en_US.UTF-8`` or ``EN-us``. This becomes the intended tag, or
+"" if the intention is not clear.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ _IS_EXTENDING: Final = re.compile("[a-z0-9]{2,8}").fullmatch
 
 
 def language_tag(written: str) -> str:
-    """The tag in its usual form (RFC 5646 2.1.1): ``en-GB`` of ``EN_gb``.
+    """The tag in its usual form (RFC 5646 2.1.1): ``en-GB`` for ``EN_gb``.
 
-    "" for what names no language; what follows one and is no subtag is left out.
+    "" if the text names no language. What follows a language but is no subtag is
+    dropped.
     """
     return _tag(written[:_LONGEST])
 
@@ -98,7 +99,9 @@ def _tag(written: str) -> str:
 
 
 def _subtags(language: str, parts: list[str]) -> list[str]:
-    """In their order: extended language, script, region, variants, extensions."""
+    """Valid subtags in order: extended language, script, region, variants,
+    extensions.
+    """
     found: list[str] = []
     if parts and language in _EXTENDED and _IS_EXTENSION(parts[0]):
         found.append(parts.pop(0))
@@ -119,10 +122,10 @@ def _subtags(language: str, parts: list[str]) -> list[str]:
 
 
 def reduce_language(tag: str) -> str:
-    """``ll`` or ``ll-CC``, as all readers of collections take it: without script,
-    variant and numbered region.
+    """The tag as ``ll`` or ``ll-CC``, the forms that all readers of collections accept.
 
-    "" for what names no language, or one that has no code of two letters.
+    Script, variant and numbered region are dropped. "" if the tag names no language, or
+    one without a code of two letters.
     """
     language, *rest = language_tag(tag).split("-")
     if len(language) != 2:

@@ -1,16 +1,16 @@
-"""Pings: XML-RPC's, as blogs send them, and rssCloud's.
+"""Pings: XML-RPC, as blogs send it, and rssCloud.
 
-An XML-RPC call comes from anybody. So its document may have no document type and hence
-no entities, must be UTF-8 or a single-byte encoding, and is bounded in size and
+XML-RPC calls come from anybody. So their documents may have no document type and hence
+no entities, must be UTF-8 or a single-byte encoding, and are limited in size and
 parameters; only scalar values are read, as text. Blogs have sent ``weblogUpdates.ping``
 and ``weblogUpdates.extendedPing`` since 2001, and most blogging programs still can.
 ``ping`` has the blog's name and URL, sometimes that of a changed page and a category;
 ``extendedPing`` has the feed's URL after that of the page, but WordPress sends it in
-its place. So the order is not trusted: each URL may be a feed's.
+the page's place. So the order is not relied on: each URL may be a feed's.
 
-rssCloud: a feed's ``<cloud>`` tells registered aggregators that it has changed. A
+rssCloud: a feed's ``<cloud>`` tells registered aggregators that the feed has changed. A
 registration lasts 25 hours. The content itself is not sent, nor is anything signed.
-Only its protocols over HTTP POST are supported.
+Only the protocols over HTTP POST are supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from protocols.websub.callbacks import read_web_url
 from protocols.xml_syntax import SAFE
 
 MOST_BYTES: Final = 16 * 1024
-"""Of a call."""
+"""The size of a call."""
 MOST_PARAMETERS: Final = 16
 _LONGEST_NAME: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:/]+")
@@ -50,11 +50,13 @@ _SCALARS: Final = frozenset(
 
 
 Value = str | bool | int
-"""What a member of a struct is written from."""
+"""The types of a struct's members when it is written."""
 
 
 class FaultCode(IntEnum):
-    """What went wrong, as servers of XML-RPC have agreed on (xmlrpc-epi)."""
+    """What went wrong, in the codes that XML-RPC servers have agreed on
+    (xmlrpc-epi).
+    """
 
     NOT_WELL_FORMED = -32700
     WRONG_ENCODING = -32701
@@ -75,14 +77,16 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodCall:
-    """A method's name, and its parameters as text; "" for what is no scalar."""
+    """A method's name, and its parameters as text; "" for a parameter that is no
+    scalar.
+    """
 
     method: str
     parameters: tuple[str, ...] = ()
 
 
 def read_call(body: bytes) -> MethodCall:
-    """Raises `Fault`."""
+    """Read a call. Raises `Fault`."""
     if len(body) > MOST_BYTES:
         raise Fault(FaultCode.NO_CALL, f"a call has at most {MOST_BYTES} bytes")
     root = _tree(_text(body))
@@ -100,7 +104,7 @@ def read_call(body: bytes) -> MethodCall:
 
 
 def render_answer(members: Mapping[str, Value]) -> bytes:
-    """A struct as the one value of an answer."""
+    """An answer whose one value is a struct."""
     return _response(f"<params><param>{_struct(members)}</param></params>")
 
 
@@ -120,7 +124,7 @@ def _text(body: bytes) -> str:
     if name not in _CODECS:
         raise Fault(FaultCode.WRONG_ENCODING, f"expected one of {', '.join(_CODECS)}")
     text = body.decode(_CODECS[name], errors="replace")
-    # Nothing can hide in another encoding: this is the very text that is parsed.
+    # Nothing can hide in another encoding: exactly this text is parsed.
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise Fault(FaultCode.NO_CALL, "a call has no document type")
     return _DECLARATION.sub("", text, count=1)
@@ -135,7 +139,10 @@ def _tree(text: str) -> etree._Element:
 
 
 def _scalar(value: etree._Element) -> str:
-    """ "If no type is indicated, the type is string." """
+    """The value as text; "" if it is no scalar.
+
+    "If no type is indicated, the type is string."
+    """
     typed = next(iter(value), None)
     if typed is None:
         return (value.text or "").strip()
@@ -159,7 +166,7 @@ def _value(value: Value) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The specification: "&" and "<" are encoded, and nothing else."""
+    """Escape a text. The specification requires "&" and "<" to be encoded."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -170,7 +177,7 @@ def _response(content: str) -> bytes:
 
 METHODS: Final = ("weblogUpdates.ping", "weblogUpdates.extendedPing")
 _LAST_URL: Final = 4
-"""Parameters behind the feed's are categories."""
+"""Parameters after the feed's URL are categories."""
 
 
 def read_ping(call: MethodCall) -> tuple[str, ...]:
@@ -192,7 +199,7 @@ def read_ping(call: MethodCall) -> tuple[str, ...]:
 
 
 def ping_answer(message: str, *, is_error: bool) -> Mapping[str, Value]:
-    """The members of the answer that every sender of pings knows."""
+    """The members of the answer to a ping, which every sender knows."""
     return {"flerror": is_error, "message": message}
 
 
@@ -212,8 +219,9 @@ _DOMAIN: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}|\[[0-9A-Fa-f:.]+\]")
 
 
 def cloud_url(cloud: Mapping[str, object]) -> str:
-    """The URL at which one registers with a ``<cloud>`` element; "" if that cannot be
-    known."""
+    """The URL for registering with a ``<cloud>`` element; "" if it cannot be
+    determined.
+    """
     scheme = _SCHEMES.get(_cloud_attribute(cloud, "protocol").lower())
     domain, port = _cloud_attribute(cloud, "domain"), _cloud_attribute(cloud, "port")
     path = _cloud_attribute(cloud, "path")
@@ -229,8 +237,11 @@ def cloud_url(cloud: Mapping[str, object]) -> str:
 
 
 def registration_form(*, callback: str, topic: str) -> bytes:
-    """The body of a registration. With ``domain`` the cloud asks the callback for a
-    challenge, instead of answering the sender of the request."""
+    """The body of a registration.
+
+    With ``domain`` the cloud sends a challenge to the callback, instead of notifying
+    the sender of the request.
+    """
     parts = urlsplit(callback)
     is_https = parts.scheme == "https"
     fields = {
@@ -245,7 +256,7 @@ def registration_form(*, callback: str, topic: str) -> bytes:
 
 
 def is_registered(body: bytes) -> bool:
-    """Whether a cloud's answer, in XML or JSON, tells of success."""
+    """Whether a cloud's answer, in XML or JSON, reports success."""
     return _SUCCESS.search(body) is not None
 
 

@@ -1,7 +1,7 @@
 """The common model: feeds, entries and status, whatever format they came from.
 
 Frozen values only. Times are aware UTC datetimes, URLs absolute strings. A field that a
-document does not have is ``None``, ``""`` or an empty tuple; nothing is invented here.
+document does not have is ``None``, ``""`` or an empty tuple; nothing is made up here.
 Fields follow the Superfeedr schema; everything else is in ``extensions``, a JSON-like
 mapping.
 """
@@ -26,27 +26,29 @@ class FeedFormat(StrEnum):
     JSON_FEED = "jsonfeed"
     CREATOR = "creator"  # a creator's feed.json
     OPENFEEDER = "openfeeder"  # a site that is read by many requests
-    SCP = "scp"  # as well
-    PART = "part"  # no feed: what a fragment selects of a resource
+    SCP = "scp"  # a site as well
+    PART = "part"  # no feed, but the part of a resource that a fragment selects
 
     @property
     def media_type(self) -> str:
-        """What such a document is sent as."""
+        """The media type of such a document."""
         return _MEDIA_TYPES.get(self.value, f"application/{self.value}+xml")
 
     @property
     def is_site(self) -> bool:
-        """Whether its document only says where to read on (`hub.core.sites`)."""
+        """Whether its document only says where the entries are (`hub.core.sites`)."""
         return self in (FeedFormat.OPENFEEDER, FeedFormat.SCP)
 
     @property
     def lists_all(self) -> bool:
-        """Whether a document lists all entries there are, so that others are gone."""
+        """Whether a document lists all entries there are, so that missing ones are
+        deleted.
+        """
         return self is FeedFormat.CREATOR
 
 
 SITE_FORMATS = frozenset(each.value for each in FeedFormat if each.is_site)
-"""As feeds are stored with."""
+"""The values with which such feeds are stored."""
 _MEDIA_TYPES = {
     "jsonfeed": "application/feed+json",
     "creator": "application/json",
@@ -77,7 +79,7 @@ class Link(Struct, frozen=True, kw_only=True, gc=False):
     rel: str = "alternate"
     type: str = "text/html"
     title: str = ""
-    length: int | None = None  # bytes, as enclosures announce it
+    length: int | None = None  # bytes, as declared
 
 
 class Author(Struct, frozen=True, kw_only=True, gc=False):
@@ -132,16 +134,16 @@ class Feed(Struct, frozen=True, kw_only=True, gc=False):
     generator: str = ""
     icon: str = ""
     logo: str = ""
-    unlisted: bool = False  # to be kept out of whatever many can find: of all entries
+    unlisted: bool = False  # all entries are to be kept out of public lists
     extensions: Extensions = field(default_factory=dict)
-    status: Status | None = None  # of a source, where the hub knows it
+    status: Status | None = None  # of a source, if the hub knows it
 
 
-class Entry(Struct, frozen=True, gc=False):  # made by position: a fifth of the time
+class Entry(Struct, frozen=True, gc=False):  # positional: a fifth of the time
     """One item of one feed in its current state.
 
-    ``key`` is its identity within the feed (see `protocols.identity`); ``id`` is
-    what readers are shown, taken from the feed unless ``id_source`` says otherwise.
+    ``key`` is its identity within the feed (see `protocols.identity`); ``id`` is what
+    readers see, taken from the feed unless ``id_source`` says otherwise.
     """
 
     key: str
@@ -163,12 +165,12 @@ class Entry(Struct, frozen=True, gc=False):  # made by position: a fifth of the 
     language: str = ""
     rights: str = ""
     source: Feed | None = None
-    unlisted: bool = False  # to be kept out of whatever many can find
+    unlisted: bool = False  # to be kept out of public lists
     extensions: Extensions = field(default_factory=dict)
 
 
 class Deletion(Struct, frozen=True, kw_only=True, gc=False):
-    """A publisher's word that an entry is gone (RFC 6721 ``at:deleted-entry``)."""
+    """A publisher's statement that an entry is gone (RFC 6721 ``at:deleted-entry``)."""
 
     key: str
     id: str
@@ -176,7 +178,7 @@ class Deletion(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Hints(Struct, frozen=True, kw_only=True, gc=False):
-    """What a document says about how often to ask for it."""
+    """What a document says about how often to request it."""
 
     ttl_minutes: int | None = None
     update_period: str = ""  # sy:updatePeriod, as written
@@ -186,12 +188,12 @@ class Hints(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
-    """All entries of a document in its order, by the bytes that each is written in.
+    """All entries of a document in its order, identified by their bytes.
 
-    ``slices`` are hashes of these bytes, ``setting`` one of all else that the reading
-    of each depends on. ``keys`` has the fingerprint of the key of an entry that was
-    known and therefore not read again, and 0 for one that was read. ``region`` is a
-    hash of all slices in one, 0 where something else stands between them.
+    ``slices`` are hashes of each entry's bytes, ``setting`` a hash of everything else
+    that the entries' content depends on. ``keys`` has, for an entry that was known and
+    therefore not read again, the fingerprint of its key, and 0 for one that was read.
+    ``region`` is a hash of all slices together, 0 if something else is between them.
     """
 
     setting: int
@@ -201,22 +203,22 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SharedKey(NamedTuple):
-    """An entry whose id, link or enclosure others of its document have as well.
+    """An entry whose id, link or enclosure is also that of others in its document.
 
-    ``shared`` is the key that it would have by that alone, and had while it stood
-    alone with it.
+    ``shared`` is the key it would have by that alone, which it had as long as no other
+    entry had the same.
     """
 
-    key: str  # of the entry
+    key: str  # the entry's
     shared: str
-    source: IdSource  # of ``shared``
+    source: IdSource  # what ``shared`` was made from
 
 
 class ParsedFeed(Struct, frozen=True, kw_only=True, gc=False):
-    """A whole document, understood. Entries keep the document's order.
+    """A whole document that has been read. Entries keep the document's order.
 
-    Where known entries were passed over (see `protocols.feeds.ParseContext`) the
-    outline has them, and ``entries`` are the others.
+    If known entries were skipped (see `protocols.feeds.ParseContext`), the outline has
+    them, and ``entries`` are the others.
     """
 
     format: FeedFormat
@@ -224,22 +226,22 @@ class ParsedFeed(Struct, frozen=True, kw_only=True, gc=False):
     entries: tuple[Entry, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     hints: Hints = field(default_factory=Hints)
-    path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
+    path: str = "strict"  # how it was read: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
     dropped: int = 0  # entries that were left out: duplicates, too many, or invalid
-    is_complete: bool = False  # all entries there are: those it lacks are gone
-    spared: tuple[str, ...] = ()  # keys of entries left out that are there all the same
+    is_complete: bool = False  # it lists all entries; missing ones are deleted
+    spared: tuple[str, ...] = ()  # keys of entries left out that still exist
     outline: Outline | None = None
     shared_keys: tuple[SharedKey, ...] = ()  # an entry may have several
 
     @property
     def is_partial(self) -> bool:
-        """Whether known entries were passed over."""
+        """Whether known entries were skipped."""
         return self.outline is not None and any(self.outline.keys)
 
     @property
     def entry_count(self) -> int:
-        """All entries that the document holds, known ones included."""
+        """The number of entries in the document, known ones included."""
         return len(self.outline.keys if self.outline else self.entries)
 
 
@@ -263,11 +265,11 @@ class Status(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Notification(Struct, frozen=True, kw_only=True, gc=False):
-    """What one subscriber is told at once, before it is rendered.
+    """What one subscriber is sent at once, before it is rendered.
 
-    ``entries`` is ``None`` for a status-only notification (error, recovered): the
-    JSON rendering then has no ``items`` key at all. ``updated_ids`` names the
-    entries whose state is newer than the record that is being sent.
+    ``entries`` is ``None`` for a status-only notification (error, recovered): the JSON
+    rendering then has no ``items`` key at all. ``updated_keys`` names the entries whose
+    state is newer than the record that is being sent.
     """
 
     topic: str
@@ -277,5 +279,5 @@ class Notification(Struct, frozen=True, kw_only=True, gc=False):
     entries: tuple[Entry, ...] | None = None
     deletions: tuple[Deletion, ...] = ()
     updated_keys: frozenset[str] = frozenset()
-    is_digest: bool = False  # what came in a day, whatever was sent of it before
-    is_test: bool = False  # no news: somebody tries a callback
+    is_digest: bool = False  # the news of a day, whatever was sent of it before
+    is_test: bool = False  # no news: somebody tests a callback

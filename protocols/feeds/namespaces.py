@@ -2,8 +2,8 @@
 
 A namespace has several URIs if feeds in the wild use others; the first is correct. URIs
 that differ only in scheme, ``www.``, capitals or a final sign mean the same namespace:
-site templates write ``https``, which is wrong in XML. Element names in capitals mean
-the usual ones, though XML distinguishes them.
+site templates write ``https``, which is wrong in XML. Element names in capitals are
+read as the usual ones, though XML distinguishes them.
 """
 
 from __future__ import annotations
@@ -139,9 +139,11 @@ XML: Final = "{http://www.w3.org/XML/1998/namespace}"
 
 
 def usual_uri(uri: str) -> str:
-    """The right URI of the namespace that one means; itself if that is not known.
+    """The correct URI of the namespace that a URI stands for; unknown ones are
+    unchanged.
 
-    RSS has one for each version, and no right one.
+    Those of RSS are unchanged, too: it has one for each version, and none is the
+    correct one.
     """
     return uri if len(uri) > _LONGEST_URI else _usual_uri(uri)
 
@@ -153,7 +155,7 @@ def _usual_uri(uri: str) -> str:
 
 
 def with_usual_uris(body: bytes, root: str) -> bytes:
-    """A document with the right URIs in its root's start tag."""
+    """The document with the correct namespace URIs in its root's start tag."""
     start = body.find(b"<" + root.encode())
     end = body.find(b">", start) + 1
     tag = body[start:end]
@@ -163,12 +165,12 @@ def with_usual_uris(body: bytes, root: str) -> bytes:
 
 @lru_cache(1024)
 def _usual_tag(tag: bytes) -> bytes:
-    """Kept, since most sites of one program begin their documents with the same tag."""
+    """Cached, since most sites with the same software begin with the same tag."""
     return usual_declarations(tag)
 
 
 def usual_declarations(markup: bytes) -> bytes:
-    """Markup, in which namespaces are declared by their right URIs."""
+    """The markup with the correct URIs in its namespace declarations."""
     return _DECLARED.sub(_declare_usual, markup)
 
 
@@ -207,13 +209,15 @@ def usual_name(tag: str) -> str:
 
 
 def has_containers_in_capitals(root: Element) -> bool:
-    """Whether there are channels, items or entries that no reader would find."""
+    """Whether there are channels, items or entries with capitals, which no reader
+    finds.
+    """
     names = {local_name(element.tag) for element in root.iter()}
     return any(name.lower() in _CONTAINERS for name in names - _CONTAINERS)
 
 
 def use_usual_names(root: Element) -> None:
-    """Rename all elements and their attributes."""
+    """Rename all elements and their attributes to their usual names."""
     for element in root.iter():
         element.tag = usual_name(element.tag)
         for name, value in element.items():

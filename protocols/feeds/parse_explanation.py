@@ -1,7 +1,7 @@
-"""Why a document was parsed as it was, for people.
+"""Explain to people why a document was parsed as it was.
 
-What the parser reports is taken from the `ParsedFeed`; the rest is found out afterwards
-by looking at the document again, so that parsing pays nothing for it.
+What the parser reports is taken from the `ParsedFeed`. Everything else is found out
+afterwards by looking at the document again, so that it costs parsing nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocols.model import Entry, IdSource, ParsedFeed
 from protocols.urls import LONGEST as LONGEST_URL
 
 MOST_DROPPED = 50
-"""Values that are named; further ones are like them."""
+"""The number of values that are listed; further ones are not."""
 
 _CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.I)
 _DECLARED: Final = re.compile(
@@ -51,7 +51,11 @@ _LONG_URLS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingExplanation:
-    """``source``: what said so. ``claims`` are all that was said of it, as written."""
+    """The encoding a document was read in.
+
+    ``source`` says where the name comes from. ``claims`` are all declarations, as
+    written.
+    """
 
     name: str
     source: str
@@ -61,7 +65,7 @@ class EncodingExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRule:
-    """What an entry is known by, and why not by what comes before that."""
+    """What identifies an entry, and why a preferred way to identify it was not used."""
 
     title: str
     id: str
@@ -78,13 +82,13 @@ class ParseExplanation:
     path: str
     encoding: EncodingExplanation
     problems: tuple[str, ...]
-    dropped: tuple[str, ...]  # values that are not in the entries
-    left_out: int  # entries
+    dropped: tuple[str, ...]  # dates and URLs that are in no entry
+    left_out: int  # the number of entries
     entries: tuple[EntryRule, ...]
 
 
 def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> ParseExplanation:
-    """Explain how a document came to be that feed."""
+    """Explain how a document was read as that feed."""
     return ParseExplanation(
         format=parsed.format,
         path=parsed.path,
@@ -97,9 +101,10 @@ def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> ParseExplanat
 
 
 def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
-    """Which encoding a document was read in: the first said that gives what was read.
+    """The encoding a document was read in: the first declared one that gives the
+    result.
 
-    Tried out instead of asked for, it is right whatever rules reading follows.
+    It is found by decoding again, so it is right whatever rules the reader follows.
     """
     found = decode_as_claimed(body, content_type)
     problem = _find_problem(body, content_type)
@@ -121,7 +126,7 @@ def explain_encoding(body: bytes, content_type: str) -> EncodingExplanation:
 
 
 def _find_problem(body: bytes, content_type: str) -> str:
-    """Of reading it in that encoding; what is binary is in none."""
+    """What went wrong when decoding; "" if nothing. Binary data has no encoding."""
     document = to_utf8(body, content_type)
     try:
         document.body.decode()
@@ -134,7 +139,9 @@ def _find_problem(body: bytes, content_type: str) -> str:
 
 
 def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str, str]]:
-    """Who says so, in which words, and the codec of that name."""
+    """Each declaration of an encoding: its source, the label, and the codec of that
+    name.
+    """
     for mark, codec in BYTE_ORDER_MARKS:
         if body.startswith(mark):
             yield "byte order mark", codec, codec

@@ -1,8 +1,8 @@
-"""Relative references in HTML and XHTML, made absolute where they stand.
+"""Make relative references in HTML and XHTML absolute.
 
 Nothing is parsed into a tree: tags are found by HTML's own rules (comments, scripts,
-quotes and unquoted values included) and single values replaced, so that all else stays
-byte for byte as the publisher wrote it.
+quotes and unquoted values included) and single values replaced, so that everything else
+stays byte for byte as the publisher wrote it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def _after(names: Iterable[str]) -> str:
     return "|".join(rf"""(?<=[\s"'/]{name}=)""" for name in names)
 
 
-# Begins with a literal, so that what is not "=" is passed over quickly, and then asks
-# what is cheapest first: the last two letters, which rule out "style" and "alt".
-# Capitals and blanks are looked at more closely.
+# Begins with a literal, so that other characters are skipped quickly. The cheapest
+# conditions come first: the last two letters, which rule out "style" and "alt".
+# Capitals and blanks are checked by the slower alternative.
 _CANDIDATE: Final = re.compile(
     r"""=(?<=[A-Zacdefnorst\s][A-Zacdefnrt\s]=)(?!"https?:)(?:(?<=[A-Z\s]=)|"""
     + _after((*_NAMES, *_LISTS))
     + rf""")(?!["']?(?:{_ABSOLUTE}))"""
 )
-# Nothing here can fail after it has begun, or be tried again: no input takes squared
-# time. What is not closed ends with the text, as it does for browsers.
+# No part of it can fail after it has begun, or be tried again, so that no input takes
+# quadratic time. What is not closed ends with the text, as in browsers.
 _PLAIN: Final = r"""[^<>"'=]*+(?:="[^"<>]*+"[^<>"'=]*+)*+>"""  # most tags, and faster
 _ATTRIBUTES: Final = (
     r"(?:[\s/]++|[^\s/>][^\s/>=]*+"
@@ -69,12 +69,12 @@ _ATTRIBUTE: Final = re.compile(
     r"""([^\s/>][^\s/>=]*+)"""
     r"""(?:(\s*+=\s*+)(?:"([^"]*+)"?|'([^']*+)'?|([^\s>"'][^\s>]*+)))?"""
 )
-# Each "<" begins a tag and stands in none; values are quoted, names in small letters.
+# Each "<" begins a tag and is inside none; values are quoted, names in lower case.
 _IS_PLAIN: Final = re.compile(
     rf"[^<]*+(?:<(?:/[^<>=]*+|(?!(?i:{_RAW})[\s/>])[a-zA-Z][^\s<>/\"'=]*+"
     r"""(?:[\s/][^<>"'=]*+(?:(?<![A-Z\s])="[^"<>]*+"[^<>"'=]*+)*+)?)>[^<]*+)*+"""
 ).fullmatch
-# Asks for the last two letters first, too: those of a name in small letters.
+# Also checks the last two letters first: those of a name in lower case.
 _PLAIN_ADDRESS: Final = re.compile(
     rf"""=(?<=[acdefnorst][acdefnrt]=)(?!"https?:)"""
     rf"""(?:(?:{_after(_NAMES)})"(?P<one>[^"<>]*+)"""
@@ -82,21 +82,24 @@ _PLAIN_ADDRESS: Final = re.compile(
 )
 _SOURCE: Final = re.compile(r"([\s,]*+)(\S*[^\s,])(\s[^,]*)?")
 _ORIGIN: Final = re.compile(r"https?://[^/?#]+")
-# Those that urljoin would only put behind the origin, or behind the page.
+# References that urljoin would only append to the origin, or to the page.
 _IS_SIMPLE: Final = re.compile(
     r"/|/[!-.0-~][!-~]{0,4000}|#[!-~]{0,4000}|\?#?"
 ).fullmatch
 MOST_SOURCES: Final = 1_000
-"""Of one list; what comes after them stays as it is."""
+"""The number of URLs in one list that are resolved; later ones stay as they are."""
 MOST_GROWTH: Final = 10_000_000
 """Characters by which one text may become longer: a base may be long, and references
-many and short. What comes after them stays as it is."""
+many and short. References beyond that stay as they are.
+"""
 _QUOTES: Final = {'"': "%22", "'": "%27", "<": "%3C", ">": "%3E", "&": "&amp;"}
 _ESCAPES: Final = str.maketrans(_QUOTES)
 
 
 class _Base(Struct, frozen=True):
-    """A base as it stands in an attribute, and what most references need of it."""
+    """A base, escaped for use in attributes, and the parts that most references
+    need.
+    """
 
     url: str
     origin: str
@@ -116,7 +119,7 @@ class _Base(Struct, frozen=True):
         if _IS_SIMPLE(reference):
             if reference[0] == "#":
                 return self.page + reference
-            if reference[0] == "?":  # an empty query, which urljoin leaves out
+            if reference[0] == "?":  # an empty query, which urljoin drops
                 return self.page.partition("?")[0] + reference
             if self.origin and "/." not in reference:
                 return self.origin + reference
@@ -124,8 +127,10 @@ class _Base(Struct, frozen=True):
 
 
 def has_relative_references(markup: str) -> bool:
-    """Whether there may be any: cheap, and wrong only in lists of sources of which
-    the first one is absolute."""
+    """Whether there may be relative references, in a quick test.
+
+    It errs only in lists of URLs whose first one is absolute.
+    """
     return "<" in markup and _CANDIDATE.search(markup) is not None
 
 
@@ -135,9 +140,10 @@ def may_be_relative(text: Text) -> bool:
 
 
 def resolve_inside(element: Element, scope: Scope) -> None:
-    """Make addresses absolute in the tree, wherever it has an ``xml:base`` deeper in.
+    """Make URLs absolute inside descendants that have an ``xml:base`` of their own.
 
-    ``scope``: inside of the element; what needs no other base is left as it is.
+    ``scope`` is the one inside the element; references with its base are left as they
+    are.
     """
     for child in element:
         inner = scope.within(child)
@@ -156,14 +162,14 @@ def _resolve_all(element: Element, scope: Scope) -> None:
 
 
 def make_absolute(text: Text | None, base: str) -> Text | None:
-    """The same text with absolute references, if it is markup and there is a base."""
+    """The text with absolute references, if it is markup and there is a base."""
     if text is None or not base or not may_be_relative(text):
         return text
     return replace(text, value=resolve_references(text.value, base))
 
 
 def resolve_references(markup: str, url: str) -> str:
-    """Resolve every relative address in the attributes of tags against a base."""
+    """Resolve every relative URL in the attributes of tags against a base."""
     base = _Base.of(url)
     if _IS_PLAIN(markup):
         return _resolve_plain(markup, base)
@@ -185,9 +191,9 @@ def resolve_references(markup: str, url: str) -> str:
 
 
 def _resolve_plain(markup: str, base: _Base) -> str:
-    """Like `resolve_references`, where brackets stand for tags alone (`_IS_PLAIN`).
+    """Like `resolve_references`, if all brackets belong to tags (`_IS_PLAIN`).
 
-    An address is in a tag if the bracket before it opens one.
+    A URL is in a tag if the last bracket before it opens one.
     """
     parts: list[str] = []
     copied = looked = grown = 0
@@ -213,7 +219,9 @@ def _resolve_plain(markup: str, base: _Base) -> str:
 
 
 def _tags(markup: str) -> Iterator[tuple[int, int]]:
-    """Where start tags begin and end, but for what is no markup: comments, scripts."""
+    """The start and end of each start tag that is markup, so not in comments or
+    scripts.
+    """
     position = 0
     while token := _TOKEN.search(markup, position):
         start, position = token.span()
@@ -250,7 +258,10 @@ def _resolve_value(name: str, value: str, base: _Base) -> str:
 
 
 def _resolve_reference(reference: str, base: _Base) -> str:
-    """``&amp;`` stays as it is: it means nothing to how references are resolved."""
+    """Resolve one reference.
+
+    ``&amp;`` is not decoded: it makes no difference to resolving.
+    """
     plain = unescape(reference) if "&#" in reference else reference
     if not plain.startswith("/") and is_absolute(plain.strip()):
         return reference
@@ -261,7 +272,7 @@ def _resolve_reference(reference: str, base: _Base) -> str:
 
 
 def _resolve_sources(sources: str, base: _Base) -> str:
-    """A ``srcset``: addresses, maybe with commas in them, and their descriptors."""
+    """Resolve a ``srcset``: URLs, which may contain commas, and their descriptors."""
     parts: list[str] = []
     position = 0
     for _ in range(MOST_SOURCES):

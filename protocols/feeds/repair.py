@@ -1,9 +1,9 @@
 """Cheap repairs of ill-formed XML and JSON, each a pass over the text.
 
-In XML, CDATA sections and comments are left alone: there an ampersand is an ampersand.
-Constructs without an end are closed where they must end: a title without its end tag
-swallows the rest of its entry, a CDATA section or comment without an end the rest of
-the document.
+In XML, CDATA sections and comments are left alone: an ampersand is literal there.
+Constructs without an end are closed where they must end: otherwise a title without an
+end tag would contain the rest of its entry, and a CDATA section or comment without an
+end the rest of the document.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALMOST_AN_END: Final = re.compile(r"\]{1,2}>?\s{0,4}\Z")
 _MOST_ENDED: Final = 20
 _ENTRY_TAG: Final = re.compile(r"</?(?:item|entry)[\s>]|</(?:channel|rss|feed)\s*>")
 
-# Unclosed ones reach to the end, so that each is looked for only once.
+# A construct without an end extends to the end, so each is searched for only once.
 _AFTER_BRACKET: Final = (
     r"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)"
     r"|!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
@@ -48,7 +48,9 @@ _NAMES: Final = _CONTAINERS | _TEXTS | {"author", "url"}
 
 
 def end_opaque(text: str) -> str:
-    """End a CDATA section or comment that has none, if what is around it has one."""
+    """End CDATA sections and comments that have no end but whose parent element has
+    one.
+    """
     for _ in range(_MOST_ENDED):
         opening = _first_without_end(text)
         mended = _ended(text, opening) if opening else text
@@ -68,7 +70,9 @@ def _first_without_end(text: str) -> re.Match[str] | None:
 
 
 def _ended(text: str, opening: re.Match[str]) -> str:
-    """A section ends with its element, and a comment is none but for its bracket."""
+    """End a section with its element; remove a comment, but not what follows its
+    tag.
+    """
     start, inside = opening.span()
     if opening[0] == "<!--":
         tag_end = text.find(">", inside)
@@ -87,7 +91,7 @@ def _ended(text: str, opening: re.Match[str]) -> str:
 
 
 def close_texts(text: str) -> str:
-    """Put the end tags that are missing before the next part of the entry."""
+    """Insert missing end tags before the next part of the entry."""
     tags = [tag for tag in _XML_TOKEN.finditer(text) if tag["name"] in _NAMES]
     parts: list[str] = []
     copied = 0
@@ -100,7 +104,9 @@ def close_texts(text: str) -> str:
 
 
 def _missing_ends(tags: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], int]]:
-    """Start tags without an end tag, and where the next part begins."""
+    """Start tags without an end tag, each with the position where the next part
+    begins.
+    """
     number = 0
     while number < len(tags):
         tag, number = tags[number], number + 1
@@ -114,14 +120,16 @@ def _missing_ends(tags: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], in
 
 
 def _wrong_end(text: str, start: int, end: int) -> int:
-    """Where a misspelt end tag begins, which is all that the end tag's place has."""
+    """Where a misspelt end tag begins, if there is one just before ``end``; else
+    ``end``.
+    """
     found = _LAST_END.search(text, max(start, end - _LONGEST_TAG), end)
     is_wrong = found is not None and f"<{found[1]}" not in text[start:end]
     return found.start() if found and is_wrong else end
 
 
 def _own_end(tags: list[re.Match[str]], first: int, name: str) -> int | None:
-    """The number of its end tag, if there is one in the same entry."""
+    """The index of the tag's own end tag; None if the same entry has none."""
     for number in range(first, len(tags)):
         tag = tags[number]
         if tag["name"] == name:
@@ -131,10 +139,10 @@ def _own_end(tags: list[re.Match[str]], first: int, name: str) -> int | None:
     return None
 
 
-# Strings first: what stands in them is neither a comment nor a comma. Nothing is tried
-# in a second way, and what is not closed lasts to the end: else it takes squared time.
-# What needs no mending is passed over at one go, and so is the same fault in a row:
-# each match takes a microsecond, and there may be millions of them.
+# Strings come first: what is in them is neither a comment nor a comma. No part is tried
+# in a second way, and what is not closed extends to the end; otherwise it would take
+# quadratic time. Text that needs no repair is skipped in one match, as is the same
+# fault repeated: each match takes a microsecond, and there may be millions of them.
 _SOUND: Final = r'[^"\\\x00-\x1f]*+'
 _JSON_TOKEN: Final = re.compile(
     rf'(?P<sound>(?:"{_SOUND}(?:\\["\\/bfnrt]{_SOUND})*+"'
@@ -157,10 +165,10 @@ _PROBLEM: Final = "JSON was repaired: control characters, commas, comments or es
 
 
 def repair_json(document: OpenedDocument) -> OpenedDocument:
-    """Mend a document in UTF-8; the same, unchanged, when nothing helps.
+    """Repair a document in UTF-8; returned unchanged if there is nothing to repair.
 
-    Raw line breaks and wrong escapes in strings, commas before a closing bracket,
-    comments, and numbers that are none.
+    Repairs raw line breaks and wrong escapes in strings, commas before a closing
+    bracket, comments, and ``NaN``, ``undefined`` and ``Infinity``.
     """
     text = document.body.decode()
     mended = _JSON_TOKEN.sub(_as_json, text)
@@ -180,7 +188,7 @@ def _as_json(match: re.Match[str]) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    if match["half"]:  # of a character
+    if match["half"]:  # half a surrogate pair
         return "\\ufffd"
     return match["sound"] or match["wrong"].replace("\\", "")
 
@@ -213,7 +221,7 @@ _DECLARATIONS: Final = re.compile(
 _INNER_DECLARATION: Final = re.compile(
     rf"{_OPAQUE.pattern}|<\?xml(?![\w:.-])[^<>]{{0,400}}\?>", re.DOTALL
 )
-# A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
+# A bracket that begins no tag, and unescaped HTML elements that need no end tag.
 _HTML: Final = re.compile(
     rf"<(?:{_AFTER_BRACKET}|(?<=.<)(?![^\W\d]|[:/!?])"
     r"|(?P<name>br|hr|wbr|img(?=\s))(?:\s[^<>]*)?(?<!/)>(?!\s{0,20}</(?P=name)))",
@@ -238,7 +246,7 @@ _MOST_PREFIXES: Final = 50
 
 
 def repair(document: OpenedDocument) -> OpenedDocument:
-    """Do all that helps; the same document, unchanged, when nothing does."""
+    """Make every repair that changes something; returned unchanged if none does."""
     text, repairs = _decode(document)
     for name, problem, mend in _STEPS:
         mended = mend(text)
@@ -252,7 +260,7 @@ def repair(document: OpenedDocument) -> OpenedDocument:
 
 
 def repair_encoding(document: OpenedDocument) -> OpenedDocument:
-    """All that can be done for JSON; the same document if its bytes are UTF-8."""
+    """Re-encode a JSON document in UTF-8; returned unchanged if it is UTF-8 already."""
     text, repairs = _decode(document)
     return document.repaired(text.encode(), *repairs) if repairs else document
 
@@ -270,9 +278,9 @@ def _decode(document: OpenedDocument) -> tuple[str, list[Repair]]:
 
 
 def _with_sound_declaration(text: str) -> str:
-    """Without an XML declaration that is none, or is not the only one.
+    """Remove XML declarations that are malformed or not the only one.
 
-    The text is UTF-8 by now, and XML 1.0: nothing is lost.
+    The text is UTF-8 and XML 1.0 by now, so nothing is lost.
     """
     if not _SOUND_DECLARATION.match(text):
         declarations = _DECLARATIONS.match(text)
@@ -287,12 +295,12 @@ def _without_declaration(match: re.Match[str]) -> str:
 
 
 def _with_sound_namespaces(text: str) -> str:
-    """No URI has white space in it: lines were broken there."""
+    """Remove white space in namespace URIs, in which lines were broken."""
     return _NAMESPACE.sub(lambda found: found[1] + "".join(found[2].split()), text)
 
 
 def _line_of_difference(text: str, mended: str) -> int:
-    """The first line on which they differ."""
+    """The number of the first line that differs."""
     same, different = 0, min(len(text), len(mended)) + 1
     while different - same > 1:
         middle = (same + different) // 2
@@ -308,7 +316,7 @@ def _without_controls(text: str) -> str:
 
 
 def _with_numeric_entities(text: str) -> str:
-    """HTML's named entities as numbers, bare ampersands escaped, bad numbers gone."""
+    """Replace HTML's named entities, escape bare ampersands, and drop bad numbers."""
     parts = _OPAQUE.split(text)
     parts[::2] = [_AMPERSANDS.sub(_reference, part) for part in parts[::2]]
     return "".join(parts)
@@ -338,7 +346,7 @@ def _as_xml(match: re.Match[str]) -> str:
 
 
 def _is_xml_character(code: int) -> bool:
-    """XML 1.0 §2.2, production 2."""
+    """Whether XML 1.0 §2.2 (production 2) allows the character."""
     return (
         code in (0x9, 0xA, 0xD)
         or 0x20 <= code <= 0xD7FF
@@ -348,7 +356,7 @@ def _is_xml_character(code: int) -> bool:
 
 
 def _with_declared_prefixes(text: str) -> str:
-    """Declare the prefixes that are used without it, by their usual namespaces."""
+    """Declare prefixes that are used undeclared, by their usual namespaces."""
     root = _ROOT.search(text)
     missing = _undeclared(text)[:_MOST_PREFIXES]
     if root is None or not missing:
@@ -361,7 +369,9 @@ def _with_declared_prefixes(text: str) -> str:
 
 
 def _undeclared(text: str) -> list[str]:
-    """Of elements, and of what may be attributes, in the order of the text."""
+    """Undeclared prefixes of elements and possible attributes, in the order of the
+    text.
+    """
     known = {"xml", "xmlns", *_DECLARED.findall(text)}
     places: dict[str, int] = {}
     for prefix in chain(_IN_TAG.finditer(text), _before_colons(text)):
@@ -380,9 +390,9 @@ def _before_colons(text: str) -> Iterator[re.Match[str]]:
 
 
 def _without_trailer(text: str) -> str:
-    """Nothing may follow the root element: scripts and counters often do.
+    """Remove what follows the root element, often scripts and counters.
 
-    Where entries follow it was not the end: those of RDF stand behind the channel.
+    If entries follow, that was not the end: those of RDF come after the channel.
     """
     end = 0
     for mark in _MARKS.finditer(text):

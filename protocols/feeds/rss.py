@@ -1,6 +1,7 @@
 """RSS: 0.9x and 2.0, where the ``channel`` holds its items, and 0.90 and 1.0 (RDF).
 
-In RDF items and image stand beside the channel. An item is read alike in all versions.
+In RDF, items and image are beside the channel. Items are read in the same way in all
+versions.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ def read_title(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
-    """A ``link``; one with ``href`` is Atom's, stripped of its namespace."""
+    """Read a ``link``; one with ``href`` is Atom's, without its namespace."""
     if element.get("href"):
         link = read_link(element, scope)
     else:
-        # Escaped twice: a template did it, and a CDATA section was put around it.
+        # Escaped by a template, and again by a CDATA section around it.
         written = text_of(element).replace("&amp;", "&")
         href = scope.within(element).resolve(written)
         link = Link(href=href) if href else None
@@ -90,7 +91,7 @@ def read_author(draft: Draft, element: Element, scope: Scope) -> None:
 
 def read_category(draft: Draft, element: Element, scope: Scope) -> None:
     scheme = (element.get("domain") or "").strip()
-    term = text_of_title(text_of(element))  # escaped twice, as WordPress does it
+    term = text_of_title(text_of(element))  # may be escaped twice, by WordPress
     if term:
         draft.add_category(term, scheme)
     else:
@@ -98,7 +99,7 @@ def read_category(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def read_categories(draft: Draft, element: Element, scope: Scope) -> None:
-    """A wrapper that no version of RSS has around them."""
+    """Read a ``categories`` wrapper, which is in no version of RSS."""
     if not len(element):
         keep_element(draft.extensions, element)
     for child in element:
@@ -132,7 +133,10 @@ def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """ "If its value is false, the guid may not be assumed to be a url"."""
+    """Read the guid.
+
+    "If its value is false, the guid may not be assumed to be a url" (``isPermaLink``).
+    """
     guid = text_of(element)
     draft.put("id", guid, element)
     attribute = element.get("isPermaLink") or element.get("ispermalink") or ""
@@ -147,8 +151,9 @@ def _abstract(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Read an ``id``. No version of RSS has it, nor the dates below: trackers and shops
-    write them."""
+    """Read an ``id``. Like the dates below it is in no version of RSS, but trackers and
+    shops write it.
+    """
     draft.offer("id", text_of(element), element)
 
 
@@ -167,7 +172,7 @@ def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """The feed that an item came from: its name, and its own address."""
+    """Read the feed that an item came from: its name, and its own URL."""
     href = scope.within(element).resolve(element.get("url"))
     title = text_of_html(text_of(element))
     if href or title:
@@ -183,9 +188,9 @@ def _comment_feed(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 
 def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """FeedBurner replaces an item's link with its own; this is the one before that.
+    """Read the item's link from before FeedBurner replaced it with its own.
 
-    What an item calls its link stays its link; beside it this one is the canonical.
+    The item's ``link`` stays its link; this one becomes the canonical link.
     """
     keep_element(draft.extensions, element)
     href = scope.within(element).resolve(text_of(element))
@@ -233,10 +238,11 @@ _ITEMS: Final = frozenset(qualified("rss", {"item": True}))
 
 
 def read_channel(root: Element, scope: Scope) -> tuple[HeadDraft, list[Element], Scope]:
-    """The head, its items unread, and the scope that the items are in.
+    """Read the head, but not the items.
 
-    Items and images stand inside the channel or, in RDF, beside it; either way is
-    taken for both. A document may also be a channel and nothing else.
+    Returns the head, the items, and the scope for the items. Items and images are
+    inside the channel or, in RDF, beside it; both are accepted in either format. A
+    document may also consist of a channel only.
     """
     head = HeadDraft(language=scope.language)
     items: list[Element] = []
@@ -285,9 +291,9 @@ def _last_build_date(head: HeadDraft, element: Element, scope: Scope) -> None:
 
 
 def _image(head: HeadDraft, element: Element, scope: Scope) -> None:
-    """Its title, link and sizes have no place of their own.
+    """Read the logo. Title, link and sizes are kept as an extension.
 
-    RDF's channel has an empty one, which only refers to the one beside it.
+    The channel of RDF has an empty one, which only refers to the one beside it.
     """
     for child in element:
         if local_name(child.tag) == "url":
@@ -297,7 +303,7 @@ def _image(head: HeadDraft, element: Element, scope: Scope) -> None:
 
 
 def _table_of_contents(head: HeadDraft, element: Element, scope: Scope) -> None:
-    """RDF's list of its own items says nothing that the items do not."""
+    """Ignore RDF's list of its items, which adds nothing to the items."""
 
 
 _CHANNEL_ELEMENTS: Final[Table[HeadDraft]] = {
@@ -335,7 +341,7 @@ def read_rdf(root: Element, scope: Scope) -> ParsedFeed:
 
 
 def _read_item(element: Element, scope: Scope) -> EntryDraft:
-    """RSS 1.0 §5.5: an item's id is the URI it is about."""
+    """Read an item of RDF. RSS 1.0 §5.5: its id is the URI in ``rdf:about``."""
     draft = read_item(element, scope)
     about = (element.get(_ABOUT) or "").strip()
     if about:
@@ -346,7 +352,7 @@ def _read_item(element: Element, scope: Scope) -> EntryDraft:
 
 
 def read_rss(root: Element, scope: Scope) -> ParsedFeed:
-    """Read an ``rss`` element, or a ``channel`` that lost it."""
+    """Read an ``rss`` element, or a ``channel`` without one."""
     head, items, scope = read_channel(root, scope)
     kept = newest(items, date_of_element)
     drafts = [read_item(item, scope) for item in kept]
@@ -358,7 +364,9 @@ def read_rss(root: Element, scope: Scope) -> ParsedFeed:
 
 
 def _read_attributes(draft: Draft, element: Element, scope: Scope) -> None:
-    """The Channel Definition Format of 1997 has addresses and times as attributes."""
+    """Read the Channel Definition Format of 1997, which has URLs and times in
+    attributes.
+    """
     href = scope.within(element).resolve(element.get("href"))
     if href and not draft.first_link("alternate"):
         draft.add_link(Link(href=href))

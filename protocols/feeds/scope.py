@@ -1,4 +1,4 @@
-"""What an element inherits: ``xml:base`` and ``xml:lang``, and the document's URL."""
+"""What an element inherits: ``xml:base``, ``xml:lang``, and the document's URL."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from protocols.urls import is_web_url, resolve
 
 _BASE = f"{XML}base"
 _LANGUAGE = f"{XML}lang"
-# Begins with one letter, so that what is not "x" is passed over by the processor.
+# Begins with one letter, which the regular expression engine finds quickly.
 _STATEMENT: Final = re.compile(rb"x(?=ml:(?:base|lang))")
 
 
 class Scope(Struct, frozen=True):
-    """``base`` resolves references; ``is_stated``: by an ``xml:base``, not a guess.
+    """The base and the language inside an element.
 
-    ``is_uniform``: no element inside has a base or a language of its own, which need
-    not be looked for then. ``is_unspoken``: an empty ``xml:lang`` took one back.
-    ``texts`` were taken out of the document.
+    ``base`` resolves references; ``is_stated``: it comes from an ``xml:base``.
+    ``is_uniform``: no element inside has a base or a language of its own, so none is
+    looked for. ``is_unspoken``: an empty ``xml:lang`` took the language back. ``texts``
+    are those that were taken out of the document.
     """
 
     base: str
@@ -52,7 +53,9 @@ class Scope(Struct, frozen=True):
         return replace(self.within(root), is_uniform=sum(1 for _ in found) <= own)
 
     def within(self, element: Element) -> Scope:
-        """The scope inside an element; itself when the element changes nothing."""
+        """The scope inside an element; the same object if the element changes
+        nothing.
+        """
         if self.is_uniform:
             return self
         base, language = element.get(_BASE), element.get(_LANGUAGE)
@@ -60,7 +63,7 @@ class Scope(Struct, frozen=True):
             return self
         spoken = self.language if language is None else language_tag(language)
         if not spoken and language and not language.isspace():
-            spoken = self.language  # it names none, and takes none back
+            spoken = self.language  # names no language, so the inherited one stays
         return Scope(
             (resolve(base, self.base) if base else "") or self.base,
             spoken,
@@ -70,9 +73,11 @@ class Scope(Struct, frozen=True):
         )
 
     def within_site(self, links: Iterable[Link], rels: tuple[str, ...]) -> Scope:
-        """With the first absolute link of these relations as base, if none is stated.
+        """The scope with the first absolute link of these relations as base, if none is
+        stated.
 
-        RSS says nothing of relative references; they are written for the site.
+        RSS says nothing about relative references; publishers write them relative to
+        the site.
         """
         if self.is_stated:
             return self

@@ -1,9 +1,9 @@
-"""Where the entries of an XML document begin and end, found without parsing it.
+"""Find where the entries of an XML document begin and end, without parsing it.
 
-Only a guess: a start tag may stand in a CDATA section, a comment or another element.
-A caller that relies on it has the parser confirm that each start tag is an entry, and
-searches each new slice for another end tag. Entries of the last document that are in
-the next one byte for byte are not searched again.
+This is only a guess: a start tag may be in a CDATA section, a comment or another
+element. A caller that relies on it has the parser confirm that each start tag is an
+entry, and searches each new slice for another end tag. Entries of the last document
+that are in the next one byte for byte are not searched again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _NAME_ENDS: Final = frozenset(_BLANKS + b"/>")
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """A document's entries: their element's name, places and hashes."""
+    """The entries of a document: the name of their elements, their positions and
+    hashes.
+    """
 
     name: bytes
     spans: tuple[tuple[int, int], ...]
@@ -32,7 +34,7 @@ class Slices:
 
 
 def cut(body: bytes, name: bytes, most: int) -> Slices | None:
-    """Each element from its start tag to the last end tag before the next one.
+    """Find each element from its start tag to the last end tag before the next one.
 
     ``None`` if there is none or more than ``most``, if one has no end, or if two are
     the same.
@@ -56,7 +58,7 @@ def cut(body: bytes, name: bytes, most: int) -> Slices | None:
 
 
 def cut_out(body: bytes, name: bytes) -> Slices | None:
-    """As one slice, all from the first start tag to the last end tag."""
+    """One slice from the first start tag to the last end tag; None if there is none."""
     start = _next_start_tag(body, b"<" + name, 0)
     last = body.rfind(b"</" + name)
     end = body.find(b">", last) + 1
@@ -66,7 +68,9 @@ def cut_out(body: bytes, name: bytes) -> Slices | None:
 
 
 def region_of(body: bytes, slices: Slices) -> int:
-    """The hash of what `cut_out` finds, or 0 if it is not slices and blanks alone."""
+    """The hash of what `cut_out` finds; 0 if anything but blanks is between the
+    slices.
+    """
     spans = slices.spans
     for (_, end), (start, _) in pairwise(spans):
         if body[end:start].strip(_BLANKS):
@@ -77,7 +81,7 @@ def region_of(body: bytes, slices: Slices) -> int:
 def is_whole(body: bytes, slices: Slices, number: int) -> bool:
     """Whether a slice is exactly one element, provided that its start tag begins one.
 
-    There is one end tag in it, so that is its own.
+    It contains a single end tag, which must then be its own.
     """
     return body.count(b"</" + slices.name, *slices.spans[number]) == 1
 
@@ -85,10 +89,10 @@ def is_whole(body: bytes, slices: Slices, number: int) -> bool:
 def replace_known(
     body: bytes, slices: Slices, is_known: Sequence[bool]
 ) -> tuple[bytes, tuple[bool, ...]]:
-    """The document with an empty element in the place of entries that are known.
+    """Replace known entries in the document by empty elements as stand-ins.
 
-    Those with nothing but white space between them share one. Also whether each of the
-    elements that remain is such a stand-in.
+    Known entries with only white space between them share one. Also returns, for each
+    remaining element, whether it is a stand-in.
     """
     parts: list[bytes] = []
     elements: list[bool] = []
@@ -106,7 +110,7 @@ def replace_known(
 
 
 def _start_tags(body: bytes, beginning: bytes, most: int) -> list[int]:
-    """The first ones, no more than ``most``."""
+    """The positions of the first ``most`` start tags."""
     found: list[int] = []
     at = _next_start_tag(body, beginning, 0)
     while at >= 0 and len(found) < most:
@@ -116,7 +120,7 @@ def _start_tags(body: bytes, beginning: bytes, most: int) -> list[int]:
 
 
 def _next_start_tag(body: bytes, beginning: bytes, start: int) -> int:
-    """Where a tag begins whose whole name that is; -1 if none does."""
+    """The position of the next tag with exactly this name; -1 if there is none."""
     at = body.find(beginning, start)
     while at >= 0:
         end = at + len(beginning)
@@ -131,7 +135,7 @@ def _hash_region(body: bytes, start: int, end: int) -> int:
 
 
 def _hash(slice: memoryview) -> int:
-    """SHA-1, which begins sooner than `checksum`: most slices are short."""
+    """A hash by SHA-1, which starts faster than `checksum`: most slices are short."""
     digest = sha1(slice, usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "little")
 
@@ -144,18 +148,17 @@ _ENTRY_NAMES: Final[Mapping[str, bytes]] = {
 
 
 def entry_name(body: bytes, root: str) -> bytes | None:
-    """The name of a document's entries, by its root; None for a document that has to be
-    read whole."""
-    # A larger text is refused by the parser, and must be shown to it for that.
+    """The name of a document's entries, by its root; None if it must be read whole."""
+    # The parser must see a document that is too large, to refuse it.
     if len(body) > MAX_TEXT_BYTES:
         return None
     return _ENTRY_NAMES.get(root.rpartition(":")[2].lower())
 
 
 def find_region(body: bytes, root: str, known: bytes | None) -> Slices | None:
-    """As one slice, all entries, if those are the ``known`` document's (`pack_known`).
+    """All entries as one slice, if they are the same as in the ``known`` document.
 
-    That one was opened as it was, with nothing to mend.
+    ``known`` is packed by `pack_known`; that document was read without any repair.
     """
     region = known_region(known) if known else 0
     name = entry_name(body, root) if region else None

@@ -1,10 +1,10 @@
-"""Which encoding a document is in, and the document in UTF-8.
+"""Find a document's encoding, and convert the document to UTF-8.
 
-In this order: byte order mark, the charset of the HTTP header, the document's own
+The order is: byte order mark, the charset of the HTTP header, the document's own
 declaration, and the bytes themselves. One exception: bytes that are valid UTF-8 are
 UTF-8, whatever single-byte encoding is declared for them. That is a common mistake, and
 such bytes would be gibberish in the declared encoding. If most sequences are UTF-8, the
-decision is made for each sequence, so that one stray byte spoils no other.
+decision is made for each sequence, so that one stray byte does not spoil the others.
 
 Documents that are not UTF-8 and name no encoding are rare: XML without a declaration is
 UTF-8 by definition. A general detector costs more to load than it is worth, so the
@@ -13,7 +13,7 @@ declared language.
 
 Two mistakes in valid UTF-8 are common enough to be corrected: all text was encoded as
 UTF-8 twice, and characters of Windows-1252 became the control characters of ISO 8859-1,
-which HTML has always read as what was meant.
+which HTML has always read as the intended characters.
 """
 
 from __future__ import annotations
@@ -65,21 +65,27 @@ def guess_codec(body: bytes) -> str:
 
 
 def _guess_two_byte(body: bytes, sample: bytes, runs: list[bytes]) -> str:
-    """By the whole document being valid in it, and its script."""
+    """The two-byte encoding in which the whole body is valid and has the right script.
+
+    "" if there is none.
+    """
     for codec in ("euc_jp", "cp932"):
         if _share(_KANA, _decoded(body, codec)) > 0.2:
             return codec
     if _looks_like_big5(sample) and _decoded(body, "big5"):
         return "big5"
     if sum(len(run) == 1 for run in runs) * 2 > len(runs):
-        return ""  # accents here and there, not words of nothing else
+        return ""  # single accented letters, not whole words
     if _share(_HANGUL, _decoded(body, "euc_kr")) > 0.9:
         return "cp949"
     return "gb18030" if _decoded(body, "gb18030") else ""
 
 
 def _looks_like_big5(sample: bytes) -> bool:
-    """Its common characters begin with A4 to C6, and many end in a byte of ASCII."""
+    """Whether the bytes look like Big5.
+
+    Its common characters begin with A4 to C6, and many end in an ASCII byte.
+    """
     pairs = _PAIRS.findall(sample)
     common: int = sum(b"\xa4" <= first <= b"\xc6" for first, _ in pairs)
     mixed: int = sum(second != b"" for _, second in pairs)
@@ -90,7 +96,7 @@ def _guess_single_byte(body: bytes, runs: list[bytes]) -> str:
     language = _LANGUAGE.search(body)
     hinted = (language[1] or language[2]).decode().lower() if language else ""
     codec = _BY_LANGUAGE.get(hinted, "")
-    # One of two encodings of Cyrillic: most letters of a text are small ones.
+    # One of two encodings of Cyrillic, told apart by most letters being in lower case.
     if codec not in ("", "cp1251"):
         return codec
     letters = [*chain.from_iterable(run for run in runs if len(run) > 1)]
@@ -101,7 +107,7 @@ def _guess_single_byte(body: bytes, runs: list[bytes]) -> str:
     low = sum(0xC0 <= each < 0xE0 for each in letters)
     high = sum(each >= 0xE0 for each in letters)
     if not low:
-        return codec or "cp1255"  # Hebrew knows no capitals
+        return codec or "cp1255"  # Hebrew has no capitals
     return "koi8-r" if low > high else "cp1251"
 
 
@@ -113,7 +119,7 @@ def _decoded(body: bytes, codec: str) -> str:
 
 
 def _share(script: re.Pattern[str], text: str) -> float:
-    """How many of the characters beyond ASCII are of a script: 0 to 1."""
+    """The share of a script in the characters beyond ASCII: 0 to 1."""
     others = len(text) - len(text.encode("ascii", "ignore"))
     of_script = sum(map(len, script.findall(text)))
     return of_script / others if others else 0.0
@@ -130,17 +136,18 @@ _LATIN_1: Final = {
 _WINDOWS: Final = {code: character for character, code in _LATIN_1.items()}
 _C1: Final = re.compile(rb"\xc2([\x80-\x9f])")
 _C1_REFERENCE: Final = re.compile(rb"&#(?:[xX]0{0,4}([89][0-9a-fA-F])|0{0,4}(1\d\d));")
-# Whether there are any: what begins with a rare letter is found in a third of the time.
+# Whether there are any. A pattern that begins with a rare character takes a third of
+# the time.
 _HAS_C1_REFERENCE: Final = re.compile(
     rb"#(?<=&#)(?:[xX]0{0,4}[89][0-9a-fA-F]|0{0,4}1[2-5]\d);"
 )
 
 
 def mend_mojibake(body: bytes, sound: tuple[int, int] = (0, 0)) -> tuple[bytes, str]:
-    """The same text as it was meant, and what was wrong; itself if nothing was.
+    """Correct the text; returns it, and what was wrong with it ("" if nothing was).
 
-    From the first to the second place in ``sound`` there are whole elements, and no
-    control characters among them.
+    ``sound`` is a range of positions that holds whole elements and none of these
+    control characters.
     """
     mended = _encoded_once(body)
     if mended is not body:
@@ -162,10 +169,10 @@ def _without_controls(text: bytes) -> bytes:
 
 
 def _encoded_once(body: bytes) -> bytes:
-    """Nearly all beyond ASCII has to be UTF-8 twice, or the document stays as it is.
+    """Undo double encoding if nearly all characters beyond ASCII were encoded twice.
 
-    What comes first tells of nearly all documents that it is not. Words that are not,
-    such as a template's, stay as they are.
+    The first of them rules it out for nearly all documents. Words that were encoded
+    once, such as a template's, stay as they are.
     """
     first = _first_beyond_ascii(body)
     if first is None or _run_once(first[0]) is None:
@@ -183,7 +190,9 @@ def _encoded_once(body: bytes) -> bytes:
 
 
 def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
-    """In most documents it is near the beginning, or nowhere."""
+    """The first bytes beyond ASCII: near the beginning in most documents, or
+    nowhere.
+    """
     if body.isascii():
         return None
     start, width = 0, _STRIDE
@@ -197,7 +206,7 @@ def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
 
 
 def _run_once(run: bytes) -> bytes | None:
-    """``None`` if it is not UTF-8 twice."""
+    """The bytes encoded once; ``None`` if they were not encoded twice."""
     try:
         once = run.decode().translate(_LATIN_1).encode("latin-1")
         once.decode()
@@ -219,7 +228,7 @@ def _windows_reference(match: re.Match[bytes]) -> bytes:
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark begins this one
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -236,7 +245,7 @@ _DECLARATION: Final = re.compile(
 )
 _CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.I)
 
-# As browsers read them: the names that are used for more than they stand for.
+# As browsers read them: labels that are used for more than they stand for.
 _WIDER: Final = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -248,7 +257,7 @@ _WIDER: Final = {
     "tis-620": "cp874",
     "iso8859-11": "cp874",
 }
-# Labels that Python does not know, less what stands before the names in them.
+# Labels unknown to Python, without the prefixes that `_PREFIX` removes.
 _PREFIX: Final = re.compile(r"^(?:x-(?:x-)?|cs)", re.IGNORECASE)
 _LABELS: Final = {
     "ansi": "cp1252",
@@ -263,7 +272,7 @@ _LABELS: Final = {
     "utf8mb4": "utf-8",
     **{f"win-{page}": f"cp{page}" for page in range(1250, 1259)},
 }
-# All of them have ASCII in its usual place.
+# Encodings that have ASCII in its usual place.
 _PAGES: Final = (
     "437 720 737 775 850 852 855 856 857 858 860 861 862 863 865 866 869 874"
 )
@@ -274,7 +283,8 @@ _SINGLE_BYTE: Final = frozenset(
     | {f"mac-{name}" for name in ["croatian", "cyrillic", "greek", "iceland"]}
     | {f"mac-{name}" for name in ["latin2", "roman", "romanian", "turkish"]}
 )
-# UTF-16 and UTF-32 are none: they show, so that who claims them of other bytes errs.
+# UTF-16 and UTF-32 are missing: they are recognized by their bytes, so a claim of them
+# for other bytes is wrong.
 _MULTI_BYTE: Final = frozenset(
     [
         "utf-8",
@@ -298,7 +308,10 @@ _SAMPLE: Final = 1_024
 
 
 class Utf8Document(Struct, frozen=True, kw_only=True, gc=False):
-    """``body`` has no byte order mark. It may still hold bad bytes: nobody looked."""
+    """A document in UTF-8.
+
+    ``body`` has no byte order mark. It may still contain invalid bytes.
+    """
 
     body: bytes
     problem: str = ""  # what had to be guessed or lost
@@ -307,10 +320,10 @@ class Utf8Document(Struct, frozen=True, kw_only=True, gc=False):
 def to_utf8(
     body: bytes, content_type: str = "", sound: tuple[int, int] = (0, 0)
 ) -> Utf8Document:
-    """Find a document's encoding and change it into UTF-8.
+    """Find a document's encoding and convert it to UTF-8.
 
-    From the first to the second place in ``sound`` there are whole elements, which are
-    known to need no mending if the document is in UTF-8 already.
+    ``sound`` is a range of positions that holds whole elements, which need no
+    correction if the document is in UTF-8 already.
     """
     document = decode_as_claimed(body, content_type)
     is_same = document.body is body
@@ -321,7 +334,7 @@ def to_utf8(
 
 
 def decode_as_claimed(body: bytes, content_type: str) -> Utf8Document:
-    """Like `to_utf8`; what was encoded twice stays as it is."""
+    """Like `to_utf8`, but text that was encoded twice stays as it is."""
     for mark, codec in BYTE_ORDER_MARKS if body.startswith(_MARKS) else ():
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])
@@ -345,7 +358,7 @@ def _claims(body: bytes, content_type: str) -> Iterator[str]:
 
 @lru_cache(256)
 def known_codec(label: str) -> str:
-    """Python's codec for a charset label; "" for what is no encoding of text."""
+    """Python's codec for a charset label; "" if it is not an encoding of text."""
     for alias in (label, _PREFIX.sub("", label)):
         try:
             name = codecs.lookup(_LABELS.get(alias.lower(), alias)).name
@@ -359,7 +372,7 @@ def known_codec(label: str) -> str:
 
 
 def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
-    """Decode with the first candidate that fits; the first one anyway if none does."""
+    """Decode with the first candidate that fits; with the first one if none does."""
     if any(codec in _SINGLE_BYTE for codec in candidates):
         candidates = ["utf-8", *(each for each in candidates if each != "utf-8")]
     for codec in candidates:
@@ -380,7 +393,7 @@ def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
 
 
 def _mostly_utf8(body: bytes, candidates: list[str]) -> Utf8Document | None:
-    """Each sequence by itself, unless more of them are of another encoding."""
+    """Decode each sequence by itself; None if most are not UTF-8."""
     escaped = _Escaped.of(body)
     if escaped.bad >= escaped.good:
         return None
@@ -392,10 +405,10 @@ def _mostly_utf8(body: bytes, candidates: list[str]) -> Utf8Document | None:
 
 
 def mend_utf8(body: bytes) -> tuple[str, str]:
-    """The text of bytes that are not all UTF-8, and the encoding of those.
+    """The text of bytes that are not all UTF-8, and the encoding of the invalid ones.
 
-    Some bad ones in a document of UTF-8 are mostly of Windows-1252. If there are more
-    of them than of good characters, the document is in another encoding.
+    A few invalid bytes in a UTF-8 document are mostly Windows-1252. If they outnumber
+    the valid characters, the document is in another encoding.
     """
     escaped = _Escaped.of(body)
     codec = guess_codec(body) if escaped.bad > escaped.good else _FALLBACK
@@ -406,9 +419,9 @@ def mend_utf8(body: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Escaped:
-    """Text in which bytes that are not UTF-8 are half characters.
+    """Text in which bytes that are not UTF-8 are lone surrogates.
 
-    ``good`` are its characters beyond ASCII, ``bad`` those bytes.
+    ``good`` is the number of characters beyond ASCII, ``bad`` that of such bytes.
     """
 
     text: str
@@ -423,7 +436,7 @@ class _Escaped:
         return cls(text, beyond - bad, bad)
 
     def read_as(self, codec: str) -> str:
-        """The text, with the bad bytes read as that codec's."""
+        """The text, with the invalid bytes decoded by that codec."""
 
         def read(match: re.Match[str]) -> str:
             return match[0].encode("ascii", "surrogateescape").decode(codec, "replace")

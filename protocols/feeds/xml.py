@@ -1,4 +1,4 @@
-"""XML documents, strictly read: well-formed as they are, or after cheap repairs."""
+"""Read XML documents strictly: well-formed as they are, or after cheap repairs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 
 def parse_xml(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
-    """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
+    """Read an RSS, RDF or Atom document, repaired if necessary. Raises a
+    `FeedError`.
+    """
     parsed = read_shortened(
         document.body,
         lambda root, body, texts: read_whole_tree(root, body, context, texts),
@@ -67,9 +69,9 @@ def parse_xml(document: OpenedDocument, context: ParseContext) -> ParsedFeed:
 
 
 def read_shortened(body: bytes, read: TreeReader[Result]) -> Result | None:
-    """Read without the long texts; ``None`` where that is not certain to be the same.
+    """Read without the long texts; ``None`` if the result might not be the same.
 
-    ``read`` is given the tree, the body it is of, and the texts to hand out.
+    ``read`` is given the tree, the shortened body, and the texts to hand out.
     """
     shortened = shorten(body)
     if shortened is None:
@@ -78,12 +80,14 @@ def read_shortened(body: bytes, read: TreeReader[Result]) -> Result | None:
     try:
         result = read(parse_tree(body), body, texts)
     except (FeedError, StandInFound):
-        return None  # the whole document shows what is wrong with it, and where
+        return None  # parsing the whole document gives the right error
     return None if texts.are_left else result
 
 
 def build_tree(document: OpenedDocument) -> tuple[OpenedDocument, Element]:
-    """The tree, and the document it was built from: the same one, or repaired."""
+    """Build the tree. Returns it after the document it was built from, maybe
+    repaired.
+    """
     try:
         return document, parse_tree(document.body)
     except MalformedDocument:
@@ -97,7 +101,7 @@ def parse_tree(body: bytes) -> Element:
     """Build the tree. Raises `MalformedDocument` or `LimitExceeded`.
 
     The parser bounds depth and text sizes itself (no ``huge_tree``); the document type
-    is gone already, so that there is nothing to expand and nothing to load.
+    has been removed, so that there is nothing to expand and nothing to load.
     """
     try:
         root: Element = etree.fromstring(body, xml_parser())
@@ -107,10 +111,10 @@ def parse_tree(body: bytes) -> Element:
 
 
 def xml_parser(*, recover: bool = False) -> etree.XMLParser:
-    """A parser for one document: lxml's are not to be shared between threads.
+    """A parser for one document: lxml's parsers must not be shared between threads.
 
-    Nobody asks for an element by its ``xml:id``. Collecting these takes time, and
-    refuses documents that have one twice, which are well-formed.
+    Elements are never looked up by ``xml:id``. Collecting these ids would take time,
+    and refuse documents that have one twice, which are well-formed.
     """
     return etree.XMLParser(**SAFE, recover=recover, collect_ids=False)
 
@@ -118,7 +122,7 @@ def xml_parser(*, recover: bool = False) -> etree.XMLParser:
 def syntax_error(
     code: int, message: str, line: int
 ) -> MalformedDocument | LimitExceeded:
-    """libxml2's error as ours."""
+    """Convert libxml2's error to ours."""
     cause = message.strip().partition(", line ")[0].partition("\n")[0]
     if code != _RESOURCE_LIMIT:
         said = f": {cause}" if cause else ""
@@ -144,9 +148,9 @@ def read_whole_tree(
 def read_tree(
     root: Element, body: bytes, context: ParseContext, texts: LongTexts | None = None
 ) -> ParsedFeed:
-    """Read the tree of a body by its root. Raises `NotAFeed`, naming the root.
+    """Read a tree by the name of its root. Raises `NotAFeed`, which names the root.
 
-    ``texts``: those that the body lacks, as `read_shortened` gives them.
+    ``texts`` are the texts that the body lacks, as `read_shortened` passes them.
     """
     name = local_name(root.tag)
     reader = _READERS.get(name.lower())
@@ -161,7 +165,7 @@ def read_tree(
 
 
 def _rss_namespace(root: Element) -> str:
-    """Of the channel, or the items: in RDF the root has another one."""
+    """The namespace of the channel or the items: in RDF the root has another one."""
     for child in root:
         if local_name(child.tag) in ("channel", "item"):
             return namespace_of(child.tag)
@@ -169,7 +173,7 @@ def _rss_namespace(root: Element) -> str:
 
 
 def _rename(root: Element, namespace: str, known: frozenset[str], usual: str) -> None:
-    """Give a format that came in a namespace of its own the usual one."""
+    """Rename elements of an unknown namespace to the format's usual one."""
     if namespace in known:
         return
     for element in root.iter():

@@ -1,7 +1,7 @@
 """HTTP headers that the hub reads and writes.
 
-Reading is lenient; writing is exact, and no value can end its header, whatever text it
-is made from.
+Reading is lenient. Writing is exact, and no value can end its header early, whatever
+text it is made from.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ _IN_BRACKETS = "".join(set(_PRINTABLE) - set(' "<>'))
 
 
 def header_value(text: str) -> str:
-    """The text, with all but printable ASCII percent-encoded as UTF-8."""
+    """The text, with everything except printable ASCII percent-encoded as UTF-8."""
     if text.isascii() and text.isprintable():
         return text
     return quote(text, safe=_PRINTABLE, errors="replace")
 
 
 def header_url(url: str) -> str:
-    """A URL as it stands between angle brackets: blanks and quotes are escaped, too."""
+    """A URL for use between angle brackets: blanks and quotes are escaped, too."""
     return quote(url, safe=_IN_BRACKETS, errors="replace")
 
 
 LONGEST = 2**31
-"""Of a larger number the RFC says: "the cache MUST consider the value to be
-2147483648"."""
+"""Seconds. RFC 9111 1.2.2 says of a larger number: "the cache MUST consider the value
+to be 2147483648".
+"""
 
 
 def parse_delta_seconds(text: str) -> int | None:
-    """``None`` unless the text is digits only; a minus sign makes it garbage."""
+    """The number of seconds; ``None`` unless the text is digits only, without a
+    sign.
+    """
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -50,7 +53,7 @@ def parse_delta_seconds(text: str) -> int | None:
 
 
 def quality(accept: str, media_type: str) -> float:
-    """From 0 to 1, how much a type is wanted that is named; 0 for one that is not.
+    """The weight of a type that ``Accept`` names, from 0 to 1; 0 if it is not named.
 
     Ranges (``*/*``) name no type. A weight that is no number counts as 1.
     """
@@ -74,7 +77,7 @@ def _weight(parameters: list[str]) -> float:
 
 
 OCTET_STREAM: Final = "application/octet-stream"
-"""What a body is taken for whose sender does not say (RFC 9110 8.3)."""
+"""The type of a body whose sender does not say (RFC 9110 8.3)."""
 _NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _MEDIA_TYPE = re.compile(rf"\s*({_NAME}/{_NAME})\s*(?:[;,]|$)")
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s;,"']+)""", re.IGNORECASE)
@@ -82,7 +85,7 @@ _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s;,"']+)""", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ContentType:
-    """Both in lower case; empty where the header has none or makes no sense."""
+    """Both in lower case; "" if the header has none or is malformed."""
 
     media_type: str = ""
     charset: str = ""
@@ -98,10 +101,10 @@ def parse_content_type(header: str) -> ContentType:
 
 
 def sendable_content_type(header: str, default: str) -> str:
-    """The header as it came, or as much of it as may be sent on.
+    """The header unchanged, or the part of it that may be sent on.
 
-    A field's value is US-ASCII (RFC 9110 5.5): a parameter that holds anything else is
-    left out. If there is no media type, it is the ``default``.
+    A field's value is US-ASCII (RFC 9110 5.5): a parameter with any other character is
+    dropped. Without a media type, it is the ``default``.
     """
     if header.isascii() and header.isprintable() and header.strip():
         return header
@@ -112,7 +115,10 @@ def sendable_content_type(header: str, default: str) -> str:
 
 
 def _is_sendable(parameter: str) -> bool:
-    """False for parts of a quoted string that was split at a semicolon in it."""
+    """Whether a parameter may be sent.
+
+    False for parts of a quoted string that was split at a semicolon in it.
+    """
     is_whole = bool(parameter) and parameter.count('"') % 2 == 0
     return is_whole and parameter.isascii() and parameter.isprintable()
 
@@ -124,12 +130,11 @@ _DIRECTIVE = re.compile(r'([^\s=,;"]+)(?:\s*=\s*(?:"([^"]*)"?|([^\s,;"]*)))?')
 def freshness(
     *, cache_control: str, expires: str, date: str, age: str, cap: float = DAY
 ) -> float | None:
-    """Seconds from the answer's arrival, at most ``cap``; ``None`` if it names none.
+    """Seconds from the answer's arrival, at most ``cap``; ``None`` if it names no time.
 
-    Zero means that a time was named and is over. ``max-age`` overrides ``Expires``
-    (RFC 9111 5.3), which counts from ``Date`` and not from the hub's own clock.
-    ``no-cache`` and ``no-store`` name no time, and a malformed number or date is as
-    good as none.
+    Zero means that the time has passed. ``max-age`` overrides ``Expires`` (RFC 9111
+    5.3), which counts from ``Date`` and not from the hub's own clock. ``no-cache`` and
+    ``no-store`` name no time, and neither does a malformed number or date.
     """
     directives = _directives(cache_control)
     if directives.get("no-cache") == "" or "no-store" in directives:
@@ -149,15 +154,17 @@ def _lifetime(expires: str, date: str) -> float | None:
 
 
 def _directives(cache_control: str) -> Mapping[str, str]:
-    """By lower-case name; of repeated ones the first counts (RFC 9111 4.2.1)."""
+    """Directives by lower-case name; of repeated ones the first counts (RFC 9111
+    4.2.1).
+    """
     found: dict[str, str] = {}
     for name, quoted, token in _DIRECTIVE.findall(cache_control):
         found.setdefault(name.lower(), quoted or token)
     return found
 
 
-# A name begins where one can, nothing is tried in a second way, and a quote that is not
-# closed soon is none: a header of words alone takes seconds otherwise.
+# A name begins only where one can, no part is tried in a second way, and a quote that
+# is not closed soon is not one: otherwise a header of words alone takes seconds.
 _LINK = re.compile(r'<([^<>]*+)>((?:"(?:[^"\\]|\\.){0,999}+"|[^<"])*+)')
 _PARAMETER_NAME = "[A-Za-z0-9*_-]"
 _PARAMETER = re.compile(
@@ -177,7 +184,9 @@ class HeaderLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedLink:
-    """A link with all its relations, in lower case, and what it says of its target."""
+    """A link with all its relations, in lower case, and the type and title of its
+    target.
+    """
 
     href: str
     relations: tuple[str, ...]
@@ -188,8 +197,8 @@ class TypedLink:
 def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
     """Every relation named, in order; a link with two relations gives two.
 
-    Lenient: hubs are lost when a semicolon is missing or quotes are. Links about
-    another resource (``anchor``) say nothing here and are left out.
+    Lenient: otherwise hubs would be lost to a missing semicolon or missing quotes.
+    Links of another resource (``anchor``) are left out.
     """
     return tuple(
         HeaderLink(href=href, rel=rel)
@@ -200,7 +209,9 @@ def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
 
 
 def parse_typed_links(header: str, base: str = "") -> tuple[TypedLink, ...]:
-    """Every link with all that it says, in order; as lenient as `parse_link_header`."""
+    """Every link with its type and title, in order; as lenient as
+    `parse_link_header`.
+    """
     found = []
     for target, parameters in _links(header):
         href, named = resolve(target, base), _named(parameters)
@@ -217,9 +228,10 @@ def parse_typed_links(header: str, base: str = "") -> tuple[TypedLink, ...]:
 
 
 def format_link_header(links: Iterable[HeaderLink]) -> str:
-    """``<https://hub/>; rel="hub", <https://site/feed>; rel="self"``: one header.
+    """Write all links as one header.
 
-    WebSub 7 asks for one combined header rather than several.
+    ``<https://hub/>; rel="hub", <https://site/feed>; rel="self"``: WebSub 7 asks for
+    one combined header rather than several.
     """
     return ", ".join(
         f'<{header_url(link.href)}>; rel="{header_value(link.rel)}"' for link in links
@@ -250,10 +262,10 @@ _LONGEST_BODY: Final = 64 * 1024
 
 
 def parse_reset(header: str, body: bytes, now: datetime) -> float | None:
-    """Seconds from ``now``, at most 2**31; None for the past and for garbage.
+    """Seconds from ``now``, at most 2**31; None if it is past or malformed.
 
-    ``header`` is the value of ``X-RateLimit-Reset``, "" if there is none; then a
-    member ``retry_after`` of a JSON ``body`` is read the same way.
+    ``header`` is the value of ``X-RateLimit-Reset``, "" if there is none; then the
+    member ``retry_after`` of a JSON ``body`` is read in the same way.
     """
     value = _number(header.strip())
     if value is None and len(body) <= _LONGEST_BODY:
@@ -275,7 +287,7 @@ def _member(body: bytes) -> float | None:
 
 
 def _number(text: str) -> float | None:
-    """A decimal number that is not negative; None for anything else."""
+    """A decimal number of 0 or more; None for anything else."""
     digits, _, fraction = text.partition(".")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
         return None
@@ -289,16 +301,16 @@ ACCEPT: Final = (
     "application/json;q=0.9, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1"
 )
 ACCEPT_ENCODING: Final = "gzip, br"
-"""Only what the hub decodes."""
+"""Only codings that the hub decodes."""
 
 _NO_PARENTHESES = str.maketrans({"(": "%28", ")": "%29", "\\": "%5C"})
 
 
 def conditional_headers(etag: str, last_modified: str) -> dict[str, str]:
-    """What makes a request conditional; empty strings are what the server never sent.
+    """The headers of a conditional request; a value is "" if the server never sent it.
 
-    Both byte for byte as they came: an ETag is opaque, and a date that is written
-    anew is no longer the one the server knows.
+    Both are sent back byte for byte: an ETag is opaque, and a server need not recognize
+    a date that was written anew.
     """
     headers = {}
     if etag:
@@ -318,7 +330,7 @@ def user_agent(
 ) -> str:
     """``Fanfare/1.0 (+https://hub.example; a@b.example; 12 subscribers; feed-id=7)``.
 
-    ``product`` has its version; what is empty or None is left out.
+    ``product`` includes its version; values that are empty or None are left out.
     """
     before, after = _around(product, url, contact, subscribers, feed_id is not None)
     return before + after if feed_id is None else f"{before}{feed_id}{after}"
@@ -328,7 +340,7 @@ def user_agent(
 def _around(
     product: str, url: str, contact: str, subscribers: int | None, has_id: bool
 ) -> tuple[str, str]:
-    """What comes before the feed's id and behind it, put together once for all."""
+    """The text before and after the feed's id, cached because many feeds share it."""
     noun = "subscriber" if subscribers == 1 else "subscribers"
     facts = (
         _whereabouts(url, contact),
@@ -346,9 +358,9 @@ def _whereabouts(url: str, contact: str) -> str:
 
 
 def parse_retry_after(header: str, now: datetime) -> float | None:
-    """Seconds from ``now``, at most 2**31; ``None`` for the past and for garbage.
+    """Seconds from ``now``, at most 2**31; ``None`` if it is past or malformed.
 
-    Takes seconds or a date. How long the hub is willing to wait is the caller's.
+    The header has seconds or a date. The caller decides how long the hub will wait.
     """
     seconds = parse_delta_seconds(header)
     if seconds is not None:

@@ -1,6 +1,6 @@
-"""The stages of a request of the hub, which say where a failed one failed.
+"""The stages of a request by the hub, which tell where a failed one failed.
 
-It is a file of its own because network, storage and messages all use it.
+In a module of its own because network, storage and messages all use it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 class RequestStage(StrEnum):
     QUEUED = "queued"  # in the hub: no connection was free
     DNS = "dns"
-    GUARD = "guard"  # the address guard refused where the name leads
+    GUARD = "guard"  # the address guard refused the host's address
     CONNECT = "connect"
     TLS = "tls"
-    FIRST_BYTE = "first_byte"  # connected; nothing of an answer has come
+    FIRST_BYTE = "first_byte"  # connected; nothing of the answer has arrived
     HEAD = "head"  # of the answer
     BODY = "body"  # of the answer
-    ANSWERED = "answered"  # to the end: what failed is its status
+    ANSWERED = "answered"  # completely: if the request failed, it is by its status
 
 
 STAGE_WORDS: Final[Mapping[str, str]] = {

@@ -11,11 +11,11 @@ from urllib.parse import quote, unquote_to_bytes
 MOST_BYTES = 500 * 1024
 """2.5: "The parsing limit MUST be at least 500 kibibytes"."""
 MOST_RULES = 5_000
-"""Each is held against every URL that is asked for."""
+"""Each is matched against every URL that is requested."""
 MOST_PARTS = 20_000
-"""Between the asterisks of all rules together: each takes a search."""
+"""The parts between asterisks, of all rules together: each takes a search."""
 LONGEST_RULE = 4_096
-"""Characters. No URL that is asked for has as many; a longer rule is ignored."""
+"""Characters. No requested URL is as long; a longer rule is ignored."""
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#]*)")
 _ASTERISKS = re.compile(r"\*+")
 _TOKEN = re.compile(r"[A-Za-z_-]+")
@@ -24,7 +24,7 @@ _RESERVED = "/*$?&=:@!',;()~+"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """2.2.3: ``*`` stands for any characters, ``$`` at the end for the end."""
+    """A rule. 2.2.3: ``*`` stands for any characters, ``$`` at the end for the end."""
 
     parts: tuple[str, ...]  # between the asterisks
     is_whole: bool
@@ -32,7 +32,9 @@ class _Rule:
     allows: bool
 
     def matches(self, path: str) -> bool:
-        """In one pass, whatever a site writes: leftmost finds are enough."""
+        """Whether the rule matches, in one pass: the leftmost occurrence of each part
+        suffices.
+        """
         first, *rest = self.parts
         if not path.startswith(first):
             return False
@@ -50,12 +52,12 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The rules that are one client's; without any, all is allowed."""
+    """The rules for one client; without any, everything is allowed."""
 
     rules: tuple[_Rule, ...] = ()
 
     def allows(self, path: str) -> bool:
-        """Whether a path, with its query, may be asked for.
+        """Whether a path, with its query, may be requested.
 
         2.2.2: "The most specific match found MUST be used", by octets; "If an "allow"
         rule and a "disallow" rule are equivalent, then the "allow" rule SHOULD be
@@ -71,15 +73,16 @@ class Robots:
 
 
 def read_robots(body: bytes, product: str) -> Robots:
-    """The rules of a robots.txt for the product token of a client, such as Fanfare.
+    """The rules of a robots.txt for a client's product token, such as Fanfare.
 
-    Never fails: what cannot be understood is ignored (2.2), and so is what comes after
-    the limit. All groups of the token count, and those of ``*`` only if it has none.
+    Never fails: lines that cannot be understood are ignored (2.2), and so is everything
+    beyond the limit. All groups of the token count, and those of ``*`` only if it has
+    none.
     """
     text = body[:MOST_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
     ours, everybodys = product.lower(), "*"
     rules: dict[str, list[tuple[str, bool]]] = {}
-    named: set[str] = set()  # those of the two that the group at hand is for
+    named: set[str] = set()  # which of the two names the current group is for
     in_rules = False
     for line in text.splitlines():
         match = _LINE.match(line)
@@ -102,7 +105,9 @@ def read_robots(body: bytes, product: str) -> Robots:
 
 
 def _token(value: str) -> str:
-    """2.2.1: case-insensitive; what follows the token, such as a version, is not it."""
+    """The product token. 2.2.1: it is case-insensitive, and a version is not part of
+    it.
+    """
     match = _TOKEN.match(value)
     return match[0].lower() if match else value
 
@@ -120,22 +125,24 @@ def _rules(written: Iterable[tuple[str, bool]]) -> Iterator[_Rule]:
 
 def _rule(path: str, *, allows: bool) -> _Rule:
     wanted = _normalized(path)
-    # One asterisk is as good as several.
+    # Several asterisks mean the same as one.
     parts = tuple(_ASTERISKS.split(wanted.removesuffix("$")))
     return _Rule(parts, wanted.endswith("$"), len(wanted), allows)
 
 
 def _normalized(path: str) -> str:
-    """A path as it is compared.
+    """The form in which paths are compared.
 
-    2.2.2: octets outside of ASCII, and those that are reserved, are percent-encoded
-    before that; others are not.
+    2.2.2: octets outside of ASCII, and reserved ones, are percent-encoded before
+    comparing; others are not.
     """
     return quote(unquote_to_bytes(_keep_reserved(path)), safe=_RESERVED + "%")
 
 
 def _keep_reserved(path: str) -> str:
-    """An encoded ``/`` or ``%`` stays what it is."""
+    """Keep an encoded ``/`` or ``%``, which means something else than the plain
+    sign.
+    """
     return re.sub(
         "%(2F|25|2A|24|3F)", lambda match: f"%25{match[1].upper()}", path, flags=re.I
     )

@@ -1,1 +1,3 @@
-"""The live stream's wire: JSON messages, websocket frames, server-sent events."""
+"""The live stream's wire format: JSON messages, websocket frames, server-sent
+events.
+"""

@@ -40,7 +40,7 @@ class BodyFormat(StrEnum):
 
 
 class WantedUpdates(StrEnum):
-    """Which news of entries that are not new a subscription asks for."""
+    """Which notifications of changes to known entries a subscription asks for."""
 
     NONE = "none"
     FRESH = "fresh"
@@ -48,7 +48,7 @@ class WantedUpdates(StrEnum):
 
 
 MessageId = str | int
-"""The client's own name for a request, given back with the answer."""
+"""An id that the client gives a request; the answer repeats it."""
 
 
 # --- from the client -------------------------------------------------------------
@@ -56,7 +56,9 @@ MessageId = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe:
-    """``cursor`` None: from now on; otherwise all that came after it."""
+    """Asks for a topic. With ``cursor`` None for all from now on, else for all after
+    it.
+    """
 
     topic: str
     id: MessageId | None = None
@@ -78,17 +80,17 @@ ClientMessage = Subscribe | Unsubscribe
 
 
 class LiveErrorCode(StrEnum):
-    """What an error is about, for programs."""
+    """The kind of an error, for programs."""
 
-    INVALID = "invalid"  # the message; ``field`` says where
-    UNKNOWN_TOPIC = "unknown_topic"  # or one this client may not see
+    INVALID = "invalid"  # the message is invalid; ``field`` says where
+    UNKNOWN_TOPIC = "unknown_topic"  # or one that this client may not see
     NOT_SUBSCRIBED = "not_subscribed"
     TOO_MANY_TOPICS = "too_many_topics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribed:
-    """``cursor``: where it begins. What comes after it will be sent."""
+    """The topic is subscribed to. Everything after ``cursor`` will be sent."""
 
     topic: str
     cursor: str
@@ -97,7 +99,9 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsubscribed:
-    """Nothing more of the topic comes. ``reason``: why, if nobody asked for it."""
+    """No more of the topic will be sent. ``reason`` says why, if the client did not
+    ask.
+    """
 
     topic: str
     id: MessageId | None = None
@@ -106,10 +110,10 @@ class Unsubscribed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """Records of the topic were missed and cannot be sent any more.
+    """Records of the topic were missed and can no longer be sent.
 
-    They were trimmed from the log, or the hub was restored from a backup. What is
-    still there after ``cursor`` follows.
+    They were trimmed from the log, or the hub was restored from a backup. What the log
+    still has after ``cursor`` follows.
     """
 
     topic: str
@@ -121,8 +125,8 @@ class Reset:
 class NotificationMessage:
     """One record of the log, as the topic's subscribers get it.
 
-    ``prev`` is the cursor of the topic's record before this one, None if there was
-    none: one above the last cursor the client knows shows that something is missing.
+    ``prev`` is the cursor of the topic's previous record, None if there is none. If it
+    is later than the last cursor that the client knows, the client has missed a record.
     ``body`` is a JSON document as bytes, or an Atom document as text.
     """
 
@@ -142,7 +146,9 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMessage:
-    """A message of the client could not be obeyed; the connection goes on."""
+    """A message of the client that could not be carried out; the connection stays
+    open.
+    """
 
     error: LiveErrorCode
     reason: str
@@ -153,7 +159,9 @@ class ErrorMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The last message of an event stream, which has no close frame to say why."""
+    """The last message of an event stream, which has no close frame to say why it
+    ends.
+    """
 
     code: int
     reason: str

@@ -1,4 +1,4 @@
-"""Messages read from JSON; errors name the member at fault."""
+"""Read messages from JSON. Errors name the member at fault."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from protocols.live.live_messages import (
 from protocols.protocol_errors import InvalidValue
 
 LONGEST_ID = 128
-"""Characters, or digits."""
+"""Characters or digits."""
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class InvalidMessage(InvalidValue):
-    """A message that cannot be understood; ``id`` is the client's name for it."""
+    """A message that cannot be understood; ``id`` is the client's id for it."""
 
     def __init__(self, cause: InvalidValue, id: MessageId | None) -> None:
         super().__init__(cause.field, cause.expected, cause.value)
@@ -42,7 +42,7 @@ class InvalidMessage(InvalidValue):
 
 
 def read_client_message(text: str | bytes) -> ClientMessage:
-    """Raises `InvalidMessage`."""
+    """Read a message of a client. Raises `InvalidMessage`."""
     id: MessageId | None = None
     try:
         members = _Members(text)
@@ -53,7 +53,7 @@ def read_client_message(text: str | bytes) -> ClientMessage:
 
 
 def read_server_message(text: str | bytes) -> ServerMessage:
-    """As a client reads it. Raises `InvalidValue`."""
+    """Read a message of the hub, as a client does. Raises `InvalidValue`."""
     members = _Members(text)
     match members.text("type"):
         case "subscribed":
@@ -125,7 +125,7 @@ def _error(members: _Members) -> ErrorMessage:
 
 
 class _Members:
-    """The members of one JSON object, each read as what it must be."""
+    """The members of one JSON object, each read as the required type."""
 
     def __init__(self, text: str | bytes) -> None:
         try:
@@ -184,7 +184,9 @@ class _Members:
 
 
 def read_choice(field: str, value: str, choices: type[_Choice]) -> _Choice:
-    """Raises `InvalidValue` naming the field and what it takes."""
+    """Read one of the choices. Raises `InvalidValue`, which names the field and lists
+    them.
+    """
     try:
         return choices(value)
     except ValueError:

@@ -1,12 +1,12 @@
 """Messages of the live stream as they are sent: JSON, server-sent events, frames.
 
 In events (the HTML standard, "Server-sent events") nothing that is sent can end a field
-or an event early: line ends in data become lines of data, and in a name or an id they
-are refused.
+or an event early: data with line ends becomes several lines of data, and a name or an
+id with line ends is refused.
 
 Websocket frames are built once and written to every connection that gets the message: a
-hub's frames are not masked, so the same bytes serve all. A compressed one depends on no
-message before it ("server_no_context_takeover", RFC 7692 7.1.1.1) and on a window that
+hub's frames are not masked, so the same bytes serve all. A compressed frame depends on
+no earlier message ("server_no_context_takeover", RFC 7692 7.1.1.1) and on a window that
 every negotiated connection has.
 """
 
@@ -53,7 +53,7 @@ def type_of(message: ServerMessage | ClientMessage) -> str:
 
 
 def encode(message: ServerMessage | ClientMessage) -> bytes:
-    """One line of JSON; members without a value are left out, but for ``prev``."""
+    """One line of JSON; members without a value are left out, except ``prev``."""
     document: dict[str, object] = {"type": type_of(message)}
     for each in fields(message):
         value = getattr(message, each.name)
@@ -71,17 +71,19 @@ _BREAKING: Final = re.compile(r"[\r\n\0]")
 
 
 def event(name: str, data: bytes, id: str | None = None) -> bytes:
-    """One event. Raises `InvalidValue` for a name or id that would break it."""
+    """One event. Raises `InvalidValue` for a name or id that contains a line end or
+    NUL.
+    """
     head = _field("event", name) + (b"" if id is None else _field("id", id))
     lines = b"".join(b"data: %b\n" % line for line in _LINE_END.split(data))
     return head + lines + b"\n"
 
 
 def comment(text: str, id: str | None = None) -> bytes:
-    """A line that a client does not see.
+    """A comment line, which a client ignores.
 
-    With an ``id``, its Last-Event-ID moves there: an event without data is not
-    dispatched, but its id is remembered.
+    With an ``id``, the client's Last-Event-ID becomes this one: an event without data
+    is not dispatched, but its id is remembered.
     """
     line = f": {_checked('comment', text)}\n".encode()
     return line + (b"" if id is None else _field("id", id)) + b"\n"
@@ -90,8 +92,9 @@ def comment(text: str, id: str | None = None) -> bytes:
 def event_of(message: ServerMessage) -> bytes:
     """A message of the live stream as an event.
 
-    A heartbeat only moves the client's Last-Event-ID, where its library reads the
-    standard so; many know only ids of events with data, so the beginning is one.
+    A heartbeat is a comment that only updates the client's Last-Event-ID, if its
+    library follows the standard. Many know only ids of events with data, so
+    `Subscribed` is an event.
     """
     cursor = getattr(message, "cursor", None)
     if isinstance(message, Heartbeat):
@@ -111,7 +114,7 @@ def _checked(field: str, value: str) -> str:
 
 WINDOW_BITS: Final = 12
 SMALLEST_DEFLATED: Final = 512
-"""Bytes. Compressing less saves less than it costs."""
+"""Bytes. Compressing a smaller message saves less than it costs."""
 
 _TEXT: Final = 0x81  # FIN and the opcode of text
 _COMPRESSED: Final = 0x40  # RSV1
@@ -124,9 +127,9 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def deflated_text_frame(payload: bytes) -> bytes:
-    """The same, compressed, for connections that negotiated ``permessage-deflate``.
+    """Like `text_frame`, compressed, for connections with ``permessage-deflate``.
 
-    What would not become smaller is left as it is, which RFC 7692 6 allows.
+    A message that would not become smaller is not compressed, which RFC 7692 6 allows.
     """
     if len(payload) < SMALLEST_DEFLATED:
         return text_frame(payload)
