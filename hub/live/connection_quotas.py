@@ -23,7 +23,8 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class ConnectionQuotas(msgspec.Struct, frozen=True, kw_only=True):
-    """``of_address``, ``of_account``: what one of them may hold of ``connections``."""
+    """How many live connections there may be, and how many of them one address
+    (``of_address``) or one account (``of_account``) may hold."""
 
     connections: int = MOST_CONNECTIONS
     of_address: int = MOST_CONNECTIONS
@@ -34,8 +35,9 @@ class ConnectionQuotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def divide_connections(connections: int, percent: int) -> ConnectionQuotas:
-    """``percent`` of them for an address, one at least, and twice as many for an
-    account: it has a token of the operator's, and may be a reader of many."""
+    """Quotas with ``percent`` of the connections for an address, at least one, and
+    twice as many for an account: its token comes from the operator, and it may serve
+    many readers."""
     share = max(1, connections * percent // 100)
     return ConnectionQuotas(
         connections=connections,

@@ -1,8 +1,8 @@
 """Live connections: their transports, their subscriptions, and their holders.
 
 A subscription that begins in the past is replayed from the log, and joins its channel
-(all that get the same messages) when it has caught up. Topics of a connection are
-replayed together, in the order of the log.
+(all subscriptions that get the same messages) when it has caught up. Topics of a
+connection are replayed together, in the order of the log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from storage.subscription_filter import wants
 
 
 class UnknownTopic(Exception):
-    """No such topic, or none that this client may see: it is not told which."""
+    """There is no such topic, or this client may not see it; the client is not told
+    which."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -45,7 +46,7 @@ class UnknownTopic(Exception):
 
 
 class NotSubscribed(Exception):
-    """A topic was to be left that the connection does not listen to."""
+    """A client wants to leave a topic that its connection does not listen to."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -59,7 +60,7 @@ class TooManyTopics(Exception):
 
 
 class QuotaExceeded(Exception):
-    """The holder has as many live connections as one may have."""
+    """The holder already has as many live connections as one holder may have."""
 
     def __init__(self, holder: str, most: int) -> None:
         super().__init__(
@@ -68,40 +69,42 @@ class QuotaExceeded(Exception):
 
 
 class TooManyConnections(Exception):
-    """The hub takes no more connections: it has enough, or is about to stop."""
+    """The hub accepts no more connections: it has enough, or is about to stop."""
 
     def __init__(self) -> None:
         super().__init__("too many live connections; try again later")
 
 
 LARGEST_BACKLOG = 2**20
-"""Bytes that may wait to be taken by a client before it is too slow."""
+"""Bytes that may wait for a client; a client that leaves more waiting is too slow."""
 
 
 class ClientWriter(Protocol):
-    """Writing never waits; with more than `LARGEST_BACKLOG` waiting it is closed."""
+    """Writes to a client. Writing never waits; if more than `LARGEST_BACKLOG` bytes
+    wait, the connection is closed."""
 
     sent_messages: int
     sent_bytes: int
 
     @property
     def waiting(self) -> int:
-        """Bytes that were written and not taken yet."""
+        """Bytes that were written and not yet taken by the client."""
         ...
 
     def write(self, message: PreparedMessage) -> None:
-        """Nothing happens once it is closed."""
+        """Write a message; does nothing once the connection is closed."""
         ...
 
     async def room(self) -> None:
-        """Return when little of what was written still waits, or it is closed."""
+        """Return when little of what was written still waits, or the connection is
+        closed."""
         ...
 
     def close(self, closing: Closing) -> None: ...
 
 
 NEVER = Position(sys.maxsize)
-"""Above every record: a subscription that stands there is sent nothing."""
+"""Above every record: a subscription at this position is sent nothing."""
 
 
 class ChannelKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +123,7 @@ class ChannelKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interest(msgspec.Struct, frozen=True, kw_only=True):
-    """What one subscription asks for. ``cursor`` None: from now on."""
+    """What one subscription asks for. ``cursor`` None: new records only."""
 
     key: ChannelKey
     cursor: str | None = None
@@ -129,18 +132,20 @@ class Interest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, eq=False)
 class LiveSubscription:
-    """One connection's interest in one topic. ``writer`` is the connection's."""
+    """One connection's interest in one topic. ``writer`` belongs to the connection."""
 
     connection: LiveConnection
     writer: ClientWriter
     key: ChannelKey
-    position: Position  # everything up to here was sent, or is not to be
+    position: Position  # records up to here were sent, or will not be
     last: Position  # the topic's record before the next one; 0: none
     has_followers: bool = False
-    """Other topics of the feed on the connection are given each record after it."""
+    """Other topics of the same feed on the connection get each record after this
+    one."""
 
     def send(self, message: PreparedMessage, position: Position) -> bool:
-        """A notification of the record there; False: it had that already."""
+        """Write the notification of a record; False if the subscription had it
+        already."""
         if position <= self.position:
             return False
         self.position = position
@@ -157,7 +162,8 @@ class LiveSubscription:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """All that get the same messages, and have all that is in the log already."""
+    """Subscriptions that get the same messages, and have everything that is in the
+    log."""
 
     key: ChannelKey
     last: Position
@@ -165,7 +171,7 @@ class Channel:
 
 
 class Channels:
-    """By feed and key. A channel without members is forgotten."""
+    """Channels by feed and key. A channel without members is forgotten."""
 
     def __init__(self) -> None:
         self._by_feed: dict[FeedId, dict[ChannelKey, Channel]] = {}
@@ -179,7 +185,8 @@ class Channels:
         channel.members.add(subscription)
 
     def leave(self, subscription: LiveSubscription) -> None:
-        """Also of one that has not joined yet: then it will not."""
+        """Take a subscription out of its channel; one that has not joined yet never
+        will."""
         subscription.leave()
         channels = self._by_feed.get(subscription.key.feed_id, {})
         channel = channels.get(subscription.key)
@@ -198,14 +205,14 @@ class Channels:
 
 
 Group = Sequence[LiveSubscription]
-"""In the order of their turns."""
+"""Subscriptions in the order in which they get a record."""
 
 
 class Replayer(Protocol):
     """Brings subscriptions up to date and lets them join; see `hub.live.replays`."""
 
     def is_current(self, group: Group) -> bool:
-        """Whether they have joined, because there is nothing to replay."""
+        """Let the group join if there is nothing to replay; returns whether it has."""
         ...
 
     def replay(
@@ -214,10 +221,10 @@ class Replayer(Protocol):
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody was let in with. ``token`` None: none that could end.
+    """A client that was admitted. ``token`` None: it has no token that could end.
 
     ``viewer``: as whom it reads, see `storage.contract.FeedStore.find_readable`.
-    ``holder``: among whose connections it counts; None: it may have all there are.
+    ``holder``: the one whose connections it counts among; None: no quota applies.
     ``may_ask``: it can subscribe to other topics on the same connection. ``account``:
     its name; ``address`` "": not known.
     """
@@ -234,7 +241,7 @@ ANONYMOUS_CLIENT = Client()
 
 
 class ConnectionOpening(msgspec.Struct, frozen=True, kw_only=True):
-    """Which connection it is of this process, and how and when it was opened."""
+    """The number of a connection in this process, and how and when it was opened."""
 
     id: int
     transport: str
@@ -242,9 +249,9 @@ class ConnectionOpening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveConnection:
-    """``tasks`` owns the replays; it ends with the connection.
+    """A live connection. ``tasks`` owns its replays, and ends with it.
 
-    ``furthest`` is where the one of its subscriptions began that began last.
+    ``furthest`` is the largest position at which one of its subscriptions began.
     """
 
     __slots__ = (
@@ -279,11 +286,11 @@ class LiveConnection:
 
     @property
     def is_behind(self) -> bool:
-        """Whether records that were asked for are still to be replayed."""
+        """Whether records that the client asked for are still to be replayed."""
         return self._replaying is not None
 
     def follow(self, group: Group) -> None:
-        """Send what came after the group's positions, and then what comes."""
+        """Send the records after the group's positions, and then new ones."""
         for subscription in group:
             self.subscriptions[subscription.key.topic] = subscription
             self.furthest = max(self.furthest, subscription.position)
@@ -295,9 +302,10 @@ class LiveConnection:
             self._replaying = self._tasks.create_task(self._replay_waiting())
 
     def _find_followers(self, feeds: Set[FeedId]) -> None:
-        """Note which topics of a feed are given a record before another one is.
+        """Note which topics of a feed get a record before another one does.
 
-        Not looked at again when topics leave: a cursor in turn is right all the same.
+        This is not repeated when topics leave: the cursors that are sent then are still
+        right.
         """
         turns = defaultdict(list)
         for each in self.subscriptions.values():
@@ -309,9 +317,9 @@ class LiveConnection:
                 each.has_followers = turn < last
 
     async def _replay_waiting(self) -> None:
-        """All that wait go through the log together, in its order: so those who come
-        back with many topics each, in whatever order they ask for them, want the same
-        records at about the same time."""
+        """Replay the log to all subscriptions that wait, together and in its order. So
+        clients that come back with many topics each want the same records at about the
+        same time, whatever the order of their requests."""
         while self._waiting:
             together = sorted(self._waiting, key=lambda each: turn_of(each.key.topic))
             self._waiting.clear()
@@ -319,20 +327,20 @@ class LiveConnection:
         self._replaying = None
 
     def end(self) -> None:
-        """Stop replaying: there is nobody to send it to."""
+        """Stop replaying, since nobody receives it any more."""
         self._waiting.clear()
         if self._replaying is not None:
             self._replaying.cancel()
 
 
 class ConnectionRegistry:
-    """Kept so that what ends for many is found without looking at each."""
+    """Indexes connections, so that those affected by an ending are found quickly."""
 
     def __init__(self) -> None:
         self.connections: dict[int, LiveConnection] = {}
         """By id, in the order in which they were opened."""
         self.transports: Counter[str] = Counter()
-        """How many there are of each."""
+        """How many connections there are of each transport."""
         self._holders: defaultdict[TokenId, set[LiveConnection]] = defaultdict(set)
         self._listeners: defaultdict[FeedId, set[LiveSubscription]] = defaultdict(set)
         self._held: Counter[Holder] = Counter()
@@ -357,7 +365,7 @@ class ConnectionRegistry:
         return list(self._listeners.get(feed_id, ()))
 
     def held(self, holder: Holder) -> int:
-        """How many connections are its own."""
+        """How many connections the holder has."""
         return self._held[holder]
 
     def add(self, connection: LiveConnection) -> None:

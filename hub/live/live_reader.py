@@ -17,18 +17,18 @@ from storage.records import BEFORE_ALL, FeedId, Position, Record
 
 PAGE = 200
 SLICE = 500
-"""Connections written to before others have their turn."""
+"""Connections that are written to before other tasks have their turn."""
 
 KEPT_RECENT = 4_000
-"""Half a minute of a busy hub."""
+"""Records; about half a minute of a busy hub."""
 
 
 class RecentRecords:
-    """The last records that were given, to catch up those who lack no others.
+    """The last records that were given, for subscriptions that lack only these.
 
     On a busy hub a subscription that is caught up from the database alone would never
-    get there: more records come with each read. ``most`` bounds the records, and the
-    entries they name, taken together.
+    be up to date: more records come with each read. ``most`` bounds the number of
+    records plus the number of entries that they name.
     """
 
     def __init__(self, after: Position, *, most: int = KEPT_RECENT) -> None:
@@ -72,11 +72,12 @@ def _size(record: Record) -> int:
 
 
 class LogReader:
-    """`run` reads on from ``position`` for ever.
+    """Reads the log for all live connections; `run` reads on from ``position`` for
+    ever.
 
-    Everything up to ``position`` was given, or is just being given, to those who had
-    joined; a subscription that joins now gets what comes after it. ``recent`` has the
-    last of it.
+    Everything up to ``position`` was given, or is just being given, to the
+    subscriptions that had joined; a subscription that joins now gets what comes after
+    it. ``recent`` holds the last records up to there.
     """
 
     def __init__(
@@ -108,8 +109,8 @@ class LogReader:
         return self.position
 
     async def _remember(self) -> None:
-        """Look up what came before, for those who come back after a restart: they all
-        stand a little below the end that the log had."""
+        """Read the last records before the start, for clients that come back after a
+        restart: they are all a little behind the end of the log."""
         after = Position(max(BEFORE_ALL, self.position - KEPT_RECENT))
         recent = RecentRecords(after)
         while after < self.position:
@@ -123,8 +124,8 @@ class LogReader:
     async def _give(self, record: Record) -> None:
         async with self.giving:
             messages = await self._messages(record)
-            # No pause since all channels were seen to have their message: from here
-            # on, who joins has this record behind it.
+            # There was no pause since all channels were seen to have their message:
+            # from here on a subscription that joins has this record behind it.
             self.pass_by(record)
             given = [
                 (message, list(channel.members))
@@ -142,12 +143,13 @@ class LogReader:
                         await asyncio.sleep(0)
 
     def pass_by(self, record: Record) -> None:
-        """It is the last one that was given."""
+        """Note that a record is the last one that was given."""
         self.position = self._metrics.live_position = record.position
         self.recent.add(record)
 
     async def _messages(self, record: Record) -> dict[Channel, PreparedMessage | None]:
-        """For every channel that wants the record, also those that came meanwhile."""
+        """The message for every channel that wants the record, including channels that
+        appear meanwhile."""
         messages: dict[Channel, PreparedMessage | None] = {}
         while missing := [
             channel
@@ -164,10 +166,11 @@ class LogReader:
 def _send(
     message: PreparedMessage, members: Sequence[LiveSubscription], position: Position
 ) -> int:
-    """How many had not got it yet."""
+    """Write a message to members that do not have it yet; returns how many."""
     sent = 0
     for member in members:
-        # As `LiveSubscription.send`, of which a call for each would be noticed.
+        # Like `LiveSubscription.send`, inlined because a call for each would cost too
+        # much.
         if position > member.position:
             member.position = position
             member.writer.write(message.in_turn if member.has_followers else message)

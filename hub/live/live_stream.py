@@ -1,7 +1,8 @@
 """The live stream: connections that open, listen to topics, and close.
 
-One reader reads the log for all that are up to date (`hub.live.live_reader`); those
-that resume are replayed what they missed first (`hub.live.replays`).
+One reader reads the log for all subscriptions that are up to date
+(`hub.live.live_reader`). Subscriptions that resume are replayed what they missed first
+(`hub.live.replays`).
 """
 
 from __future__ import annotations
@@ -50,14 +51,16 @@ from storage.records import Cursor
 
 HEARTBEAT_SECONDS = 25.0
 DRAIN_PER_SECOND = 200
-"""Connections told to go, so that not all come back elsewhere at the same moment."""
+"""Connections that are told to leave, so that not all clients come back elsewhere at
+once."""
 LONGEST_DRAIN = 2.0
 
 log = structlog.get_logger()
 
 
 class LiveStream:
-    """`run` is its background part; the rest is what connections do."""
+    """The live stream. `run` is its background part; the rest is what connections
+    do."""
 
     def __init__(
         self,
@@ -70,9 +73,9 @@ class LiveStream:
         clock: Clock,
         quotas: ConnectionQuotas | None = None,
     ) -> None:
-        """``head``: where the log ends now, before anybody has connected.
+        """``head``: the end of the log now, before anybody has connected.
 
-        ``quotas`` None: as many connections as there are by default, for anybody.
+        ``quotas`` None: the default number of connections, without quotas for holders.
         """
         self._log = log_store
         self._channels = Channels()
@@ -116,9 +119,9 @@ class LiveStream:
         transport: str,
         client: Client = ANONYMOUS_CLIENT,
     ) -> Iterator[LiveConnection]:
-        """A connection, while the block lasts. ``tasks`` end with it.
+        """Yields a connection, which lasts as long as the block. ``tasks`` end with it.
 
-        `check_room` comes before, while there is still an answer to refuse it with.
+        Call `check_room` before, while the request can still be refused with an answer.
         """
         opening = ConnectionOpening(
             id=next(self._numbers), transport=transport, at=self._clock.now()
@@ -138,7 +141,7 @@ class LiveStream:
                 self._leave(subscription)
 
     def check_room(self, client: Client = ANONYMOUS_CLIENT) -> None:
-        """Raises `TooManyConnections`, and `QuotaExceeded`."""
+        """Raises `TooManyConnections`, and `QuotaExceeded` for the client's holder."""
         if self._draining or len(self.registry) >= self._quotas.connections:
             raise TooManyConnections
         holder = client.holder
@@ -152,7 +155,7 @@ class LiveStream:
     async def subscribe(
         self, connection: LiveConnection, interests: Sequence[Interest]
     ) -> None:
-        """Begin together; a topic listened to already begins anew.
+        """Begin subscriptions together; one to a topic listened to already begins anew.
 
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
@@ -167,7 +170,7 @@ class LiveStream:
     def unsubscribe(
         self, connection: LiveConnection, topic: str, id: MessageId | None
     ) -> bool:
-        """False if the connection does not listen to it."""
+        """End a subscription; False if the connection does not listen to the topic."""
         subscription = connection.subscriptions.pop(topic, None)
         if subscription is None:
             return False
@@ -176,7 +179,7 @@ class LiveStream:
         return True
 
     def drop(self, subscription: LiveSubscription, farewell: PreparedMessage) -> None:
-        """End it although the client did not ask for that."""
+        """End a subscription although the client did not ask for that."""
         connection = subscription.connection
         del connection.subscriptions[subscription.key.topic]
         self._leave(subscription)
@@ -189,7 +192,7 @@ class LiveStream:
         self._metrics.live_reads.add("memory" if is_shared else "database")
 
     async def drain(self) -> None:
-        """Take no more connections, and tell those there are to go, one by one."""
+        """Accept no more connections, and tell the open ones to leave, one by one."""
         self._draining = True
         leaving = list(self.registry)
         self._random.shuffle(leaving)

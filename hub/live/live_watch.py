@@ -1,9 +1,9 @@
-"""Ending live connections and topics soon after the permission to listen to them ended.
+"""Ending live connections and topics soon after the permission to listen has ended.
 
-Tokens are revoked, feeds removed or made private, perhaps by another process on the
-same database, or just as somebody begins to listen. So all tokens and feeds with
-listeners are checked every few seconds, and at once when this process has changed
-something: two reads, however many clients listen.
+Tokens are revoked, and feeds are removed or made private, perhaps by another process on
+the same database, or at the moment when somebody begins to listen. So all tokens and
+feeds with listeners are checked every few seconds, and at once when this process has
+changed something. This takes two reads, however many clients listen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from storage.records import AccountId, FeedId, TokenId
 
 EVERY_SECONDS = 5.0
 PAGE = 2_000
-"""Pairs of a viewer and a feed that are asked about at once."""
+"""Pairs of a viewer and a feed that are checked in one read."""
 
 NONE: Final[Set[tuple[AccountId | None, FeedId]]] = frozenset()
 
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class LiveWatch:
-    """`run` is its background part."""
+    """Ends connections and topics without permission. `run` is its background part."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class LiveWatch:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """A token or a feed was changed just now."""
+        """Check at once: a token or a feed was changed just now."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ class LiveWatch:
         log.info("live_token_ended", token=token, connections=len(holders))
 
     async def _end_unreadable(self, feeds: Collection[FeedId]) -> None:
-        """End private feeds for the listeners that may not read them (any more)."""
+        """End private feeds for listeners that may not read them, or no longer."""
         listened = {
             (each.connection.client.viewer, feed_id)
             for feed_id in feeds
@@ -97,9 +97,9 @@ class LiveWatch:
     def _end_topics(
         self, feed_id: FeedId, readable: Set[tuple[AccountId | None, FeedId]] = NONE
     ) -> None:
-        """Tell listeners that a topic is no more, or no more for them.
+        """Tell listeners that a topic is gone, or gone for them.
 
-        Both look alike: a topic that may not be read is one that is not there.
+        Both look alike: a topic that may not be read counts as one that does not exist.
         """
         ending = [
             each

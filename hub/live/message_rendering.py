@@ -1,4 +1,4 @@
-"""Records as messages, each rendered once for all that get the same."""
+"""Records as messages, each rendered once for all that get the same message."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from protocols.live.live_messages import NotificationMessage
 from storage.records import Cursor, FeedId, Format, Position, Record
 
 KEPT_MESSAGES = 4_096
-"""As many as a busy hub has records in half a minute: a crowd that comes back wants
-them all, and not all at the same moment."""
+"""As many as a busy hub has records in half a minute: when many clients come back they
+want all of these, and not all at the same moment."""
 KEPT_LONG = 256
 KEPT_SECONDS = 60.0
-"""How long more than `KEPT_LONG` are kept: a crowd has come back within that."""
+"""Seconds for which more than `KEPT_LONG` messages are kept: by then all clients that
+come back at once have done so."""
 KEPT_BYTES = 32 * 2**20
 ENCODINGS = 5
-"""How often a kept message is in memory at most: its body, as a message, as a frame, as
-an event, and as a chunk of one."""
+"""How many encodings of a kept message are in memory at most: its body, the message, a
+frame, an event, and the chunk of an event."""
 
 
 class _Rendered(msgspec.Struct, frozen=True):
-    """What makes one message differ from another."""
+    """All that makes one message differ from another."""
 
     position: Position
     prev: Position
@@ -41,7 +42,8 @@ class _Rendered(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A message, None if there is nothing to tell, and what it shows."""
+    """A message, or None if there is nothing to tell, and the states of entries it
+    shows."""
 
     message: PreparedMessage | None
     shows: States
@@ -53,10 +55,10 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class MessageRendering:
-    """Keeps the last messages, bounded by count and bytes, for those who resume.
+    """Keeps the last messages, bounded by count and bytes, for clients that resume.
 
-    A kept one goes when another shows a newer state of one of its entries: who has
-    been told of that must not be taken back.
+    A kept message is dropped when another one shows a newer state of one of its
+    entries: a client that has seen the newer state must not be sent the older one.
     """
 
     def __init__(self, notifications: Notifications, epoch: str, clock: Clock) -> None:
@@ -71,8 +73,8 @@ class MessageRendering:
     async def message(
         self, record: Record, key: ChannelKey, prev: Position
     ) -> PreparedMessage | None:
-        """None if there is nothing (any more) to tell of the record, or it cannot be
-        rendered: then its listeners see a gap."""
+        """The message of a record for a channel; None if there is nothing left to tell
+        of it. If it cannot be rendered it is None as well, and listeners see a gap."""
         rendered = _Rendered(record.position, prev, key)
         if rendered not in self._kept:
             async with self._locks.of(rendered):
@@ -121,7 +123,8 @@ class MessageRendering:
         )
 
     def _keep(self, rendered: _Rendered, kept: _Kept) -> None:
-        """Unless a newer state was shown, or somebody else rendered it, meanwhile."""
+        """Keep a message, unless a newer state was shown, or the same was kept,
+        meanwhile."""
         if self._is_outdated(rendered, kept) or rendered in self._kept:
             return
         self._kept[rendered] = kept
@@ -147,7 +150,8 @@ class MessageRendering:
             del self._of_feeds[rendered.key.feed_id]
 
     def _is_outdated(self, rendered: _Rendered, kept: _Kept) -> bool:
-        """Whether a kept one shows a newer state; those that show an older one go."""
+        """Whether a kept message shows a newer state; drops those that show an older
+        one."""
         latest = dict(kept.shows)
         is_outdated = False
         for each in list(self._of_feeds.get(rendered.key.feed_id, ())):

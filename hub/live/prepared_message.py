@@ -1,4 +1,4 @@
-"""A message ready to be written, each encoding made once for all that get it."""
+"""A message ready to be written, with each encoding made once for all receivers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ class PreparedMessage:
 
     @cached_property
     def in_turn(self) -> PreparedMessage:
-        """A notification for those who have other topics of its record to come."""
+        """A notification for subscriptions whose record is still to go to other
+        topics."""
         message = self.message
         assert isinstance(message, NotificationMessage)  # noqa: S101 - others have none
         cursor = cursor_in_turn(message.cursor, message.topic)
         return PreparedMessage(replace(message, cursor=cursor))
 
     def encode(self) -> None:
-        """Make all encodings now: a large one takes long."""
+        """Make all encodings now: for a large message that takes long."""
         _ = self.frame, self.deflated_frame, self.event_chunk
 
     @cached_property
@@ -44,7 +45,7 @@ class PreparedMessage:
 
     @cached_property
     def frame(self) -> bytes:
-        """A websocket frame."""
+        """The message as a websocket frame."""
         return text_frame(self.payload)
 
     @cached_property
@@ -53,17 +54,17 @@ class PreparedMessage:
 
     @cached_property
     def event(self) -> bytes:
-        """A server-sent event."""
+        """The message as a server-sent event."""
         return event_of(self.message)
 
     @cached_property
     def event_chunk(self) -> bytes:
-        """The same as a chunk of an HTTP/1.1 body (RFC 9112 7.1)."""
+        """The event as a chunk of an HTTP/1.1 body (RFC 9112 7.1)."""
         return chunk_of(self.event)
 
     @cached_property
     def body_event_chunk(self) -> bytes:
-        """Like `event_chunk`, of a notification its body alone as the data."""
+        """Like `event_chunk`, but the data of a notification is its body alone."""
         message = self.message
         if not isinstance(message, NotificationMessage):
             return self.event_chunk
@@ -73,7 +74,7 @@ class PreparedMessage:
     def line_chunk(self) -> bytes:
         """A chunk with a notification's body and the end of a line.
 
-        A heartbeat is an empty line; b"" for what has no place among documents.
+        For a heartbeat it is an empty line; b"" for a message that is no document.
         """
         message = self.message
         if isinstance(message, NotificationMessage):

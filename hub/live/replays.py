@@ -1,11 +1,12 @@
 """Replaying the log to clients that resume, until they can join the live reader.
 
 The position where a subscription begins is looked up first. Then records are read in
-short pages, shared by all that ask for the same: when thousands come back at once, most
-ask for the same few pages, and a page is the same for everybody until the log grows.
+short pages, shared by all that ask for the same page: when thousands of clients come
+back at once, most ask for the same few pages, and a page is the same for everybody
+until the log grows.
 
 A subscription that has everything up to the reader's position joins its channel without
-a pause in between, so no record is lost between replay and live stream, and none comes
+a pause in between. So no record is lost between replay and live stream, and none comes
 twice: the reader skips a subscription that is already above a record.
 """
 
@@ -41,16 +42,17 @@ from storage.records import BEFORE_ALL, Cursor, FeedId, FeedTrail, Position, Rec
 
 PAGE: Final = 50
 READS_AT_ONCE: Final = 8
-"""Pages and trails read at the same time, over all connections: deliveries of what is
-new read from the same database, and must not wait behind a crowd."""
+"""Pages and trails read at the same time, over all connections: deliveries of new
+records read from the same database, and must not wait behind many replays."""
 KEPT_TRAILS: Final = 4_096
 KEPT_SIZE: Final = 10_000
-"""Of kept pages: records, and entries that they name, taken together."""
+"""How much the kept pages hold: records plus the entries that they name."""
 KEPT_SECONDS: Final = 60.0
-"""After a page or trail was asked for last; a crowd has come back within that."""
+"""Seconds for which a page or trail is kept after its last use; by then all clients
+that come back at once have done so."""
 
 MOST_GATHERED: Final = 500
-"""Read in one go."""
+"""Keys read in one go."""
 
 _Place = tuple[FeedId, Position]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -60,8 +62,8 @@ _Value = TypeVar("_Value")
 class LogPage(msgspec.Struct, frozen=True, kw_only=True):
     """Records of a feed after a position, `PAGE` at most.
 
-    There are no others of it up to ``end``, but perhaps some were trimmed: those up to
-    ``trimmed``.
+    The feed has no other records up to ``end``, except those that were trimmed, which
+    are at or below ``trimmed``.
     """
 
     records: tuple[Record, ...]
@@ -78,23 +80,23 @@ class LogPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatheredReads(Generic[_Key, _Value]):
-    """Reads that many callers ask for one by one, done for all that wait in one go.
+    """Reads that many callers ask for one by one, done in one go for all that wait.
 
-    A caller that comes during a read waits for the next one, with all others that did:
-    what it gets was read after it asked. A read that fails or is cancelled is done
-    again for those that still wait.
+    A caller that comes during a read waits for the next one, with all others that came
+    meanwhile: so its value is read after it asked. A read that fails or is cancelled is
+    repeated for the callers that still wait.
     """
 
     def __init__(
         self, read: Callable[[Sequence[_Key]], Awaitable[Sequence[_Value]]]
     ) -> None:
-        """``read``: the values of keys, in their order."""
+        """``read``: returns the values of keys, in the order of the keys."""
         self._read = read
         self._wanted: dict[_Key, asyncio.Future[_Value]] = {}
         self._reading = asyncio.Lock()
 
     async def get(self, key: _Key) -> _Value:
-        """Raises what ``read`` does."""
+        """The value of a key. Raises whatever ``read`` raises."""
         found = self._wanted.get(key)
         if found is None:
             found = self._wanted[key] = asyncio.get_running_loop().create_future()
@@ -104,8 +106,8 @@ class GatheredReads(Generic[_Key, _Value]):
         return found.result()
 
     async def _read_wanted(self, key: _Key, found: asyncio.Future[_Value]) -> None:
-        """What others ask for, too, up to `MOST_GATHERED`."""
-        await asyncio.sleep(0)  # those who ask in this turn of the loop
+        """Read the key, and up to `MOST_GATHERED` keys that others ask for."""
+        await asyncio.sleep(0)  # gathers callers of this turn of the loop
         wanted = {key: found}
         for other in islice(self._wanted, MOST_GATHERED):
             wanted.setdefault(other, self._wanted[other])
@@ -117,7 +119,7 @@ class GatheredReads(Generic[_Key, _Value]):
 
 
 class LogPages:
-    """Methods raise `StorageError`."""
+    """Pages and trails of the log, read and kept. Methods raise `StorageError`."""
 
     def __init__(
         self,
@@ -143,7 +145,8 @@ class LogPages:
     async def after(
         self, position: Position, feed_id: FeedId, end: Position
     ) -> LogPage:
-        """The records that follow, of those up to ``end`` at least all."""
+        """The feed's records after a position: all of those up to ``end``, or a full
+        page."""
         place = feed_id, position
         if (kept := self._find(place, end)) is not None:
             return kept
@@ -155,7 +158,8 @@ class LogPages:
             return page
 
     async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
-        """Perhaps as it was before records were trimmed; pages tell of those."""
+        """A feed's trail, possibly from before records were trimmed; pages tell of
+        those."""
         place = feed_id, through
         trail = self._trails.find(place)
         if trail is None:
@@ -165,7 +169,7 @@ class LogPages:
         return trail
 
     async def trimmed(self, feed_id: FeedId) -> Position:
-        """Up to where its records have gone from the log, by now."""
+        """The position up to which the feed's records are trimmed by now."""
         return (await self._trail_reads.get((feed_id, BEFORE_ALL))).trimmed
 
     async def _read_trails(self, places: Sequence[_Place]) -> Sequence[FeedTrail]:
@@ -181,7 +185,7 @@ class LogPages:
             records = await self._log.records(
                 after=position, limit=PAGE, feed_id=feed_id
             )
-            # Read after the records: what was trimmed before that is seen.
+            # It is read after the records, so that earlier trimming is seen.
             (trail,) = await self._log.trails([(feed_id, position)])
         return LogPage(
             records=tuple(records),
@@ -200,9 +204,9 @@ class LogPages:
 class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the log a subscription begins.
 
-    ``position``: what comes after it is sent. ``last``: the topic's record before that,
-    0 if there is none. ``cursor`` is the same for all that begin together, if they
-    asked for the same. ``is_reset``: records it asked for are gone.
+    ``position``: records after it are sent. ``last``: the topic's last record up to
+    there, 0 if there is none. ``cursor`` is the same for all subscriptions that begin
+    together and asked for the same. ``is_reset``: records that it asked for are gone.
     """
 
     cursor: str
@@ -214,15 +218,16 @@ class ResumePoint(msgspec.Struct, frozen=True, kw_only=True):
 async def find_resume_points(
     pages: LogPages, interests: Sequence[Interest], head: Cursor
 ) -> list[ResumePoint]:
-    """Where subscriptions begin that begin together. Raises `InvalidValue`."""
+    """The resume points of subscriptions that begin together. Raises `InvalidValue`."""
     return [await _find_beginning(pages, each, head) for each in interests]
 
 
 async def _find_beginning(
     pages: LogPages, interest: Interest, head: Cursor
 ) -> ResumePoint:
-    """A reset if records of that very feed were trimmed, or if the cursor is not of
-    this log: of another epoch, or beyond its end. Then the subscription begins now."""
+    """The resume point of a subscription. It is a reset if records of its feed were
+    trimmed, or if the cursor belongs to another log (another epoch, or beyond the end).
+    In the latter case the subscription begins at the end."""
     cursor, position, is_unknown = str(head), head.position, False
     if interest.cursor is not None:
         epoch, number = read_cursor_of(interest.key.topic, interest.cursor)
@@ -239,10 +244,10 @@ async def _find_beginning(
 
 
 PATIENCE = 30.0
-"""Seconds a client that is being caught up may take nothing."""
+"""Seconds for which a client that is being caught up may take nothing."""
 
 RENDERED_AT_ONCE = 8
-"""Records rendered at the same time for those who resume, over all connections."""
+"""Records rendered at the same time for clients that resume, over all connections."""
 
 log = structlog.get_logger()
 
@@ -268,7 +273,7 @@ class Replays:
         self._places = asyncio.Semaphore(RENDERED_AT_ONCE)
 
     def is_current(self, group: Group) -> bool:
-        """Whether they have joined, because there is nothing to replay."""
+        """Let the group join if there is nothing to replay; returns whether it has."""
         staying = [each for each in group if not each.has_left]
         if any(self._has_missed_something(each) for each in staying):
             return False
@@ -286,7 +291,8 @@ class Replays:
         return bool(recent.after(position, subscription.key.feed_id))
 
     async def replay(self, connection: LiveConnection, group: Group) -> None:
-        """Send a group what it has not got, in the log's order, and let it join."""
+        """Send a group the records that it lacks, in the log's order, and let it
+        join."""
         self._metrics.live_resuming.value += 1
         try:
             while not self.is_current(group):
@@ -300,7 +306,7 @@ class Replays:
             self._metrics.live_resuming.value -= 1
 
     async def _send_page(self, connection: LiveConnection, group: Group) -> None:
-        """Send the next records to all, up to the end of the shortest page."""
+        """Send the next records to the group, up to the end of the shortest page."""
         found: list[list[_Found]] = []
         end = self._reader.position
         for number, each in enumerate(group):
@@ -320,7 +326,8 @@ class Replays:
             each.position = max(each.position, end)
 
     async def _page(self, subscription: LiveSubscription) -> LogPage:
-        """What it lacks up to where the reader stands now, or the first of it."""
+        """The records that a subscription lacks up to the reader's position, or the
+        first of them."""
         position, feed_id = subscription.position, subscription.key.feed_id
         recent, end = self._reader.recent, self._reader.position
         if not recent.has_all_after(position):
@@ -334,9 +341,9 @@ class Replays:
         key = subscription.key
         if subscription.has_left or not key.wants(record):
             return
-        if record.position <= subscription.last:  # it was told that this one has gone
+        if record.position <= subscription.last:  # it was reported as trimmed
             return
-        async with self._places:  # or the reader would wait behind all who resume
+        async with self._places:  # or the reader waits behind all replays
             message = await self._rendering.message(record, key, subscription.last)
         if message is None:
             trimmed = await self._pages.trimmed(key.feed_id)
@@ -351,7 +358,8 @@ class Replays:
             subscription.last = record.position
 
     def _tell_missed(self, subscription: LiveSubscription, last: Position) -> None:
-        """Records were trimmed before it got there, the last of them this one."""
+        """Tell a subscription that records up to ``last`` were trimmed before it got
+        them."""
         if not subscription.has_left:
             cursor = self._rendering.cursor(subscription.position)
             reset = Reset(topic=subscription.key.topic, cursor=cursor)

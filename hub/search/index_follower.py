@@ -1,9 +1,10 @@
 """The index of words, kept up to date by a reader of the log.
 
-A commit writes nothing of it. Its lag is bounded by its speed: it takes everything that
+A commit does not write to the index. The index catches up by taking everything that
 came meanwhile together, so that much news costs little more than some. Everything else
-is done in steps with rests in between: reading the entries that it is to cover,
-forgetting those that are too old, merging, and removing an index no longer kept.
+is done in steps with rests in between: reading the entries that it must cover,
+forgetting those that are too old, merging, and removing an index that is no longer
+kept.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ from storage.records import (
 )
 
 PAGE: Final = 200
-"""Entries that are read and written together, at most."""
+"""The most entries that are read and written together."""
 RECORDS: Final = 200
 GATHER_SECONDS: Final = 0.25
-"""How long news waits for more, to be written with it; longer while much comes."""
+"""Seconds that news waits for more, to be written together; longer on a busy hub."""
 WRITING: Final = StepSize(count=50, most=PAGE, seconds=0.05)
 MERGING: Final = StepSize(count=16, most=1_000, seconds=0.02)
-"""In pages of the index."""
+"""The size of a merging step, in pages of the index."""
 REMOVING: Final = StepSize(count=100, most=5_000, seconds=0.02)
-"""In rows."""
+"""The size of a removing step, in rows."""
 
 log = structlog.get_logger()
 
 
 class Indexed(Protocol):
-    """What is needed of `storage.contract.Storage`."""
+    """The part of `storage.contract.Storage` that is needed here."""
 
     @property
     def log(self) -> LogStore: ...
@@ -62,7 +63,7 @@ class Indexed(Protocol):
 
 
 class SearchIndex:
-    """`run` is its background part."""
+    """Keeps the index. `run` is its background part."""
 
     def __init__(
         self,
@@ -72,7 +73,8 @@ class SearchIndex:
         days: float = inf,
         gather_seconds: float = GATHER_SECONDS,
     ) -> None:
-        """``days``: entries of so many are indexed, by their dates; 0: none is."""
+        """``days``: entries with dates in the last so many days are indexed; 0:
+        none."""
         self._storage = storage
         self._clock = clock
         self._days = days
@@ -92,7 +94,8 @@ class SearchIndex:
         await follower.run()
 
     async def catch_up(self) -> Position:
-        """Index all there is now; up to where the log was read."""
+        """Index everything up to now; returns the position up to which the log was
+        read."""
         await self._cover_days()
         while True:
             position = await self._read_news()
@@ -100,7 +103,7 @@ class SearchIndex:
                 return position
 
     async def _cover_days(self) -> None:
-        """Have the index begin, end, or cover more or fewer days, as it is to."""
+        """Begin or end the index, or change how many days it covers, as configured."""
         state = await self._storage.search.state()
         if state.days == self._days:
             return
@@ -129,7 +132,8 @@ class SearchIndex:
         return await self._storage.log.records(after=position, limit=RECORDS)
 
     async def _index_records(self, records: Sequence[Record]) -> None:
-        """In pages; where reading goes on is written with the last of them."""
+        """Index the entries of records in pages; the position to go on from is written
+        with the last page."""
         named = [ref.entry_id for each in records for ref in each.entries]
         *pages, last = _pages(list(dict.fromkeys(named)), self._writing.count)
         for page in pages:
@@ -139,7 +143,7 @@ class SearchIndex:
     # --- what can wait ---
 
     async def _do_upkeep(self) -> bool:
-        """A step of it; whether there was anything to do."""
+        """Do one step of upkeep; returns whether there was anything to do."""
         if await self._remove_former():
             return True
         if not self._days:
@@ -193,7 +197,7 @@ class SearchIndex:
     async def _index(
         self, ids: Sequence[EntryId], position: Position | None = None
     ) -> None:
-        """And merge, for about as long as that took."""
+        """Write entries to the index, and then merge for about as long as that took."""
 
         async def write(_: int) -> int:
             await self._write(ids, position=position)
@@ -241,7 +245,7 @@ def _documents(
         feed = sources[each.feed_id].feed
         try:
             documents.append(_document(each, heads[each.feed_id], feed))
-        except Exception:  # one that nobody can find must not keep all after it so
+        except Exception:  # one bad entry must not block those after it
             log.exception("entry_not_indexed", entry=each.id)
     return documents
 

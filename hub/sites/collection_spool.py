@@ -1,9 +1,9 @@
 """Collections of sites, kept on disk while they are read, a few at a time.
 
-A collection is read twice: once to its end, since an error anywhere makes all of it
-unusable, and then for its pages. Neither takes memory, and both are done in slices
-beside the event loop. A file that takes all of a visit by itself cannot be used; one
-for which others have left too little time waits for the next visit.
+A collection is read twice: first to its end, since an error anywhere makes all of it
+unusable, and then for its pages. Neither holds the collection in memory, and both are
+done in slices in a thread. A file that takes all the time of a visit by itself cannot
+be used; if other files have left too little time, it waits for the next visit.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from protocols.scp.read.collection_heads import HeadRules
 from protocols.scp.read.collection_reader import CollectionPage, CollectionReader
 
 SLICE: Final = 128 * 1024
-"""Bytes of the file, of which a hundred times as much may come."""
+"""Bytes of the file read in a slice; unpacked they may be a hundred times as many."""
 MOST_PAGES: Final = 200
 MOST_BYTES: Final = 1 << 20
-"""Of lines, in one step; the last line may exceed it."""
+"""Bytes of lines read in one step; the last line may exceed it."""
 
 
 class OutOfTime(Exception):
@@ -41,10 +41,10 @@ class OutOfTime(Exception):
 
 
 class Spool:
-    """A file without a name, gone with the process however that ends. `write` what
-    comes, `check` it, then `unroll` its pages; `close` it.
+    """A file without a name, which is gone when the process ends, however it ends.
 
-    ``is_over`` says whether the time to read it is, and is asked before each slice.
+    `write` the answer, `check` it, then `unroll` its pages; `close` it. ``is_over``
+    says whether the time to read it has passed, and is asked before each slice.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Spool:
         self.size += len(piece)
 
     async def verify(self, fetched: Fetched) -> Downloaded:
-        """What came of the request whose answer was written. Raises `OutOfTime`."""
+        """The result of the request whose answer was written. Raises `OutOfTime`."""
         if fetched.error or fetched.status != 200:
             return Downloaded(fetched=fetched)
         try:
@@ -88,8 +88,8 @@ class Spool:
         )
 
     async def check(self) -> CollectionReader:
-        """Read all of it: a reader that is at its end. Raises a `FeedError`, an
-        `OSError` of the disk, and `OutOfTime`."""
+        """Read the whole file; returns a reader that is at its end. Raises a
+        `FeedError`, an `OSError` of the disk, and `OutOfTime`."""
         reader = CollectionReader(self._rules)
         pieces = self._read()
         while piece := await run_in_thread(partial(next, pieces, b"")):
@@ -99,8 +99,8 @@ class Spool:
         return reader
 
     async def unroll(self, after: int) -> CollectionPages:
-        """The next pages behind a line. None are left if there are none. Raises
-        `OutOfTime` rather than look longer for the first of them."""
+        """The next pages after a line, empty if there are no more. Raises `OutOfTime`
+        if the time passes before the first of them is found."""
         if self._line != after or not after:
             self._reader = CollectionReader(self._rules)
             self._pages = self._read_pages(self._reader)
@@ -117,7 +117,7 @@ class Spool:
 
     def close(self) -> None:
         if self._file is not None:
-            with suppress(OSError):  # of what is in memory still
+            with suppress(OSError):  # errors of bytes still in memory
                 self._file.close()
 
     def _hurry(self) -> None:
@@ -125,7 +125,7 @@ class Spool:
             raise OutOfTime
 
     def _read(self) -> Iterator[bytes]:
-        if self._file is None:  # nothing came
+        if self._file is None:  # nothing was written
             return
         self._file.seek(0)
         while piece := self._file.read(SLICE):
@@ -139,7 +139,7 @@ class Spool:
         yield from reader.finish()
 
     def _unroll(self, after: int) -> CollectionPages | None:
-        """None: there are none in this slice."""
+        """The pages in the next slice; None if it has none."""
         pages: list[ReadPage] = []
         line, reader = after, self._reader
         begun = reader.output
@@ -179,13 +179,13 @@ def _read_page(page: CollectionPage, reader: CollectionReader) -> ReadPage:
 
 
 MOST_SPOOLS: Final = 2
-"""At a time: each may take a GiB of disk."""
+"""Spools at a time: each may take a GiB of disk."""
 TURN_SECONDS: Final = 60.0
-"""As long a visit waits for the others, before it is put off."""
+"""Seconds that a visit waits for the others, before it is put off."""
 
 
 class Spools:
-    """`open` one, and `close` it: until then it takes one of ``most`` turns."""
+    """`open` a spool, and `close` it: until then it takes one of ``most`` turns."""
 
     def __init__(self, most: int = MOST_SPOOLS, seconds: float = TURN_SECONDS) -> None:
         self._turns = asyncio.Semaphore(most)
@@ -201,7 +201,7 @@ class Spools:
         return Spool(rules, is_over)
 
     def close(self, spool: Spool) -> None:
-        """Once for each."""
+        """Close a spool and give back its turn; once for each spool."""
         try:
             spool.close()
         finally:
@@ -222,7 +222,7 @@ async def verify(
 async def unroll(
     spool: Spool | None, after: int, spent: VisitUsage
 ) -> CollectionPages | bool:
-    """See `Spool.unroll`; False as above."""
+    """See `Spool.unroll`; False if the visit has no time left for it."""
     if spool is None:
         raise AssertionError("no collection was downloaded")
     try:

@@ -2,8 +2,8 @@
 
 A site's own address stands for everything the site has: if that is published for
 programs, it is preferred to feeds, which have only the newest entries. For any other
-page, the feeds it names are meant. Requests are made one after the other, at the pace
-of hosts.
+page, the feeds that it names are meant. Requests are made one after the other, at the
+pace of hosts.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 
 MOST_SITEMAPS: Final = 3
-"""That are looked at: of those named by robots.txt, and by others."""
+"""Sitemaps that are read: of those named by robots.txt, and of those named by
+others."""
 LARGEST_INDEX: Final = 256 * 1024
-"""Bytes of a sitemap that may name others."""
+"""Bytes of a sitemap up to which it may name other sitemaps."""
 LARGEST_UNPACKED: Final = 2 * 1024 * 1024
 
 Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
-"""By the pace of hosts; failures are values."""
+"""Fetches a URL at the pace of hosts; failures are returned as values."""
 Read: TypeAlias = Callable[[Fetched], Awaitable[ParsedFeed | FeedError | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSite:
-    """``link`` is what the site is registered by, ``fetched`` the document there."""
+    """A site. ``link`` is what it is registered by, ``fetched`` the document there."""
 
     link: FeedLink
     format: FeedFormat
@@ -51,7 +52,8 @@ class FoundSite:
 
 
 SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | None]]
-"""From the answer at a page's address. Asks a handful of times at most."""
+"""Finds a site from the answer at a page's address, with a handful of requests at
+most."""
 
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
@@ -64,7 +66,8 @@ async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite 
 
 
 async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """A site that ``llms.txt`` names; that is asked for last of all."""
+    """A site that ``llms.txt`` names; None if there is none. This is tried last of
+    all."""
     fetched = await fetch(urljoin(page.url, LLMS))
     if fetched.error:
         return None
@@ -83,8 +86,8 @@ async def _find_among(
 
 
 async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """A site of a sitemap that ``robots.txt`` names, of the usual one, or of one that
-    these name."""
+    """A site whose sitemap is named by ``robots.txt``, is at the usual address, or is
+    named by one of these."""
     robots = await fetch(urljoin(page.url, "/robots.txt"))
     reading = partial(sitemaps_of_robots, robots.body, robots.url)
     named = () if robots.error else await run_in_thread(reading)
@@ -107,7 +110,7 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
 async def _look_at_sitemap(
     url: str, fetch: Fetch, read: Read
 ) -> tuple[FoundSite | None, tuple[str, ...]]:
-    """The site that a sitemap is of, or other sitemaps that it names."""
+    """The site that a sitemap belongs to, and other sitemaps that it names."""
     fetched = await fetch(url)
     feed = await read(fetched)
     if isinstance(feed, ParsedFeed):
@@ -124,7 +127,7 @@ async def _look_at_sitemap(
 async def find_at(
     url: str, format: FeedFormat, fetch: Fetch, read: Read
 ) -> FoundSite | None:
-    """The site whose front document a URL leads to, if any."""
+    """The site whose front document a URL leads to; None if there is none."""
     fetched = await fetch(url)
     feed = await read(fetched)
     return _found(fetched, feed, format) if isinstance(feed, ParsedFeed) else None
@@ -144,20 +147,20 @@ SITE_FINDERS: Final[Sequence[tuple[FeedFormat, SiteFinder]]] = (
     (FeedFormat.SCP, find_scp),
     (FeedFormat.OPENFEEDER, find_in_llms),
 )
-"""The best kind first."""
+"""Finders, the one for the best kind of site first."""
 
 
 SECONDS: Final = 20.0
-"""For one look, everything included."""
+"""Seconds for one lookup, everything included."""
 SITE_SECONDS: Final = 8.0
-"""Of these, for the search for a site where feeds will do as well: a server that hangs
-there does not keep anybody from them."""
+"""Seconds of these for finding a site if feeds would do as well, so that a server that
+hangs there does not keep anybody from the feeds."""
 USUAL_PLACES: Final = ("/feed", "/feed.xml", "/atom.xml", "/rss.xml", "/feed.json")
 _NOTHING = Choice(feeds=(), best=None, reason="no feed was found")
 
 
 class LookupKind(StrEnum):
-    """What is looked for beside the very document at a URL."""
+    """What to look for, besides the document at the URL itself."""
 
     ANY = ""
     FEED = "feed"
@@ -175,20 +178,20 @@ class LookupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupResult:
-    """What was found. ``fetched`` is None if the look took too long; ``error`` says
-    why there is no ``feed``. ``at_best`` is what answered at the best of what was
-    found, if that was asked for as well."""
+    """What was found. ``fetched`` is None if the lookup took too long; ``error`` says
+    why there is no ``feed``. ``at_best`` is the answer at the best of the places found,
+    if that was requested as well."""
 
     fetched: Fetched | None = None
     feed: ParsedFeed | None = None
     error: str = ""
     choice: Choice = _NOTHING
-    site: FoundSite | None = None  # the best, if that is one
+    site: FoundSite | None = None  # the best, if it is a site
     at_best: Fetched | None = None
 
 
 class FeedFinder:
-    """Finds sources at a URL; ``fetcher`` keeps the pace of hosts."""
+    """Finds sources at a URL; its ``fetcher`` keeps the pace of hosts."""
 
     def __init__(
         self,
@@ -212,7 +215,7 @@ class FeedFinder:
         credentials: Credentials | None = None,
         kind: LookupKind = LookupKind.ANY,
     ) -> LookupResult:
-        """Look at a URL for sources of a kind; raises nothing but cancellation."""
+        """Look for sources of a kind at a URL; raises nothing but cancellation."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._look(url, credentials, kind)
@@ -252,7 +255,7 @@ class FeedFinder:
     async def _find_site(
         self, page: Fetched, credentials: Credentials | None, kind: LookupKind
     ) -> FoundSite | None:
-        """The first site of the kinds that are wanted, if one is found in time."""
+        """The first site of a wanted kind; None if none is found in time."""
         try:
             async with asyncio.timeout(
                 self._site_seconds if kind.takes_feeds else None
@@ -280,7 +283,7 @@ class FeedFinder:
     async def _try_usual_places(
         self, result: LookupResult, page: str, credentials: Credentials | None
     ) -> LookupResult:
-        """The result with the first of the usual places that a feed is at."""
+        """The result, with the feed at the first of the usual places that has one."""
         for place in USUAL_PLACES:
             fetched = await self._fetch(urljoin(page, place), credentials)
             found = await self._read(fetched)
@@ -291,7 +294,7 @@ class FeedFinder:
         return result
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
-        if not is_web_url(url):  # named by a page, or by robots.txt
+        if not is_web_url(url):  # a page or robots.txt names anything
             now = self._clock.now()
             error = "it is not a valid URL"
             return Fetched(at=now, started=now, url=url, status=0, error=error)
@@ -312,8 +315,8 @@ class FeedFinder:
 
 
 def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:
-    """A site's own address may answer anything, as long as it answers; of another page
-    that names feeds these are meant."""
+    """Whether the URL may belong to a site. A site's own address may answer anything,
+    as long as it answers. If another page names feeds, those are meant."""
     if not 200 <= fetched.status < 500:
         return False
     is_address = urlsplit(fetched.url).path in ("", "/")

@@ -1,7 +1,7 @@
 """Visits to sites: carries out the steps that a walk requests.
 
-Each step is committed as it comes, so a hub that dies between two continues from the
-last one: nothing is lost, and nothing is sent twice.
+Each step is committed as it comes. If the hub dies between two steps it continues from
+the last one: nothing is lost, and nothing is sent twice.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ MOST_ENTRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteDocuments:
-    """Atom documents of a site's newest pages, for subscribers who want it as it is: a
-    site has no document of its own that says what is new."""
+    """Atom documents of a site's newest pages, for as-is subscribers: a site itself has
+    no document that says what is new."""
 
     storage: Storage
     hub_url: str
 
     async def add(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """The commit with the document as it is once this is committed, if it has
+        """The commit with the site's document as it is after the commit, if there is
         news. Raises `StorageError`."""
         if not any(record.kind in DOCUMENT_KINDS for record in commit.records):
             return commit
@@ -101,8 +101,8 @@ class SiteDocuments:
         head: bytes | None,
         packed: list[bytes],
     ) -> bytes:
-        """Entries that the commit writes come first; ``head`` and ``packed`` are what
-        is stored."""
+        """The document; entries that the commit writes come first. ``head`` and
+        ``packed`` are what is stored."""
         entries = commit.entries[:MOST_ENTRIES]
         further = packed[: MOST_ENTRIES - len(entries)]
         entries += tuple(unpack(body, Entry) for body in further)
@@ -122,23 +122,23 @@ class SiteDocuments:
 class SiteReading:
     """One visit to a site under way: how far it has come, and what it may still spend.
 
-    ``decision`` starts from what was committed last.
+    ``decision`` starts from the state committed last.
     """
 
     decision: Decision
     state: SiteState
     spent: VisitUsage
-    request: FetchRequest  # as the front document was asked for
+    request: FetchRequest  # the request for the front document
     is_news: Callable[[Entry], bool]
     new: int = 0
-    spool: Spool | None = None  # the last collection
+    spool: Spool | None = None  # the last collection, if any
 
     @property
     def feed_id(self) -> FeedId:
         return self.decision.target.feed.id
 
     def request_for(self, want: Get | Download) -> FetchRequest:
-        """Credentials go to the feed's own origin only."""
+        """The request for a document; credentials go to the feed's own origin only."""
         validators = None
         if want.etag or want.last_modified:
             validators = Validators(
@@ -147,7 +147,7 @@ class SiteReading:
         return replace(self.request, url=want.url, validators=validators)
 
     def count_step(self, applied: AppliedCommit, state: SiteState) -> None:
-        """Go on from a step that was committed."""
+        """Go on from the state of a committed step."""
         new = state.entries_of_day - self.spent.entries_of_day
         self.spent.entries += max(0, new)
         self.spent.entries_of_day = state.entries_of_day
@@ -158,7 +158,7 @@ class SiteReading:
 
 
 def entries_of_day(state: SiteState, decision: Decision) -> int:
-    """Entries that were told of already today."""
+    """How many entries were announced already today."""
     is_today = state.day == day_of(decision.fetched.at)
     return state.entries_of_day if is_today else 0
 
@@ -169,7 +169,7 @@ def _notified_count(commit: FetchCommit) -> int:
 
 
 def _after(target: FetchTarget, applied: AppliedCommit) -> FetchTarget:
-    """The feed as a step has left it."""
+    """The feed in the state that a step has left it in."""
     commit = applied.commit
     feed = replace(
         target.feed,
@@ -182,14 +182,15 @@ def _after(target: FetchTarget, applied: AppliedCommit) -> FetchTarget:
 
 
 Apply = Callable[[FetchTarget, FetchCommit], Awaitable[AppliedCommit]]
-"""Commits, with all that is done to any commit before; what was committed."""
+"""Commits, with everything that is done before any commit; returns what was
+committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteReader:
-    """Visits sites. ``walks`` has the walk for each format; ``wait`` waits until a
-    URL's host may be asked once more, and ``fetch`` asks. ``checksum`` is the rule
-    for collections."""
+    """Visits sites. ``walks`` has the walk for each format; ``wait`` waits for the turn
+    of a URL's host, and ``fetch`` makes a request. ``checksum`` is the rule for
+    collections."""
 
     store: SiteStore
     clock: Clock
@@ -206,10 +207,11 @@ class SiteReader:
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
     ) -> FetchCommit:
-        """Walk from the front document, which was fetched already; the last commit.
+        """Walk from the front document, which is fetched already; returns the last
+        commit.
 
-        Raises `StorageError`: then what was committed before stays. Raises `NoSiteSlot`
-        before anything is read, where too many sites are.
+        Raises `StorageError`: earlier commits of the visit stay. Raises `NoSiteSlot`
+        before anything is read, if too many sites are being read.
         """
         with self.slots.read(decision.target.feed):
             return await self._visit(decision, format, request, apply)
@@ -268,7 +270,7 @@ class SiteReader:
     async def _walk(
         self, walk: Walk, reading: SiteReading, apply: Apply
     ) -> WalkEnded | None:
-        """None: the visit has used up what it may."""
+        """Take the steps of a walk; None if the visit has used up what it may spend."""
         reply: WalkReply | None = None
         while True:
             try:
@@ -302,7 +304,7 @@ class SiteReader:
                 return await self._save(want, reading, apply)
 
     async def _ask(self, want: Get, reading: SiteReading) -> Fetched | bool:
-        """False instead of an answer if no more may be asked."""
+        """Fetch a document; False if no more requests may be made."""
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
         fetched = await self._fetch(want, reading.request_for(want), reading)
@@ -320,7 +322,8 @@ class SiteReader:
     async def _download(
         self, want: Download, reading: SiteReading
     ) -> Downloaded | bool:
-        """False as in `_ask`. Of the file nothing is in memory."""
+        """Download a file to disk, not into memory; False if no more requests may be
+        made."""
         self._close(reading)
         spent, now = reading.spent, self.clock.monotonic
         if not spent.may_ask(now()):
@@ -357,7 +360,7 @@ class SiteReader:
     async def _commit(
         self, target: FetchTarget, commit: FetchCommit, apply: Apply
     ) -> AppliedCommit:
-        """Commit, with the site's document if somebody wants that."""
+        """Commit, with the site's document if somebody wants it."""
         if target.keeps_body:
             return await apply(target, await self.documents.add(target, commit))
         try:
@@ -368,7 +371,7 @@ class SiteReader:
     async def _save(
         self, step: CommitPages, reading: SiteReading, apply: Apply
     ) -> bool:
-        """Commit a step; whether more may be saved in this visit."""
+        """Commit a step; returns whether more may be saved in this visit."""
         keys = [each.entry.key for each in step.pages]
         keys += [each.key for each in step.deletions]
         known = await self._known(keys, reading)
@@ -390,7 +393,8 @@ class SiteReader:
 
 
 def _feed_until(feed: StoredFeed) -> float:
-    """When a site was last read as the feed that it was; 0 if it never was one."""
+    """When the site was last read while it was a feed, in Unix seconds; 0 if it never
+    was."""
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
