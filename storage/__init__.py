@@ -1,1 +1,2 @@
-"""Fanfare's storage: the log, its readers, all that lasts, behind one interface."""
+"""Fanfare's storage: everything durable, the log and its readers, behind one
+interface."""

@@ -1,8 +1,8 @@
 """How stored times are corrected after the clock went back.
 
-A hub whose clock was ahead of the true time has stored when it asked, when it asks
-again and how long things last by that clock. Uncorrected, nothing would be done until
-then.
+A hub whose clock was ahead of the true time has stored by that clock when it made
+requests, when it makes the next ones, and how long things last. Uncorrected, nothing
+would be done until then.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from storage.records import Polling
 State = TypeVar("State", bound=msgspec.Struct)
 
 NOTICED: Final = timedelta(seconds=5)
-"""Clocks are corrected by less all the time, and nobody waits long for it."""
+"""Smaller corrections are ignored: clocks make them all the time, and they delay
+little."""
 LONGEST_RETRY_AFTER: Final = timedelta(days=7)
 LONGEST_FRESHNESS: Final = timedelta(days=1)
 LONGEST_WAIT: Final = timedelta(days=42)
-"""Of a feed for its next fetch: the longest period that can be set, Retry-After and
-skipDays together."""
+"""The longest a feed waits for its next fetch: the longest period that can be set,
+Retry-After and skipDays together."""
 
 _AHEAD: Final[Mapping[str, timedelta]] = {
     "retry_after": LONGEST_RETRY_AFTER,
     "fresh_until": LONGEST_FRESHNESS,
 }
-"""Times of a feed's state that may lie ahead, by so much; all others have been."""
+"""Times of a feed's state that may lie ahead, and by how much; all others are past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedTimes:
-    """What decides when a feed is fetched next."""
+    """The times that decide when a feed is fetched next."""
 
     polling: Polling
     created_at: datetime
@@ -45,9 +46,9 @@ class FeedTimes:
 def correct_times(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
     """The feed as if the clock had been right; ``back`` is how far it went back.
 
-    A feed that was asked, or added, at a time to come waits as long as it would have
-    from now. Of the others it is not known by which clock their next fetch was planned:
-    it comes earlier, but not before the time that their server asked for.
+    A feed whose last request or addition lies in the future waits as long as it would
+    have from now. For other feeds it is not known by which clock their next fetch was
+    planned: it is moved earlier, but not before the time that their server asked for.
     """
     polling = feed.polling
     last = max(feed.created_at, polling.last_fetch or feed.created_at)
@@ -65,8 +66,8 @@ def correct_times(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
 
 
 def capped_times(state: State, now: datetime, back: timedelta) -> State:
-    """A state all of whose times to come lie so much earlier: none of what has been
-    after ``now``, and none of what is to come farther ahead than it may."""
+    """The state with all its future times moved back by ``back``. Times that must be
+    past are not after ``now``; the others lie no farther ahead than they may."""
     changes: dict[str, Any] = {}
     for name in state.__struct_fields__:
         found = getattr(state, name)

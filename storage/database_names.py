@@ -1,4 +1,4 @@
-"""What the setting of a database names, as far as its text tells."""
+"""What the setting that names a database tells by its text alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def is_on_server(url: str) -> bool:
 
 
 def name_location(url: str) -> str:
-    """Of a database on a server, for people: without passwords, and without parameters,
-    where there may be some."""
+    """The location of a database on a server, for people: without passwords, and
+    without parameters, which may hold some."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"

@@ -31,7 +31,7 @@ async def open_storage(
     schema is refused.
 
     ``local``: the file after which the key and the lock of a database on a server are
-    named, which keep to this machine; those of SQLite lie beside its file. Raises
+    named; both are on this machine. Those of SQLite are beside its file. Raises
     `DatabaseUnusable` and its subclasses.
     """
     if not is_on_server(url):
@@ -49,7 +49,7 @@ async def open_storage(
 
 
 def copy_storage(url: str, destination: Path, progress: OnProgress) -> None:
-    """A backup of a database that nobody uses, of whatever version.
+    """Make a backup of a database that nobody uses, of any schema version.
 
     Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
     """
@@ -65,16 +65,16 @@ def check_unused(url: str) -> None:
 def restore_storage(
     url: str, backup: Path, stamp: str, progress: OnProgress
 ) -> Path | None:
-    """Put a backup in the place of a database that nobody uses.
+    """Replace a database that nobody uses by a backup.
 
-    Where the former one lies now, which has ``stamp`` in its name; None if there was
-    none. Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
+    Returns where the former database is now, with ``stamp`` in its name; None if there
+    was none. Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
     """
     return restore_database(backup, _path(url), stamp, progress)
 
 
 def compact_storage(url: str, progress: OnProgress) -> tuple[int, int]:
-    """Give back the room that nothing takes; the bytes before and after.
+    """Give back unused space; returns the bytes before and after.
 
     Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
     """
@@ -103,7 +103,7 @@ def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:
 
 
 def _path(url: str) -> Path:
-    """Of SQLite's file; of a server's database there is none."""
+    """The path of SQLite's file; a database on a server has none."""
     scheme, _, location = url.partition(":")
     if is_on_server(url):
         reason = "this is for SQLite; its server has tools of its own for that"

@@ -69,10 +69,10 @@ class StorageFull(WriteFailed):
 
 
 class OutcomeUnknown(StorageError):
-    """The transaction was being committed when the engine was lost sight of, and it
-    could not be asked since: all of it is stored, or nothing.
+    """The engine was lost while the transaction was being committed, and could not be
+    asked since: either all of the transaction is stored, or nothing.
 
-    See `storage.contract` for what its caller does.
+    See `storage.contract` for what the caller does.
     """
 
 
@@ -85,11 +85,11 @@ class BodyRequired(StorageError):
 
 
 class StaleQueries(StorageError):
-    """Track queries came that the commit's entries were not held against."""
+    """Track queries were added that the commit's entries were not matched against."""
 
 
 class TermEnded(StorageError):
-    """A node's membership was not renewed in time, or another one took its name."""
+    """A node's membership was not renewed in time, or another node took its name."""
 
     def __init__(self, name: str, incarnation: int) -> None:
         super().__init__(f"term {incarnation} of node {name} is over")
@@ -113,7 +113,7 @@ class NotFound(StorageError):
 
 
 class SubscriptionPaused(StorageError):
-    """It is sent nothing until it is resumed."""
+    """The subscription is sent nothing until it is resumed."""
 
     def __init__(self, subscription_id: int) -> None:
         super().__init__(

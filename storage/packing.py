@@ -12,9 +12,9 @@ from protocols.model import Feed
 Value = TypeVar("Value")
 
 _GZIP: Final = 31
-"""Window bits of zlib for gzip, which says at its end how long the whole is."""
+"""zlib's window bits for gzip, whose trailer holds the length of the unpacked data."""
 _EITHER: Final = 47
-"""For gzip, and for zlib, which former versions packed with."""
+"""zlib's window bits to read gzip, and zlib, which former versions packed with."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _USUAL_RATIO: Final = 4
 
@@ -29,12 +29,12 @@ def unpack(packed: bytes, type: type[Value]) -> Value:
 
 
 def unpack_head(packed: bytes | None) -> Feed:
-    """What a feed says of itself; nothing where no head is stored."""
+    """What a feed says of itself; an empty head if none is stored."""
     return unpack(packed, Feed) if packed else Feed()
 
 
 def encoded_size(value: object) -> int:
-    """Bytes of a value before they are packed."""
+    """The size of a value in bytes before it is packed."""
     return len(msgspec.json.encode(value))
 
 
@@ -47,8 +47,9 @@ def unpack_bytes(packed: bytes) -> bytes:
 
 
 def unpacked_size(packed: bytes) -> int:
-    """Bytes of what was packed, which may be a thousand times more; of what a former
-    version has packed only by guess. It decides on which thread it is unpacked."""
+    """Bytes of packed data once unpacked, which may be a thousand times more; only a
+    guess for what a former version packed. It decides on which thread the data is
+    unpacked."""
     if packed.startswith(_GZIP_MAGIC):
         return int.from_bytes(packed[-4:], "little")
     return len(packed) * _USUAL_RATIO

@@ -7,5 +7,5 @@ from contextvars import ContextVar
 from typing import Final
 
 READ_PATIENCE: Final = ContextVar("read_patience", default=math.inf)
-"""In seconds; then it raises `StorageError`. Whoever works in the background has time;
-for somebody who waits for an answer it is set. A file is never away."""
+"""In seconds; after that the read raises `StorageError`. Background work waits without
+limit; it is set where somebody waits for an answer. A file is never away."""

@@ -1,7 +1,8 @@
 """Encryption of what must not be readable in a copied database file.
 
 The key is in a file of its own beside the database, readable only by its owner. It
-protects a database that leaves the machine without it, not against the machine's root.
+protects a database that leaves the machine without the key, not against the machine's
+root.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from storage.errors import DatabaseUnusable, StorageError
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _TEXTS_KEPT = 16_384
-"""Decrypted texts in memory, where the key lies beside them: each record of a topic is
+"""Decrypted texts kept in memory, where the key is, too: each record of a topic is
 signed with the secrets of the same subscriptions."""
 
 
@@ -55,7 +56,7 @@ class SecretBox:
             raise StorageError("a stored secret does not fit the key file") from error
 
     def seal(self, data: bytes) -> bytes:
-        """As `encrypt`, of what is long, and seldom read."""
+        """Like `encrypt`, for data that is long and seldom read."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, data, None)
 
@@ -69,14 +70,15 @@ class SecretBox:
             raise StorageError("what is stored does not fit the key file") from error
 
     def fingerprint(self, text: str) -> bytes:
-        """The same for the same text and key, and telling nothing to who has no key; of
-        the empty text nothing."""
+        """A hash that is the same for the same text and key, and reveals nothing
+        without the key; b"" for the empty text."""
         if not text:
             return b""
         return digest(self._fingerprint_key, text.encode(), "sha256")[:16]
 
     def is_same(self, token: str, other: str) -> bool:
-        """Whether two tokens stand for one text. False for one of another key."""
+        """Whether two tokens encrypt the same text. False if one was made with another
+        key."""
         try:
             return compare_digest(
                 self.decrypt(token).encode(), self.decrypt(other).encode()

@@ -1,4 +1,4 @@
-"""Which records a subscription receives; the same rule for every engine and reader."""
+"""Which records a subscription receives: one rule for every engine and reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protocols.model import FeedFormat
 from storage.records import EntryRef, Format, Record, RecordKind, Updates
 
 DOCUMENT_KINDS = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.CONTENT})
-"""What as-is subscriptions are sent the document for."""
+"""The kinds of records for which as-is subscriptions are sent the document."""
 
 
 _NO_FEEDS = frozenset({"", FeedFormat.PART})
@@ -27,9 +27,9 @@ def keeps_document(format: Format, of_topic: str) -> bool:
 
 
 def superseded(kinds: Sequence[RecordKind]) -> list[bool]:
-    """Which of one commit's records are not the one that brings its document.
+    """For each record of a commit, whether a later one carries the commit's document.
 
-    The document is the same for all of them, so it is sent for the last one.
+    The document is the same for all of them, so it is sent for the last one only.
     """
     are_documents = [kind in DOCUMENT_KINDS for kind in kinds]
     return [
@@ -45,11 +45,11 @@ def wants(
     any_fresh: bool,
     is_superseded: bool = False,
 ) -> bool:
-    """Whether a subscription of that kind gets a record at all.
+    """Whether a subscription with that format and those updates gets a record at all.
 
-    As-is subscriptions get the document when it has news, once for each commit, never
-    a status. ``FRESH`` ones get updates only of entries that say they were just
-    changed.
+    As-is subscriptions get the document when it has news, once for each commit, and
+    never a status. ``FRESH`` subscriptions get updates only of entries whose own date
+    says that they have just changed.
     """
     if format is Format.AS_IS:
         return kind in DOCUMENT_KINDS and not is_superseded

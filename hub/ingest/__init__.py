@@ -1,5 +1,5 @@
-"""The way in: due feeds are fetched, parsed, judged, and committed.
+"""The way in: due feeds are fetched, parsed, decided on and committed.
 
-Nothing is imported here: a parse worker pays for everything its own modules import
-(`hub.ingest.parse_worker`), at each start.
+Nothing is imported here: each start of a parse worker (`hub.ingest.parse_worker`) would
+have to load it.
 """

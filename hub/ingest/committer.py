@@ -1,7 +1,7 @@
 """The commit of a fetch, with all processing of its entries before it.
 
-Entries are cleaned, and get a language if they have none, after they were compared and
-before they are stored: so neither causes updates.
+Entries are cleaned, and get a language if they have none. This happens after they are
+compared and before they are stored, so that neither causes updates.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ log = structlog.get_logger()
 
 
 class Detector(Protocol):
-    """Guesses languages. Used by one thread at a time."""
+    """Guesses languages. It is used by one thread at a time."""
 
     def classify(self, text: str) -> tuple[str, float]:
         """The likeliest language, as a code, and how likely it is, 0 to 1."""
@@ -59,7 +59,7 @@ class Detector(Protocol):
 
 
 def load_detector(module: str = EXTRA) -> Detector | None:
-    """The detector of the extra, or None if that is not installed. Takes 1 to 2 s."""
+    """The detector of the extra; None if that is not installed. Takes 1 to 2 s."""
     try:
         extra = importlib.import_module(module)
     except ImportError:
@@ -72,7 +72,8 @@ def load_detector(module: str = EXTRA) -> Detector | None:
 
 
 async def name_languages(commit: FetchCommit, detector: Detector) -> FetchCommit:
-    """The commit with a language for entries whose feed does not say it either."""
+    """The commit, with a language for entries if neither they nor their feed name
+    one."""
     if not commit.entries or (commit.head and commit.head.language):
         return commit
     naming = partial(_named, commit.entries, detector)
@@ -90,16 +91,17 @@ def _name(entry: Entry, detector: Detector) -> Entry:
 
 
 MOST_MATCHINGS = 10
-"""Of one commit with track queries; then it is as if it could not be stored."""
+"""Times that one commit is matched if track queries keep changing; then the commit
+fails."""
 
 
 class StaleTarget(Exception):
-    """The feed is not as its fetch was decided on: it is to be decided anew."""
+    """The feed has changed since its fetch was decided on: it must be decided anew."""
 
 
 class AppliedCommit(Struct, frozen=True):
-    """What was committed, unless the feed was removed meanwhile, and the version of the
-    feed from then on."""
+    """What was committed, unless the feed was removed meanwhile, and the feed's version
+    after the commit."""
 
     commit: FetchCommit
     version: int
@@ -107,8 +109,8 @@ class AppliedCommit(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Cleans entries, names languages, matches track queries and commits; what is None
-    is not done."""
+    """Cleans entries, names languages, matches track queries and commits. A step whose
+    part is None is left out."""
 
     log: LogStore
     clock: Clock
@@ -119,8 +121,8 @@ class Committer:
     events: EventLog = field(default_factory=EventLog)
 
     async def commit(self, target: FetchTarget, commit: FetchCommit) -> AppliedCommit:
-        """Commit a fetch. Raises `StaleTarget`, `StorageError`: then nothing of it is
-        committed."""
+        """Commit a fetch. Raises `StaleTarget` or `StorageError`, and then nothing of
+        the fetch is committed."""
         former = target.feed.polling
         commit = replace(commit, version=target.version, former=former)
         if self.sanitizer is not None:
@@ -139,8 +141,7 @@ class Committer:
     async def _match_and_store(
         self, target: FetchTarget, commit: FetchCommit
     ) -> CommitOutcome:
-        """Match and store; match once more if queries came while the entries were being
-        matched."""
+        """Match and store; do both again if track queries were added in between."""
         if self.tracker is None:
             return await self._store(commit)
         for _ in range(MOST_MATCHINGS - 1):
@@ -161,8 +162,8 @@ class Committer:
     def _measure(
         self, target: FetchTarget, commit: FetchCommit, positions: Sequence[Position]
     ) -> None:
-        """Measure how fresh the new entries are; positions of track queries follow its
-        own."""
+        """Measure how fresh the new entries are. The positions of records of track
+        queries follow those of the feed."""
         if not commit.records:
             return
         freshness, now = self.metrics.freshness, self.clock.now()
@@ -176,9 +177,9 @@ class Committer:
 
 
 async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
-    """The commit with entries that are safe to show. What is new and what has changed
-    was decided by what publishers say, so that switching the setting on or off makes no
-    updates."""
+    """The commit with entries that are safe to show. What is new or changed was decided
+    before, from what the publisher sent, so that switching the setting on or off causes
+    no updates."""
     if not commit.entries:
         return commit
     return replace(commit, entries=await sanitizer.sanitize(commit.entries))
@@ -193,8 +194,8 @@ _NEWS: Final[Mapping[RecordKind, str]] = {
 
 
 def _tell(target: FetchTarget, commit: FetchCommit, events: EventLog) -> None:
-    """A line for each record that readers of the log get, and one if the feed begins to
-    fail, recovers or is given up."""
+    """Log a line for each record of the commit, and one if the feed begins to fail,
+    recovers or is given up."""
     url, feed = _shown_url(target.feed), target.feed.id
     for record in commit.records:
         if words := _NEWS.get(record.kind):
@@ -221,6 +222,6 @@ def _span(begin: datetime, end: datetime) -> str:
 
 
 def _shown_url(feed: StoredFeed) -> str:
-    if feed.private:  # so may its path be what opens it
+    if feed.private:  # the path of a private feed may be what opens it
         return f"a private feed of {host_name(feed.url)}"
     return without_query(feed.url)

@@ -1,12 +1,13 @@
-"""Documents to feeds: the easy ones here, the others in a process that may be killed.
+"""Documents to feeds: easy ones are parsed here, others in a process that may be
+killed.
 
 A small well-formed document costs a millisecond or two and is parsed at once. A large
-one would hold up everything else, and an ill-formed one goes through repairs without
-bounds: both go to a worker with limits on its time and memory. The round trip costs
-half a millisecond, and a tenth of the time of parsing it here.
+document would hold up everything else, and an ill-formed one goes through repairs that
+are not bounded. Both go to a worker whose time and memory are limited. The round trip
+to it costs half a millisecond, plus a tenth of the time that parsing takes here.
 
-One source must not occupy the workers, however often its publisher announces news: a
-document that took the whole time limit is not tried again for a while, and all
+One source must not occupy the workers, however often its publisher announces news. A
+document that used up the whole time limit is not tried again for a while, and all
 documents of its owner wait in a line of their own from then on.
 """
 
@@ -36,13 +37,13 @@ from protocols.scp.read.unpacking import GZIP, ZSTD
 from protocols.urls import host_name
 
 REST: Final = 600.0
-"""Seconds: sixty times what a worker gives it."""
+"""Seconds: sixty times what a worker gives a document."""
 KEPT: Final = 86_400.0
 MOST_KEPT: Final = 10_000
 
 
 class CostlySources:
-    """Sources whose documents took long, or a worker's life, not long ago.
+    """Sources whose documents recently took long, or crashed a worker.
 
     Times are monotonic seconds. A document without a URL has no source.
     """
@@ -52,14 +53,14 @@ class CostlySources:
         self._zones: BoundedDict[str, float] = BoundedDict(MOST_KEPT)
 
     def was_slow(self, context: ParseContext, now: float) -> None:
-        """A document took long. One of which a path selects a part does not count: the
-        path is not the publisher's."""
+        """Note that a document took long. It does not count if a path selects a part of
+        it, because the path is not the publisher's."""
         zone = _zone(context)
         if zone and not context.selector:
             self._zones[zone] = now + KEPT
 
     def failed(self, context: ParseContext, now: float) -> None:
-        """A document took all the time there is, or the worker's life."""
+        """Note that a document used up the whole time limit, or crashed the worker."""
         self.was_slow(context, now)
         if context.url:
             self._rests[context.url, context.selector] = now + REST
@@ -69,8 +70,8 @@ class CostlySources:
         return now < self._rests.get((context.url, context.selector), now)
 
     def is_slow(self, context: ParseContext, now: float) -> bool:
-        """Whether a document waits in the line of the slow. All parts of documents do:
-        a path may take any time there is."""
+        """Whether a document waits in the line of slow documents. All parts of
+        documents do, because a path may take any amount of time."""
         return bool(context.selector) or now < self._zones.get(_zone(context), now)
 
 
@@ -80,10 +81,11 @@ def _zone(context: ParseContext) -> str:
 
 
 class WaitingLine:
-    """Documents that wait for a worker, in the order they came.
+    """Documents that wait for a worker, in the order in which they came.
 
-    ``workers`` documents have their turn at a time. At most ``most`` wait, for at most
-    ``seconds``, with at most ``most_bytes`` together; a single one may have more.
+    ``workers`` documents have their turn at a time. At most ``most`` documents wait,
+    for at most ``seconds``, with at most ``most_bytes`` together; if nothing else
+    waits, a document may be larger than that.
     """
 
     def __init__(
@@ -103,8 +105,8 @@ class WaitingLine:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Entered when the turn has come. Raises `LimitExceeded` if too many wait, or
-        it does not come in time."""
+        """Entered when the document's turn has come. Raises `LimitExceeded` if too many
+        wait, or the turn does not come in time."""
         await self._wait(size)
         try:
             yield
@@ -133,27 +135,29 @@ class WaitingLine:
 log = structlog.get_logger(__name__)
 
 INLINE_BYTES = 64 * 1024
-"""Such a document is read in 2 to 4 ms."""
+"""A document of this size is read in 2 to 4 ms."""
 INLINE_TAGS = 4_000
-"""As many as a document of that size has; one of nothing else would take 200 ms."""
+"""As many as a document of `INLINE_BYTES` has. If it were nothing but tags, it would
+take 200 ms."""
 _COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
-"""Tags, attributes (an element of nothing else takes squared time), objects of JSON."""
+"""How many tags, attributes and JSON objects may be parsed inline. An element of
+nothing but attributes takes quadratic time."""
 SLOW_BYTES = 64 << 20
-"""Of documents that wait in the line of the slow."""
+"""Bytes of the documents that wait in the line of slow ones."""
 SLOW_WAIT = 60.0
-"""Seconds in that line, where one document may take ten: a waiting document holds a
-slot of the poller."""
+"""Seconds that a document waits in that line, where one document may take ten; while it
+waits it holds a slot of the poller."""
 SLOW_SHARE = 0.5
-"""Of the time that a worker gives a document: with so much of it the source is slow."""
+"""The share of a worker's time limit from which on a document makes its source slow."""
 _PACKED = (GZIP, ZSTD)
-"""Such a document is larger than it seems."""
+"""What a packed document begins with: it is larger than it seems."""
 
 
 class Parser(Protocol):
-    """The seam behind which documents become feeds."""
+    """The interface behind which documents become feeds."""
 
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
-        """Raises a `protocols.protocol_errors.FeedError`."""
+        """Parse a document; raises a `protocols.protocol_errors.FeedError`."""
         ...
 
 
@@ -161,10 +165,11 @@ class WorkerParser(AsyncResource):
     """A `Parser` with at most ``workers`` worker processes, started when needed.
 
     A worker gets ``seconds`` for a document, its own start not counted, and is then
-    killed; after ``documents`` of them it is replaced, for whatever memory it may have
-    lost. At most ``waiting`` documents wait for a worker, a further one is refused.
-    Parts of documents, and sources that were slow, have one worker more and a line of
-    their own.
+    killed. After ``documents`` of them it is replaced, because it may have leaked
+    memory. At most ``waiting`` documents wait for a worker; any more are refused. Parts
+    of documents, and documents of slow sources, have one additional worker and a line
+    of their own.
+
     ``read`` is the strict parser, ``module`` the worker's program. Use it as an async
     context manager; no process outlives it.
     """
@@ -214,14 +219,14 @@ class WorkerParser(AsyncResource):
             pass
         except FeedError:
             raise
-        except Exception:  # whatever a document does to a parser is that feed's error
+        except Exception:  # whatever goes wrong is an error of that feed
             log.exception("parser_failed", host=host_name(context.url))
         return await self._parse_in_worker(Task(body, context, is_malformed=True))
 
     async def _parse_in_worker(self, task: Task) -> ParsedFeed:
         if not self._is_slow(task):
             async with self._line.turn(len(task.body)):
-                if not self._is_slow(task):  # nor was another of its kind meanwhile
+                if not self._is_slow(task):  # it may be by now
                     return await self._ask_worker(task)
         async with self._slow_line.turn(len(task.body)):
             if self._costly.is_at_rest(task.context, self._clock.monotonic()):
@@ -236,14 +241,14 @@ class WorkerParser(AsyncResource):
         has_idled = worker.documents > 0
         with suppress(WorkerDied):
             return await self._ask(worker, task)
-        if has_idled:  # it may have died of something else, unnoticed yet
+        if has_idled:  # an idle worker may have died unnoticed, for another reason
             with suppress(WorkerDied):
                 return await self._ask(await self._start_worker(), task)
         self._costly.failed(task.context, self._clock.monotonic())
         raise MalformedDocument("the parser crashed on this document")
 
     async def _ask(self, worker: WorkerProcess, task: Task) -> ParsedFeed:
-        """Raises `WorkerDied`, and what `WorkerParser.parse` does."""
+        """Raises `WorkerDied`, and whatever `WorkerParser.parse` raises."""
         is_done = False
         begun = self._clock.monotonic()
         try:

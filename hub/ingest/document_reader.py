@@ -1,7 +1,7 @@
 """From an answer to the content of its document, which is parsed only if necessary.
 
-The readings of another version of the program are not relied upon, so each version has
-a name (`reader_name`).
+What another version of the program has read is not relied upon, so each version has a
+name (`reader_name`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from storage.records import FetchTarget
 
 @cache
 def reader_name() -> bytes:
-    """The name of this program, as the reader of documents. What another one has read
-    is not relied upon: after an upgrade each feed is read whole once."""
+    """The name of this version of the program as a reader of documents. It differs
+    after an upgrade, so that each feed is then read whole once."""
     return name_of(files("protocols"), files("hub.core"))
 
 
 def name_of(*code: Traversable) -> bytes:
-    """Changes with the code, and with the versions of what it is built upon."""
+    """A name that changes with the code, and with the versions of Python and
+    libxml2."""
     versions = (sys.version_info[:2], etree.LXML_VERSION, etree.LIBXML_VERSION)
     name = blake2b(repr(versions).encode(), digest_size=READER_BYTES)
     for folder in code:
@@ -54,12 +55,12 @@ def _add(name: blake2b, folder: Traversable) -> None:
             name.update(f"{each.name} {len(source)} ".encode() + source)
 
 
-_LARGE_SLICES = 16 * 1024  # of six hundred entries
+_LARGE_SLICES = 16 * 1024  # about six hundred entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReader:
-    """``name`` is the reading program's, for `hub.core.news.known_slices`."""
+    """Parses documents. ``name`` is the program's, for `hub.core.news.known_slices`."""
 
     parser: Parser
     clock: Clock
@@ -67,7 +68,8 @@ class DocumentReader:
     name: bytes = field(default_factory=reader_name)
 
     async def read(self, target: FetchTarget, fetched: Fetched) -> ParseOutcome:
-        """Parse a whole 200, unless its bytes are known to be a feed."""
+        """Parse a whole document (status 200), unless its bytes are those of a known
+        feed."""
         if fetched.error or fetched.status != 200:
             return NOT_PARSED
         hashing = partial(body_hash, fetched.body)

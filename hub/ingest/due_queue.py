@@ -1,10 +1,11 @@
-"""Due feeds in memory: bounded, by host, handed out in turns.
+"""Due feeds in memory: bounded, in a line for each host, handed out in turns.
 
-One host gets one request at a time, and many due feeds of one host never hold up those
-of others. Exempt hosts are not distinguished. Times are monotonic seconds.
+A host gets one request at a time, and many due feeds of one host never hold up those of
+others. Hosts that are exempt from pacing are not told apart. Times are monotonic
+seconds.
 
-Feeds that their host has no time for are deferred to a later time each (`Deferrals`):
-the feeds of a host with a thousand due ones are spread out once, instead of all coming
+Feeds that their host has no time for are each deferred to a later time (`Deferrals`):
+the feeds of a host with a thousand due feeds are spread out once, instead of all coming
 back together.
 """
 
@@ -22,13 +23,13 @@ MOST_HOSTS = 10_000
 
 
 class Deferrals:
-    """The last time given out in each line of a crowded host; all lines of a host
-    together have one time every ``interval`` seconds."""
+    """The last time given out in each line (pace) of a crowded host. All lines of a
+    host together get one time every ``interval`` seconds."""
 
     def __init__(self, interval: float) -> None:
         self._interval = timedelta(seconds=interval)
         self._last: dict[str, dict[Pace, datetime]] = {}
-        self._now: datetime | None = None  # at the last call
+        self._now: datetime | None = None  # the clock's time at the last call
 
     def __len__(self) -> int:
         return len(self._last)
@@ -36,9 +37,9 @@ class Deferrals:
     def next_time(
         self, host: str, pace: Pace, not_before: datetime, now: datetime
     ) -> datetime:
-        """A time that no other deferred feed of the host and pace has."""
+        """A later time that no other deferred feed of the same host and pace has."""
         if self._now is not None and now < self._now:
-            self._last.clear()  # the clock went back: times given out lie too far ahead
+            self._last.clear()  # the clock was set back: these times are too far off
         self._now = now
         known = self._last.pop(host, {})
         lines = {each: last for each, last in known.items() if last > now}
@@ -51,7 +52,7 @@ class Deferrals:
         return lines[pace]
 
     def _forget(self, now: datetime) -> None:
-        """Drop hosts whose times have passed, or else the one longest unused."""
+        """Drop hosts whose times have passed; if none has, the host longest unused."""
         self._last = {
             host: lines
             for host, lines in self._last.items()
@@ -62,7 +63,7 @@ class Deferrals:
 
 
 class Due(Struct, frozen=True):
-    """A feed that is due. ``host`` is "" where requests are not paced; ``pace`` is 0
+    """A feed that is due. ``host`` is "" if its requests are not paced; ``pace`` is 0
     for a feed that somebody asked for."""
 
     feed_id: FeedId
@@ -71,7 +72,7 @@ class Due(Struct, frozen=True):
 
 
 class DueQueue:
-    """Holds up to ``capacity`` due feeds, ``per_host`` of one host."""
+    """Holds up to ``capacity`` due feeds, at most ``per_host`` of one host."""
 
     def __init__(self, *, capacity: int, per_host: int) -> None:
         self._capacity = capacity
@@ -80,7 +81,7 @@ class DueQueue:
         self._unpaced: deque[Due] = deque()
         self._queues: dict[str, deque[Due]] = {}
         self._ready: deque[str] = deque()
-        self._lined_up: set[str] = set()  # ready or waiting
+        self._lined_up: set[str] = set()  # hosts that are ready or waiting
         self._waiting: list[tuple[float, str]] = []
         self._taken: set[str] = set()
 
@@ -95,9 +96,11 @@ class DueQueue:
         return max(0, self._capacity - len(self._feeds))
 
     def add(self, due: Due) -> Due | None:
-        """Queue a feed behind the others of its host. If the host has its share
-        already, the slowest of all is returned, and not queued: the new one unless it
-        is faster."""
+        """Queue a feed behind the others of its host.
+
+        If the host already has ``per_host`` feeds, the slowest of them and the new one
+        is returned and is no longer queued: the new feed, unless it is faster.
+        """
         displaced = self._displaced(due)
         if displaced is not due:
             self._line(due.host).append(due)
@@ -117,7 +120,7 @@ class DueQueue:
         return slowest
 
     def add_first(self, due: Due) -> None:
-        """Queue a feed, or move it, before all others, room or not."""
+        """Queue a feed, or move it, before all others, even if there is no room."""
         known = self._feeds.get(due.feed_id)
         if known is not None:
             self._remove(known)
@@ -135,7 +138,8 @@ class DueQueue:
             del self._queues[due.host]
 
     def take(self, now: float, limit: int) -> list[Due]:
-        """Feeds to ask now, hosts in turn. Each host's next waits for `release`."""
+        """Up to ``limit`` feeds to visit now, hosts in turn; one for each host until
+        `release`."""
         while self._waiting and self._waiting[0][0] <= now:
             self._ready.append(heapq.heappop(self._waiting)[1])
         taken: list[Due] = []
@@ -149,9 +153,10 @@ class DueQueue:
         return taken
 
     def release(self, host: str, ready_at: float) -> bool:
-        """A taken feed is done; its host may be asked again at that time.
+        """Note that the visit to a taken feed is over; its host is free from
+        ``ready_at`` on.
 
-        True if it will be: another feed of the host waits.
+        True if another feed of the host waits for that.
         """
         self._taken.discard(host)
         if self._queues.get(host):
@@ -162,14 +167,15 @@ class DueQueue:
         return False
 
     def withdraw(self, host: str) -> list[Due]:
-        """Remove all feeds of a host, which will not be ready soon."""
+        """Remove and return all queued feeds of a host that will not be ready soon."""
         withdrawn = list(self._queues.pop(host, ()))
         for due in withdrawn:
             del self._feeds[due.feed_id]
         return withdrawn
 
     def next_ready(self) -> float | None:
-        """When `take` will give something; None if nothing waits for a time to come."""
+        """When `take` will return a feed (0.0: now); None if no feed waits for a
+        time."""
         if self._ready or self._unpaced:
             return 0.0
         return self._waiting[0][0] if self._waiting else None
@@ -185,7 +191,7 @@ class DueQueue:
         return self._queues[host]
 
     def _take_from(self, host: str) -> list[Due]:
-        """The host's next feed; none if all of them were withdrawn meanwhile."""
+        """The host's next feed; an empty list if its feeds were withdrawn meanwhile."""
         self._lined_up.discard(host)
         if not self._queues.get(host):
             return []

@@ -21,24 +21,24 @@ from protocols.protocol_errors import FeedError
 log = structlog.get_logger(__name__)
 
 WORKER_MODULE = "hub.ingest.sanitizing_worker"
-_MOST_WAITING = 5_000  # more than feeds are fetched at the same time
+_MOST_WAITING = 5_000  # more than there are fetches at the same time
 _CONTEXT = ParseContext(url="", now=datetime(1970, 1, 1, tzinfo=UTC))
 
 
 class Sanitizer(Protocol):
-    """The seam behind which entries become safe to show."""
+    """The interface behind which entries become safe to show."""
 
     async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """As many entries in the same order; never fails."""
+        """The cleaned entries, as many and in the same order; never fails."""
         ...
 
 
 class WorkerSanitizer(AsyncResource):
     """A `Sanitizer` with at most two worker processes, started when needed.
 
-    Entries that take a worker more than ``seconds``, or its life, are disarmed instead:
-    they show the source of their markup. One such does not take the others with it.
-    Use it as an async context manager.
+    Entries that take a worker more than ``seconds``, or crash it, are disarmed instead:
+    they show their markup as text. One such entry does not affect the others. Use it as
+    an async context manager.
     """
 
     def __init__(self, *, seconds: float = 5.0, module: str = WORKER_MODULE) -> None:
@@ -55,7 +55,8 @@ class WorkerSanitizer(AsyncResource):
         await self._worker.aclose()
 
     async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """See `Sanitizer`. The one with the most tags may be the only one at fault."""
+        """See `Sanitizer`. If cleaning fails, the entry with the most tags is tried
+        apart from the others: it may be the only one at fault."""
         cleaned = await self._clean(entries)
         if cleaned is None and len(entries) > 1:
             worst = await run_in_thread(partial(_worst_of, entries))
@@ -68,7 +69,7 @@ class WorkerSanitizer(AsyncResource):
         return cleaned
 
     async def _clean(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
-        """``None`` if the worker did not survive them."""
+        """The cleaned entries; ``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
             encoding = partial(msgpack.encode, entries)

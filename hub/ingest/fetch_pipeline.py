@@ -37,7 +37,7 @@ _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is ch
 _AT_LEISURE: AbstractAsyncContextManager[None] = nullcontext()
 
 MOST_DECISIONS = 5
-"""In one visit to a feed that is edited each time before its commit."""
+"""Decisions in one visit to a feed that is edited again before each commit."""
 
 
 def draw_jitter() -> float:
@@ -53,10 +53,11 @@ class CommittedFetch(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPipeline:
-    """Knows nothing of when a feed is fetched, or of how many at once.
+    """Visits feeds. It does not decide when a feed is fetched, or how many at once.
 
-    Without ``sites`` the documents of sites are feeds like any other. The first request
-    of a visit has had its turn; ``wait_for_host`` waits for that of one more, by URL.
+    Without ``sites`` the documents of sites are treated like other feeds. The host's
+    turn for the first request of a visit has come before; ``wait_for_host`` waits for
+    the turn of one more request, by its URL.
     """
 
     feeds: FeedStore
@@ -79,12 +80,12 @@ class FetchPipeline:
     ) -> CommittedFetch:
         """Fetch a feed and commit what that changes; validators are always sent.
 
-        ``asking`` surrounds the first request, and what it raises ends the visit before
-        anything came of it. What the feed's document holds is taken from the
-        ``allowance``. A feed that is edited meanwhile is decided anew, and fetched anew
-        if that was of what it is fetched by. Raises `StorageError`, and `StaleTarget`
-        if it is edited again and again: then nothing is stored and the fetch never
-        happened.
+        ``asking`` surrounds the first request; an exception from it ends the visit
+        before anything is changed. The memory of the feed's document is taken from the
+        ``allowance``. If the feed is edited meanwhile, the fetch is decided anew; if
+        the edit changes the request, the feed is fetched anew as well. Raises
+        `StorageError`, and `StaleTarget` if the feed is edited again and again: then
+        nothing is stored, as if it had not been fetched.
         """
         async with asking:
             request = self._request(target, allowance)
@@ -94,7 +95,7 @@ class FetchPipeline:
                 return await self._finish(target, fetched, reason, allowance)
             except StaleTarget:
                 for edited in await self.feeds.targets([target.feed.id]):
-                    target = edited  # otherwise it was removed, as the commit finds
+                    target = edited  # none if it was removed, as the commit finds
             former, request = request, self._request(target, allowance)
             if _origin(request) != _origin(former):
                 await self.wait_for_host(request.url)
@@ -124,8 +125,8 @@ class FetchPipeline:
         polling = target.feed.polling
         return FetchRequest(
             url=polling.fetch_url or target.feed.url,
-            # A topic that is wanted as it is, and was no more than looked at before,
-            # is got whole.
+            # A topic that is to be sent as it is needs its whole document once, even if
+            # an earlier fetch only looked at it.
             validators=None
             if target.keeps_body and not target.feed.format and not polling.is_resource
             else polling.validators,
@@ -161,8 +162,8 @@ class FetchPipeline:
         fetched: Fetched,
         understood: ParseOutcome,
     ) -> tuple[Fetched, ParseOutcome]:
-        """The older version of a document, where there is one for those who cannot read
-        the newest; else what was found."""
+        """An older version of a document that cannot be read, if its publisher offers
+        one; otherwise what was found."""
         if request.url == fetched.url:
             return fetched, understood
         await self.wait_for_host(request.url)
@@ -182,7 +183,7 @@ class FetchPipeline:
         decision = await self._with_what_is_known(decision)
         try:
             return await self._commit(decision)
-        except BodyRequired:  # the first as-is subscription came during the fetch
+        except BodyRequired:  # the first as-is subscription came meanwhile
             target = replace(decision.target, keeps_body=True)
             return await self._commit(replace(decision, target=target))
 
@@ -190,13 +191,13 @@ class FetchPipeline:
         feed = decision.understood.feed
         size, entries = len(decision.fetched.body), len(feed.entries) if feed else 0
         deciding = partial(decide, decision)
-        commit = await run_by_size(deciding, size, entries)  # of both hashes
+        commit = await run_by_size(deciding, size, entries)  # it hashes both
         applied = await self.committer.commit(decision.target, commit)
         return applied.commit
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:
-        """The decision with what is known of the feed otherwise: as the site that it
-        was, or as the feed it is redirected to."""
+        """The decision, with what is known of the feed from before: as a site that it
+        was, or as the feed that it is redirected to."""
         target, fetched = decision.target, decision.fetched
         feed = decision.understood.feed
         if feed is None:
@@ -212,16 +213,16 @@ class FetchPipeline:
     async def _no_longer_site(
         self, target: FetchTarget, fetched: Fetched, feed: ParsedFeed
     ) -> FetchTarget:
-        """The target of a feed that was a site: it knows the entries that it had
-        then."""
+        """The target of a feed that was a site, with the entries known from that
+        time."""
         if self.sites is None:
             return target
         pages = await self.sites.store.known(target.feed.id, page_keys(feed))
         return replace(target, seen=seen_as_pages(target.seen, pages, fetched.at))
 
     async def _seen_elsewhere(self, target: FetchTarget, fetched: Fetched) -> bytes:
-        """The seen-set of the feed that this one has just been redirected to, if
-        any."""
+        """The seen-set of the feed that this one has just been redirected to; empty if
+        there is none."""
         other = await self.feeds.find(fetched.url)
         if other is None or other.id == target.feed.id:
             return b""
@@ -229,14 +230,15 @@ class FetchPipeline:
 
 
 def _origin(request: FetchRequest) -> tuple[object, ...]:
-    """What must be the same for two fetches to get the same document."""
+    """The parts of two requests that must be equal for them to get the same
+    document."""
     return request.url, request.credentials, request.credentials_origin
 
 
 def _site_format(decision: Decision) -> str:
     """The format of a site, whose document says where to read on; "" for a feed."""
     known, understood = decision.target.feed.format, decision.understood
-    if decision.fetched.is_pushed:  # nobody pushes where to read on
+    if decision.fetched.is_pushed:  # pushed content never says where to read on
         return ""
     if understood.feed is not None:
         found = understood.feed.format

@@ -1,7 +1,7 @@
 """Fetching one feed politely: conditional, within limits, along redirects, with a name.
 
-Every failure is a value: `Fetched.error`, in words. Only the URL of a redirect is
-judged here; whether its address may be reached is decided by the guard.
+Every failure is a value: `Fetched.error`, in words. This module judges only the URL of
+a redirect; the guard decides whether its address may be reached.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from storage.records import Credentials, FetchTarget, Validators
 
 
 class BlockedHosts:
-    """Hosts of publishers who want no requests at all, each with all hosts below it."""
+    """Hosts of publishers that want no requests at all, with all hosts below them."""
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
         self._hosts = frozenset(host.lower().strip(".") for host in hosts)
 
     def cover(self, url: str) -> bool:
-        """Whether a URL is of a listed host; False for what is no URL."""
+        """Whether a URL is on a listed host; False for what is not a URL."""
         if not self._hosts:
             return False
         try:
@@ -65,13 +65,13 @@ Origin = tuple[str, str, int | None]
 
 
 class RedirectRefused(Exception):
-    """A redirect that is not followed; the message is for people."""
+    """A redirect that is not followed; its message is meant for people."""
 
 
 def bare_url(url: str) -> str:
-    """The URL as it is requested: no fragment, no user information, no spaces.
+    """The URL as it is requested: without fragment, user information and spaces.
 
-    All spellings of scheme, host and port are one; the rest stays as it is.
+    Different spellings of scheme, host and port become one; the rest stays as it is.
     """
     bare = url.strip()
     if "@" in bare:
@@ -87,10 +87,10 @@ def origin(url: str) -> Origin:
 
 
 def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
-    """The URL a redirect of ``url`` leads to; ``visited`` were requested before.
+    """The URL that a redirect of ``url`` leads to; ``visited`` were requested before.
 
-    Raises RedirectRefused for more than five redirects, loops, a step from https to
-    http, and whatever is no http or https URL.
+    Raises RedirectRefused for more than five redirects, a loop, a step from https to
+    http, and a target that is not an http or https URL.
     """
     if not location:
         raise RedirectRefused("the redirect names no target")
@@ -111,7 +111,8 @@ def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
 
 
 def _printable(location: str) -> str:
-    """`urljoin` would drop tabs and line breaks silently; they are refused."""
+    """The location; raises ValueError for tabs and line breaks, which `urljoin`
+    drops."""
     if not location.isprintable():
         raise ValueError
     return location
@@ -119,7 +120,7 @@ def _printable(location: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetcherIdentity:
-    """The User-Agent by which publishers know the hub. What is "" is left out."""
+    """The User-Agent by which publishers know the hub. Empty parts are left out."""
 
     product: str = "Fanfare"  # with its version: Fanfare/1.0
     url: str = ""
@@ -145,11 +146,14 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class FetchRequest(Struct, frozen=True, kw_only=True):
-    """What to fetch. Validators are sent to their own URL only, credentials only to
-    the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
-    told of ``subscribers`` unless it is None. With a ``sink`` the body of a 200 goes
-    there as it came over the wire; ``limits`` replace the fetcher's own. What a body
-    holds is taken from the ``allowance``."""
+    """What to fetch.
+
+    Validators are sent to their own URL only, and credentials only to the origin of
+    ``credentials_origin``, which is a URL (empty: ``url``). The request names the
+    number of ``subscribers`` unless that is None. With a ``sink``, the body of a 200
+    goes there as it came over the wire. ``limits`` replace the fetcher's own. The
+    memory of the body is taken from the ``allowance``.
+    """
 
     url: str
     user_agent: str
@@ -163,15 +167,15 @@ class FetchRequest(Struct, frozen=True, kw_only=True):
 
 
 class FeedFetcher(Protocol):
-    """`Fetcher`, and what stands before it."""
+    """A `Fetcher`, or a fetcher in front of one."""
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """Failures are values."""
+        """Fetch a feed. Failures are returned as values, not raised."""
         ...
 
 
 class _Journey(Struct, frozen=True, kw_only=True):
-    """How far one fetch has come: what it asks now, and the redirects behind it."""
+    """How far one fetch has come: the current request, and the redirects before it."""
 
     started: datetime
     url: str
@@ -183,10 +187,10 @@ class _Journey(Struct, frozen=True, kw_only=True):
 class Fetcher:
     """Fetches through a network; follows at most five redirects.
 
-    ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
-    ``blocked`` hosts are not asked, wherever a redirect leads. The caller has waited
-    for the host's turn; the target of a redirect is asked at once, and counted by the
-    ``limiter``.
+    ``limits`` hold for each request, and ``limits.seconds`` for the whole fetch.
+    ``blocked`` hosts are never asked, even if a redirect leads there. The caller has
+    waited for the host's turn. The target of a redirect is asked at once, and the
+    ``limiter`` counts that request.
     """
 
     def __init__(
@@ -204,7 +208,7 @@ class Fetcher:
         self._limiter = limiter or HostLimiter(clock)
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One fetch, redirects included. Raises nothing but cancellation."""
+        """Make one fetch, redirects included. Raises nothing but cancellation."""
         journey = _depart(request, bare_url(request.url), self._clock.now())
         limits = request.limits or self._limits
         deadline = self._clock.monotonic() + limits.seconds
@@ -290,7 +294,7 @@ def _depart(
 ) -> _Journey:
     validators = request.validators
     if validators is not None and validators.url != url != bare_url(validators.url):
-        validators = None  # they say nothing about another URL
+        validators = None  # validators say nothing about another URL
     headers = {
         "User-Agent": request.user_agent,
         "Accept": ACCEPT,
@@ -331,7 +335,8 @@ def _is_entitled(request: FetchRequest, url: str) -> bool:
 def _with_credentials(
     headers: Mapping[str, str], credentials: Credentials
 ) -> dict[str, str]:
-    """What the operator set for the feed replaces what the hub would send."""
+    """The headers with those set by the operator for the feed, which take
+    precedence."""
     secret = dict(credentials.headers)
     if credentials.username or credentials.password:
         pair = f"{credentials.username}:{credentials.password}".encode()
@@ -357,7 +362,7 @@ def _error_of(journey: _Journey, answer: Answer) -> str:
 
 
 def _text(answer: Answer, name: str) -> str:
-    """A header's text; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
+    """A header's text; bytes that are not UTF-8 are read as Latin-1 (RFC 9110 5.5)."""
     value = answer.headers.get(name, "")
     if value.isascii():
         return value
@@ -366,7 +371,7 @@ def _text(answer: Answer, name: str) -> str:
 
 
 def _header(answer: Answer, name: str) -> str:
-    """A header as sent, or "" if it is not Unicode: it could not be sent back."""
+    """A header as sent, or "" if it is not Unicode, since it could not be sent back."""
     value = answer.headers.get(name, "")
     if value.isascii():
         return value

@@ -1,4 +1,4 @@
-"""Fetches requested by hand or by a ping: who waits for them, and which are to be
+"""Fetches requested by hand or by a ping: who waits for them, and which are
 repeated."""
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class WantedFetch:
 
 @dataclass(frozen=True, slots=True)
 class PendingFetch:
-    """A visit that was asked for. ``done`` when the feed was visited; its value is the
-    failure of storage, if any."""
+    """A visit that was asked for. ``done`` is set after the visit; its value is the
+    failure of storage, or None."""
 
     wanted: WantedFetch
     done: asyncio.Future[StorageError | None]
 
 
 class ManualFetches:
-    """Puts feeds first in a schedule; ``awake`` is set when one is added."""
+    """Puts feeds first in a schedule; sets ``awake`` when one is added."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class ManualFetches:
         awake: asyncio.Event,
         is_pushed: Callable[[str], bool] = lambda url: False,
     ) -> None:
-        """``is_pushed``: whether the answer for a URL has been pushed, and no server is
-        asked."""
+        """``is_pushed``: whether the answer for a URL has been pushed, so that no
+        server is asked."""
         self._is_pushed = is_pushed
         self._serverless: set[FeedId] = set()  # their servers asked for patience
         self._schedule = schedule
@@ -49,29 +49,30 @@ class ManualFetches:
         self._awake = awake
         self._waiting: dict[FeedId, PendingFetch] = {}
         self._again: dict[FeedId, WantedFetch] = {}  # pinged while under way
-        self._cut: dict[FeedId, WantedFetch] = {}  # of these nothing could be stored
+        self._cut: dict[FeedId, WantedFetch] = {}  # nothing of them could be stored
         self._retried: set[FeedId] = set()
         self._is_over = False
 
     def __contains__(self, feed_id: FeedId) -> bool:
-        """Whether a feed waits for a visit that was asked for, or is in it."""
+        """Whether a feed waits for a visit that was asked for, or has it now."""
         return feed_id in self._waiting
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
 
     def reason(self, feed_id: FeedId) -> PollReason | None:
-        """Why somebody wants a feed visited; None: nobody does."""
+        """Why somebody wants the feed visited; None if nobody does."""
         pending = self._waiting.get(feed_id)
         return None if pending is None else pending.wanted.reason
 
     def may_fetch(self, feed: StoredFeed) -> bool:
-        """False if the server would have to be asked, and has asked for patience."""
+        """Whether the feed may be visited. It may not if its server would have to be
+        asked, but has asked for patience."""
         return self._is_pushed(_fetch_url(feed)) or self._may_ask_server(feed)
 
     def is_wanted(self, feed: StoredFeed) -> bool:
-        """Whether the visit is still to be made: what was pushed may have been
-        withdrawn before the feed's turn."""
+        """Whether the visit must still be made: pushed content may have been withdrawn
+        before the feed's turn."""
         return feed.id in self._waiting and (
             feed.id not in self._serverless or self.may_fetch(feed)
         )
@@ -84,8 +85,8 @@ class ManualFetches:
     def request(
         self, feed: StoredFeed, reason: PollReason
     ) -> asyncio.Future[StorageError | None]:
-        """Ask for a visit: a future that is done when the feed was visited; its value
-        is the failure of storage, if any."""
+        """Ask for a visit. The future is done after the visit; its value is the failure
+        of storage, or None."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
@@ -97,7 +98,7 @@ class ManualFetches:
         return self._waiting[feed.id].done
 
     def _put_first(self, feed: StoredFeed) -> None:
-        """Put a feed first: at the pace of its host, or at once if no server will be
+        """Put a feed first: at the pace of its host, or at once if no server is
         asked."""
         if self._may_ask_server(feed):
             self._schedule.ask(feed.id, _fetch_url(feed))
@@ -106,9 +107,9 @@ class ManualFetches:
         self._schedule.ask(feed.id, "")
 
     def ping(self, feed: StoredFeed, reason: PollReason) -> bool:
-        """Visit a feed soon, and once more if it is being visited; nobody waits.
+        """Visit a feed soon, and once more if it is being visited; nobody waits for it.
 
-        False, and nothing is done, if its server asked for patience.
+        Returns False and does nothing if its server asked for patience.
         """
         if not self.may_fetch(feed):
             return False
@@ -119,20 +120,21 @@ class ManualFetches:
         return True
 
     def is_pinged(self, feed_id: FeedId) -> bool:
-        """Whether a visit that was asked for has not begun."""
+        """Whether a visit that was asked for is yet to begin."""
         if feed_id in self._again:
             return True
         return feed_id in self._waiting and not self._schedule.is_under_way(feed_id)
 
     def learn(self, feed_id: FeedId, polling: Polling) -> None:
-        """A ping that came during the visit starts from what the visit has stored."""
+        """Let a visit for a ping that came meanwhile start from what this visit has
+        stored."""
         if feed_id in self._again:
             again = self._again[feed_id]
             feed = replace(again.feed, polling=polling)
             self._again[feed_id] = WantedFetch(feed, again.reason)
 
     def finish(self, feed_id: FeedId, failure: StorageError | None) -> None:
-        """The visit is over: tell all who wait for it."""
+        """Note that the visit is over, for all who wait for it."""
         pending = self._waiting.pop(feed_id, None)
         self._serverless.discard(feed_id)
         if pending is None:
@@ -144,10 +146,11 @@ class ManualFetches:
             self._cut[feed_id] = pending.wanted
 
     def resume(self, *, after_outage: bool) -> None:
-        """Storage works again: visit the feeds of which nothing could be stored.
+        """Visit the feeds of which nothing could be stored, now that storage works
+        again.
 
-        Each feed once only, since what it brings may be the reason. ``after_outage``:
-        storage took nothing at all, so it was no feed's fault.
+        Each feed is visited again once only, since its content may be the reason.
+        ``after_outage``: storage took nothing at all, so no feed was the reason.
         """
         cut, self._cut = self._cut, {}
         self._retried = set() if after_outage else self._retried | cut.keys()
@@ -155,13 +158,13 @@ class ManualFetches:
             self.ping(each.feed, each.reason)
 
     def finish_all(self) -> None:
-        """There are no more visits: all who wait, now or later, are told at once."""
+        """Answer all who wait, now or later, at once: there are no more visits."""
         self._is_over = True
         for feed_id in list(self._waiting):
             self.finish(feed_id, None)
 
     def ping_again(self, feed_id: FeedId) -> None:
-        """A visit is over: visit the feed once more if it was pinged meanwhile."""
+        """Visit a feed once more after a visit, if it was pinged meanwhile."""
         again = self._again.pop(feed_id, None)
         if again is not None:
             self.ping(again.feed, again.reason)

@@ -1,6 +1,6 @@
-"""The parse worker: a process that parses documents for the hub and may die of them.
+"""The parse worker: a process that parses documents for the hub, and may crash on them.
 
-It has little memory and time, knows no secrets, and ends when its input does.
+It has little memory and time, knows no secrets, and ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocols.model import ParsedFeed
 from protocols.protocol_errors import FeedError, MalformedDocument
 
 MEMORY_BYTES = 1 << 30
-CPU_SECONDS = 15  # for one document; the hub's patience ends before
+CPU_SECONDS = 15  # for one document; the hub gives up earlier
 
 
 def main() -> None:
@@ -54,17 +54,18 @@ def serve(read: Callable[[Task], ParsedFeed]) -> None:
 
 
 def read_document(task: Task) -> ParsedFeed:
-    """Strictly if that was not tried yet, else with all repairs; raises FeedError."""
+    """Parse a document, strictly unless that has failed already, else with all repairs;
+    raises FeedError."""
     if task.context.selector:
-        return parse(task.body, task.context)  # no feed: there is nothing to repair
+        return parse(task.body, task.context)  # not a feed, so no repairs
     if not task.is_malformed:
-        with suppress(MalformedDocument):  # perhaps it can be repaired
+        with suppress(MalformedDocument):  # it may be repairable
             return parse(task.body, task.context)
     return parse_leniently(task.body, task.context)
 
 
 def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> list[bytes]:
-    """The frames that say what became of a document, whatever that was."""
+    """The frames with the result of a document, which may be any kind of failure."""
     try:
         return encode_result(Parsed(read(task)))
     except FeedError as error:
@@ -73,7 +74,7 @@ def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> list[bytes]:
         result = Exceeded("the memory to parse the document", MEMORY_BYTES)
     except RecursionError:
         result = Exceeded("the nesting of the document", sys.getrecursionlimit())
-    except Exception as error:  # a parser's fault must not end the worker
+    except Exception as error:  # a fault of the parser must not end the worker
         result = Malformed(f"the parser failed on it ({type(error).__name__})")
     return encode_result(result)
 
@@ -84,7 +85,7 @@ def _read_task(source: BinaryIO) -> Task | None:
 
 
 def _read_frame(source: BinaryIO) -> bytes | None:
-    """``None`` at the end of all frames."""
+    """The next frame; ``None`` at the end of input."""
     prefix = source.read(LENGTH.size)
     if len(prefix) < LENGTH.size:
         return None
@@ -93,14 +94,15 @@ def _read_frame(source: BinaryIO) -> bytes | None:
 
 
 def _claim_standard_output() -> BinaryIO:
-    """Our own handle on the pipe; whatever a library prints goes to the log."""
+    """A handle on the pipe for results only; what libraries print goes to the log."""
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return target
 
 
 def _grant_processor_time() -> None:
-    """SIGXCPU ends us even when the hub is not there any more to do so."""
+    """Set a limit on processor time: SIGXCPU ends the worker even if the hub is
+    gone."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = usage.ru_utime + usage.ru_stime
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

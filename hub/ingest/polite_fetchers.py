@@ -1,8 +1,8 @@
-"""Fetchers around the real one: at the pace of hosts, and by robots.txt.
+"""Fetchers in front of the real one: at the pace of hosts, and by robots.txt.
 
-Heeding robots.txt is a setting: feeds that somebody subscribes to are commonly fetched
-without it. A site's file is fetched once a day, before its feeds, with the same name
-and at the same pace.
+Whether robots.txt is obeyed is a setting: feeds that somebody subscribes to are
+commonly fetched without it. A site's robots.txt is fetched once a day, before its
+feeds, with the same User-Agent and at the same pace.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from protocols.urls import host_name
 KEPT: Final = 86_400.0
 """RFC 9309 2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
 KEPT_UNREACHABLE: Final = 3_600.0
-"""Seconds after which a file that could not be had is asked for again."""
+"""Seconds until a robots.txt that could not be fetched is asked for again."""
 MOST_SITES: Final = 10_000
 MOST_RULES: Final = 200_000
-"""Of all sites together; each takes some 300 bytes."""
+"""Rules kept of all sites together; each takes some 300 bytes."""
 _INLINE_BYTES: Final = 16 * 1024
 _INLINE_PARTS: Final = 500
-"""Between the asterisks of all rules: to search for one in a path takes up to 10 µs."""
+"""Parts between the asterisks of all rules: searching a path for one takes up to 10
+µs."""
 
 
 class RateLimitedFetcher:
     """Fetches through another fetcher, each request when its host's turn has come.
 
-    ``kind`` says how urgent they are.
+    ``kind`` says how urgent the requests are.
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class RateLimitedFetcher:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    robots: Robots | None  # None: it could not be had
+    robots: Robots | None  # None: the file could not be fetched
     until: float
-    is_long: bool = False  # it takes milliseconds to hold a path against it
+    is_long: bool = False  # matching a path against it takes milliseconds
 
     @property
     def rules(self) -> int:
@@ -65,8 +66,9 @@ class _Known:
 class RobotsFetcher:
     """Fetches through another fetcher what robots.txt allows.
 
-    The caller has waited for the host's turn. ``files`` fetches those files, which are
-    small. Only the requested URL is checked against them, not the target of a redirect.
+    The caller has waited for the host's turn. ``files`` is the fetcher of the
+    robots.txt files, which are small. Only the requested URL is checked, not the target
+    of a redirect.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class RobotsFetcher:
         self._rules = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One fetch; what is not allowed fails without a request."""
+        """Make one fetch; a URL that is not allowed fails without a request."""
         url = bare_url(request.url)
         site = urljoin(url, "/")
         known = await self._robots_of(site, request.user_agent)
@@ -102,16 +104,16 @@ class RobotsFetcher:
         if known is None or known.until <= self._clock.monotonic():
             known = await self._ask(site, user_agent)
             self._keep(site, known)
-            # The turn that the caller has waited for is used up. The next is taken
-            # even of a host that wants no requests for a while: the caller has come
-            # to terms with that before.
+            # The robots.txt has used up the turn that the caller waited for. The next
+            # turn is taken even if the host wants no requests for a while: the caller
+            # has dealt with that before.
             await self._limiter.wait(host_name(site), RequestKind.LOOK)
         else:
             self._known.move_to_end(site)
         return known
 
     def _keep(self, site: str, known: _Known) -> None:
-        """Remember a site's rules; those unused for the longest are forgotten."""
+        """Remember a site's rules, and forget those that are unused for the longest."""
         if (before := self._known.pop(site, None)) is not None:
             self._rules -= before.rules
         self._known[site] = known
@@ -139,10 +141,10 @@ class RobotsFetcher:
 
 
 def _is_unreachable(fetched: Fetched) -> bool:
-    """Whether all is forbidden for want of the file.
+    """Whether everything is forbidden because the file could not be fetched.
 
     RFC 9309 2.3.1.4: "If the robots.txt file is unreachable due to server or network
     errors, … the crawler MUST assume complete disallow." 2.3.1.3: any other status than
-    success means that there is none, and all is allowed.
+    success means that there is no such file, and everything is allowed.
     """
     return fetched.status >= 500 or (not fetched.status and bool(fetched.error))

@@ -1,7 +1,7 @@
 """What polls have cost lately, and when all feeds post: the inputs of planning.
 
-Both are kept in memory only. Each feed's state has the price at which it was planned,
-and its own posting profile, so a hub that starts knows what it knew before.
+Both are kept in memory only. Each feed's state holds the price at which its last poll
+was planned, from which a hub that starts takes its price.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from storage.contract import FeedStore
 from storage.records import StoredFeed
 
 SAMPLE = 500
-"""Feeds that stand for all."""
+"""Feeds in a sample, which stands for all feeds."""
 EVERY = 600.0
 """Seconds between two samples; profiles change over weeks."""
 
 
 class CommonProfile:
-    """The hours and weekdays at which all feeds post, as of a sample of them: ``prior``
-    is what counts for a feed before its own profile."""
+    """The hours and weekdays at which all feeds post, estimated from a sample.
+    ``prior`` is used for a feed that has no profile of its own yet."""
 
     def __init__(self, feeds: FeedStore, clock: Clock) -> None:
         self._feeds = feeds
@@ -35,7 +35,8 @@ class CommonProfile:
         self.prior: Prior = EVEN
 
     async def look(self) -> bool:
-        """Take a sample, if it is time to; whether it was. Raises `StorageError`."""
+        """Take a sample, if it is time to; returns whether one was taken. Raises
+        `StorageError`."""
         now = self._clock.monotonic()
         if now < self._next_look:
             return False
@@ -51,8 +52,8 @@ class CommonProfile:
 class PollBudget:
     """Counts polls and steers their price.
 
-    Each feed's state has the price at which it was planned, so the first feed visited
-    after a start tells where the price was.
+    Each feed's state holds the price at which it was planned, so the first feed visited
+    after a start shows what the price was before.
     """
 
     def __init__(self, budget: Budget, first_price: float) -> None:
@@ -62,26 +63,27 @@ class PollBudget:
         self._is_resumed = False
 
     def planning_context(self) -> PlanningContext:
-        """What polls are planned with now."""
+        """The price and profile that polls are planned with now."""
         return self._context
 
     def expect_profile(self, prior: Prior) -> None:
-        """Plan with this profile of all feeds from now on."""
+        """Use this profile of all feeds for planning from now on."""
         self._context = replace(self._context, prior=prior)
 
     def resume(self, price: float) -> None:
-        """Take over the price that a feed was planned with before the restart; the
-        first one counts."""
+        """Take over the price at which a feed was planned before the restart. Only the
+        first call has an effect."""
         if price and not self._is_resumed:
             self._context = replace(self._context, price=price)
             self._is_resumed = True
 
     def count(self, feed: StoredFeed, now: datetime) -> None:
-        """Count a poll of a feed, given as it was before. A first fetch does not count,
-        nor do those by which a new feed settles in.
+        """Count a poll of a feed, given in its state before the poll. The first fetch
+        is not counted, nor are the polls by which a new feed settles in.
 
-        The time in which the feed was overdue does not count either: else a hub that
-        stood still would make up for it with polls that nobody misses any more.
+        The time for which the feed was overdue is not counted either: otherwise a hub
+        that stood still would make up for that time with polls that are of no use any
+        more.
         """
         last_fetch = feed.polling.last_fetch
         if last_fetch is None or feed.polling.settling_since is not None:
@@ -95,23 +97,22 @@ class PollBudget:
 
 
 HEADROOM = 1.1
-"""Times the budget of polls a second: what may be spent where all that could be saved
-is used up. Were it 1, less than the budget would be spent in the mean, and the price
-sink for ever."""
+"""The rate at which polls are saved up, as a multiple of the budget. At 1, slightly
+less than the budget would be spent on average, and the price would sink for ever."""
 SAVED = 4 * 3_600.0
-"""Seconds for which polls not taken are saved; a day's rhythm moves that many."""
+"""Seconds for which unused polls are saved, enough to move polls within a day."""
 AT_FIRST = 10.0
-"""Seconds' worth of polls that a start begins with."""
+"""Seconds' worth of polls that may begin right after a start."""
 
 
 def poll_tokens(budget: Budget, now: float) -> TokenBucket | None:
-    """Polls that may begin now, where the budget is so many a second; None: any.
+    """A bucket of the polls that may begin now; None if the budget is not a rate.
 
-    The price keeps what is spent at the budget in the mean, over days; a hub that comes
-    back after a while finds everything overdue, whatever the price. So polls are taken
-    from a bucket that begins all but empty. For as long as the price holds the mean it
-    is mostly full, and what was saved in quiet hours serves the busy ones. ``now`` is
-    in monotonic seconds.
+    The price keeps spending at the budget on average, over days. But a hub that was
+    down for a while finds every feed overdue, whatever the price. So polls are taken
+    from a bucket that is almost empty at the start. While the price keeps the average,
+    the bucket is mostly full, and polls saved in quiet hours serve the busy ones.
+    ``now`` is in monotonic seconds.
     """
     per_second = budget.polls_per_second
     if not per_second:

@@ -1,9 +1,9 @@
-"""Which feeds are visited next: due feeds from storage, taken into the queue.
+"""Which feeds are visited next: due feeds are read from storage into the queue.
 
 The feed that is latest relative to its own period comes first, so after a standstill
-the polls that end the longest waiting come first. Due feeds are read in pages, each
-from where the last one ended, so that feeds under way are not read again; from time to
-time reading begins anew, for feeds that have become due before that point.
+those polls come first that end the longest waits. Due feeds are read in pages, each
+from where the last one ended, so that feeds under way are not read again. From time to
+time reading starts over, for feeds that have become due before that point.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ from storage.contract import FeedStore
 from storage.records import DueFeed, FeedId, Pace
 
 CAPACITY = 2_000
-"""Due feeds that are held in memory, at most."""
+"""The most due feeds that are held in memory."""
 LEAST_CAPACITY = 100
 HELD = 30.0
-"""Seconds' worth of polls that are held, if the budget is a number a second: a feed
-that is taken in waits behind them, however late it becomes."""
+"""Seconds' worth of polls that are held in memory, if the budget is a rate: a feed that
+is read later waits behind them, however late it is."""
 PAGES = 4
-"""That the feeds held are read in."""
+"""Pages in which the held feeds are read."""
 HOST_SHARE = 4
-"""Due feeds of one host that wait in memory; more of them are put off durably."""
+"""Due feeds of one host that wait in memory; any more are put off in storage."""
 LONGEST_HOLD = 30.0
-"""A host that asks for more patience than these seconds has its feeds put off."""
+"""Seconds: if a host wants no requests for longer, its feeds are put off."""
 TICK = 0.25
-"""Seconds between looks at what has become due while feeds are being visited."""
+"""Seconds between looks for due feeds while feeds are being visited."""
 LONGEST_REST = 60.0
-"""Seconds after which all that is due is read again, whatever is expected."""
+"""Seconds after which all due feeds are read again, even if none is expected."""
 MOST_RESTING = 10_000
 SITE_PAUSE = timedelta(seconds=10)
-"""Before a site is looked at again that there was no slot for."""
+"""Time after which a site is visited again for which no slot was free."""
 _ASIDE = " aside"
-"""Of a host's name: the line of feeds that somebody waits for while a site of the host
-is read, for minutes maybe. It has one visit at a time too, and the same pace."""
+"""Suffix of a host's name: a second line for feeds that somebody waits for while a site
+of the host is read, which may take minutes. It also has one visit at a time, and shares
+the host's pace."""
 _SITES = " sites"
-"""No host: sites that wait for a slot have one line."""
+"""Not a host: the line of all sites that wait for a slot."""
 
 
 class PollSchedule:
@@ -72,17 +73,17 @@ class PollSchedule:
         self._deferrals = Deferrals(INTERVAL)
         self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
-        self._held: list[tuple[str, datetime]] = []  # to be stored
+        self._held: list[tuple[str, datetime]] = []  # hosts to be stored
         self._under_way: set[FeedId] = set()
         self._resting: BoundedDict[FeedId, float] = BoundedDict(MOST_RESTING)
         self._page_ends: dict[Pace, tuple[datetime, FeedId]] = {}
-        self._finished: set[FeedId] = set()  # since what is due was last read
-        self._read_at = 0.0  # the next look at what is due
+        self._finished: set[FeedId] = set()  # since due feeds were last read
+        self._read_at = 0.0  # when due feeds are read next
         self._looks_again = False
         self._restart_at = 0.0
 
     async def restore(self) -> None:
-        """Heed the hosts that wanted no requests when the hub ended."""
+        """Leave hosts alone that wanted no requests when the hub ended."""
         now = self._clock.now()
         for host, until in await self._feeds.held_hosts(now):
             self._limiter.hold(host, (until - now).total_seconds())
@@ -110,7 +111,7 @@ class PollSchedule:
             self._read_at = 0.0 if self._looks_again else next_look
 
     def take(self, limit: int) -> list[Due]:
-        """Feeds whose turn it is, as the budget allows. Each is under way until
+        """Feeds whose turn it is, as far as the budget allows. Each is under way until
         `finish`."""
         now = self._clock.monotonic()
         if self._tokens is not None:
@@ -122,15 +123,15 @@ class PollSchedule:
         return taken
 
     def finish(self, due: Due, started: float) -> bool:
-        """Note that the visit that began then is over; True: another feed of its host
-        waits."""
+        """Note that the visit that began at ``started`` is over. True if another feed
+        of its host waits."""
         self._under_way.discard(due.feed_id)
         self._finished.add(due.feed_id)
         return self._queue.release(due.host, started + INTERVAL)
 
     def ask(self, feed_id: FeedId, url: str) -> None:
-        """Visit a feed next, due or not, unless it is under way. ``url`` "": at no
-        host's pace."""
+        """Visit a feed next, due or not, unless it is under way. If ``url`` is "", the
+        visit waits for no host's pace."""
         if feed_id in self._under_way:
             return
         host = self._host(url)
@@ -139,8 +140,8 @@ class PollSchedule:
         self._queue.add_first(Due(feed_id, host))
 
     async def wait_for_turn(self, due: Due, kind: RequestKind) -> bool:
-        """Wait until the visit may begin, by the pace of its host. False: the host
-        wants no requests for a while, and the feed is put off."""
+        """Wait until the pace of its host lets the visit begin. False if the host wants
+        no requests for a while; then the feed is put off."""
         has_turn = await self._limiter.wait(
             due.host.removesuffix(_ASIDE), kind, longest_hold=LONGEST_HOLD
         )
@@ -156,7 +157,8 @@ class PollSchedule:
         return feed_id in self._under_way
 
     def expect(self, next_fetch: datetime) -> bool:
-        """Note that a feed will be due then; True if that is before the next look."""
+        """Note that a feed becomes due at that time; True if that is before the next
+        look."""
         wait = (next_fetch - self._clock.now()).total_seconds()
         due_at = self._clock.monotonic() + wait
         is_sooner = due_at < self._read_at
@@ -164,27 +166,28 @@ class PollSchedule:
         return is_sooner
 
     def look_again(self) -> None:
-        """Read all that is due again: feeds may have become due before the last
-        page."""
+        """Read all due feeds again: some may have become due before the last page."""
         self._read_at = self._restart_at = 0.0
         self._looks_again = True
 
     def rest(self, feed_id: FeedId, seconds: float) -> None:
-        """Leave alone a feed that stays due because nothing could be stored of it."""
+        """Leave a feed alone for so long; it stays due, as nothing of it could be
+        stored."""
         self._resting[feed_id] = self._clock.monotonic() + seconds
 
     def end_rest(self, feed_id: FeedId) -> None:
         self._resting.pop(feed_id, None)
 
     def put_site_off(self, due: Due) -> None:
-        """Store a later time for a site, since there is no slot for a visit to it."""
+        """Store a later time for a site because no slot is free for a visit to it."""
         now = self._clock.now()
         later = self._deferrals.next_time(_SITES, due.pace, now + SITE_PAUSE, now)
         self._deferred.append((due.feed_id, later))
         self.expect(later)
 
     def hold(self, url: str, until: datetime) -> list[FeedId]:
-        """The host of a URL wants no request before then. Returns the feeds put off."""
+        """Note that the host of a URL wants no requests before ``until``. Returns the
+        feeds that are put off."""
         host = self._host(url)
         if not host:
             return []
@@ -195,8 +198,8 @@ class PollSchedule:
         return self._withdraw(host, self._clock.monotonic())
 
     def silent(self, url: str) -> list[FeedId]:
-        """The host of a URL gave no answer. Returns the feeds put off, if it seems
-        dead.
+        """Note that the host of a URL gave no answer. Returns the feeds that are put
+        off if the host seems dead.
 
         Feeds that are fetched by hand or by a ping are visited all the same.
         """
@@ -220,8 +223,8 @@ class PollSchedule:
         return self._limiter.held(self._host(url)) > 0
 
     async def put_off(self) -> None:
-        """Store the later times of feeds that their host has no time for, and which
-        hosts have none for any."""
+        """Store the later times of feeds that their host has no time for, and the hosts
+        that want no requests."""
         if self._held:
             held, self._held = self._held, []
             await self._feeds.hold_hosts(held, self._clock.now())
@@ -232,11 +235,11 @@ class PollSchedule:
 
     @property
     def held(self) -> int:
-        """Due feeds in memory."""
+        """How many due feeds are in memory."""
         return len(self._queue)
 
     def seconds_to_next(self) -> float:
-        """How long until there may be something to `load` or to `take`."""
+        """Seconds until there may be something to `load` or to `take`."""
         now = self._clock.monotonic()
         times = [now + LONGEST_REST]
         ready = self._queue.next_ready()
@@ -247,7 +250,7 @@ class PollSchedule:
         return max(0.0, min(times) - now)
 
     def _allowed_at(self, now: float) -> float:
-        """When the poll budget allows the next poll."""
+        """When the poll budget allows the next poll, in monotonic seconds."""
         return now + (self._tokens.wait(now) if self._tokens is not None else 0.0)
 
     def _admit(self, feed: DueFeed, now: float) -> None:
@@ -261,7 +264,7 @@ class PollSchedule:
             self._defer(displaced, now)
 
     def _is_known(self, feed_id: FeedId) -> bool:
-        """Whether a feed is queued, under way, left alone, or no longer due since the
+        """Whether a feed is queued, under way, left alone, or was visited since the
         page was read."""
         return (
             feed_id in self._queue
@@ -278,12 +281,13 @@ class PollSchedule:
         self._deferred.append((due.feed_id, later))
 
     def _alone(self, host: str, now: float) -> float:
-        """Seconds for which no feed of a host is visited: it asked for that, or does
-        not answer."""
+        """Seconds for which no feed of a host is visited, because the host asked for
+        that or does not answer."""
         return max(self._limiter.held(host), self._dead.rest(host, now))
 
     def _host(self, url: str) -> str:
-        """The host whose pace counts for a URL; "" if requests to it are not paced."""
+        """The host at whose pace a URL is requested; "" if its requests are not
+        paced."""
         host = host_name(url)
         return "" if self._limiter.is_exempt(host) else host
 
@@ -295,7 +299,7 @@ class PollSchedule:
             self._page_ends.clear()
 
     async def _next_look(self) -> float:
-        """When to look again for due feeds; soon while what is due is worked on."""
+        """When to look for due feeds again; soon while due feeds are being visited."""
         now = self._clock.monotonic()
         next_due = await self._feeds.next_due()
         wait = LONGEST_REST
@@ -305,7 +309,7 @@ class PollSchedule:
 
 
 def _capacity(budget: Budget) -> int:
-    """How many due feeds are held; fewer where they would have to wait for long."""
+    """How many due feeds are held; fewer if they would have to wait for long."""
     if not budget.polls_per_second:
         return CAPACITY
     wanted = int(HELD * budget.polls_per_second)

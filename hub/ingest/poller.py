@@ -1,8 +1,8 @@
 """The poller: polls every feed when it is due, politely and with bounded resources.
 
-Due feeds are a query. A bounded queue holds the next of them by host, and a fixed
-number of workers visit them, one for each slot, quick or slow. Nothing here grows with
-the number of feeds.
+Due feeds are found by a query. A bounded queue holds the next of them by host, and a
+fixed number of workers visit them, one for each slot, quick or slow. Nothing here grows
+with the number of feeds.
 """
 
 from __future__ import annotations
@@ -47,17 +47,19 @@ from storage.errors import NotFound, StorageError
 from storage.records import FeedId, FetchTarget, PollReason, StoredFeed
 
 LONGEST_SPREAD = timedelta(minutes=5)
-"""For so long feeds that are overdue at the start are spread, or for their period."""
+"""The longest time over which feeds are spread that are overdue at the start; a feed
+with a shorter period is spread over that."""
 LEAST_SPREAD = 20.0
-"""Of them a second, at least: of few nobody notices."""
+"""The fewest overdue feeds visited in a second: a small number need not be spread."""
 MOST_CALLERS = 256
-"""Callers that may wait for `Poller.fetch_now` at once; others queue up."""
+"""Callers of `Poller.fetch_now` that may wait at once; others queue up."""
 
 
 class Poller:
     """Visits feeds when they are due, or when asked to.
 
-    While storage cannot be written nothing is fetched: a full disk makes no storm.
+    While storage cannot be written nothing is fetched, so a full disk causes no storm
+    of requests.
     """
 
     def __init__(
@@ -83,11 +85,11 @@ class Poller:
         is_pushed: Callable[[str], bool] = lambda url: False,
         events: EventLog | None = None,
     ) -> None:
-        """``concurrency``: feeds visited at the same time. ``hub_url``: the one that
-        documents of sites name. ``jitter``: from -1 to 1.
+        """``concurrency``: feeds visited at the same time. ``hub_url``: the hub that
+        documents of sites name. ``jitter``: returns a number from -1 to 1.
 
-        Without ``sanitizer`` entries are stored as they came, without ``tracker`` there
-        are no track queries, without ``detector`` no language is guessed.
+        Without ``sanitizer`` entries are stored as they came; without ``tracker`` there
+        are no track queries; without ``detector`` no language is guessed.
         ``is_pushed``: whether the answer for a URL has been pushed, so that its server
         is not asked.
         """
@@ -158,7 +160,7 @@ class Poller:
         await self._limiter.wait(host_name(url), RequestKind.CRAWL)
 
     async def run(self) -> None:
-        """Poll until cancelled; what is under way then never happened."""
+        """Poll until cancelled; nothing is stored of visits that are under way then."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._plan_visits(), name="poller")
@@ -169,14 +171,14 @@ class Poller:
             self._manual.finish_all()
 
     def wake(self) -> None:
-        """Look at once at what is due: a feed was added or resumed."""
+        """Look for due feeds at once: a feed was added or resumed."""
         self._schedule.look_again()
         self._awake.set()
 
     def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
         """The period as it was planned after the last fetch, term by term.
 
-        ``is_pushed``: while its hub is believed to push what is new.
+        ``is_pushed``: the feed's hub is believed to push what is new.
         """
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
@@ -192,9 +194,9 @@ class Poller:
         )
 
     def ping(self, feed: StoredFeed, reason: PollReason = PollReason.PINGED) -> bool:
-        """Fetch a feed soon, and once more if it is being fetched; nobody waits.
+        """Fetch a feed soon, and once more if it is being fetched; nobody waits for it.
 
-        False, and nothing is done, if its server asked for patience.
+        Returns False and does nothing if its server asked for patience.
         """
         return self._manual.ping(feed, reason)
 
@@ -204,22 +206,23 @@ class Poller:
 
     @property
     def pinged(self) -> int:
-        """Feeds that were asked for."""
+        """How many feeds wait for a fetch that was asked for."""
         return len(self._manual)
 
     @property
     def under_way(self) -> Set[FeedId]:
-        """Feeds that are being visited, or wait for a slot among the slow."""
+        """Feeds that are being visited, or wait for a slow slot."""
         return self._schedule.under_way
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
-        """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
+        """Fetch a feed, or join its fetch under way; returns the feed as it is
+        afterwards.
 
-        Conditional like any other fetch. A server that asked for patience (Retry-After,
-        429) gets it: then nothing is fetched, unless the answer is here already, nor
-        while too many sites are being read: the site follows in a while. Cancelling the
-        call does not stop the fetch. Raises `NotFound` for an unknown or removed feed,
-        and `StorageError`.
+        The fetch is conditional like any other. Nothing is fetched if the server asked
+        for patience (Retry-After, 429), unless the answer is here already. While too
+        many sites are being read, a site is not fetched at once but a while later.
+        Cancelling the call does not stop the fetch. Raises `NotFound` for an unknown or
+        removed feed, and `StorageError`.
         """
         feed = await self._existing(feed_id)
         if self._manual.may_fetch(feed):
@@ -240,7 +243,8 @@ class Poller:
         return feed
 
     async def _plan_visits(self) -> None:
-        """Keep the workers supplied; reads storage in batches, never per feed."""
+        """Keep the workers supplied; storage is read in batches, never for single
+        feeds."""
         while True:
             self._awake.clear()
             try:
@@ -259,9 +263,9 @@ class Poller:
             await self._rest()
 
     async def _begin(self) -> None:
-        """What is overdue at the start does not come all at once: feeds of the same
-        period would stay together for ever. A budget of polls a second sees to that by
-        itself."""
+        """Spread the feeds that are overdue at the start: if they all came at once,
+        feeds of the same period would stay together for ever. A budget of polls a
+        second spreads them by itself."""
         if not self._is_begun:
             await self._schedule.restore()
         if not self._is_begun and not self._has_pace:
@@ -272,8 +276,8 @@ class Poller:
         self._is_begun = True
 
     async def _rest(self) -> None:
-        """Sleep until there may be something to do; a full queue is woken by its
-        workers."""
+        """Sleep until there may be something to do; if the queue is full, a worker ends
+        the sleep."""
         is_supplied = self._jobs.qsize() > self._concurrency // 2
         seconds = None if is_supplied else self._schedule.seconds_to_next()
         await wait_for(self._awake, seconds)
@@ -293,7 +297,7 @@ class Poller:
             raise
         for target in targets:
             self._jobs.put_nowait((taken.pop(target.feed.id), target))
-        self._give_up(taken.values(), None)  # removed meanwhile
+        self._give_up(taken.values(), None)  # the others were removed meanwhile
 
     def _give_up(self, dues: Iterable[Due], failure: StorageError | None) -> None:
         for due in dues:
@@ -302,7 +306,8 @@ class Poller:
     async def _work(self) -> None:
         while True:
             async with self._slots.enter() as slot:
-                # In frames of its own: who waits keeps no target, which is large.
+                # Calls of their own, so that a worker that waits holds no target, which
+                # is large.
                 await self._take(*await self._next_job(), slot)
                 await self._serve_slow_slots(slot)
 
@@ -320,7 +325,7 @@ class Poller:
                 self._runner.put_off(due, target)
 
     async def _serve_slow_slots(self, slot: Slot) -> None:
-        """A slow slot goes on to feeds that wait for one."""
+        """Let a slow slot go on to feeds that wait for one."""
         while slot.is_slow and (due := self._slots.next_in_line()):
             try:
                 targets = await self._storage.feeds.targets([due.feed_id])
@@ -331,4 +336,4 @@ class Poller:
             for target in targets:
                 await self._take(due, target, slot)
             if not targets:
-                self._runner.give_up(due, None)  # removed meanwhile
+                self._runner.give_up(due, None)  # the feed was removed meanwhile

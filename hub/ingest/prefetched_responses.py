@@ -1,8 +1,8 @@
-"""Responses that are there before a feed is fetched, and taken as its fetch.
+"""Responses that are there before a feed is fetched, and taken in place of a fetch.
 
-Whether strangers may subscribe to a topic depends on its document, which then is its
-first: "exactly one unconditional request per feed URL". And what a publisher or a hub
-pushes is committed like the answer to a poll.
+Whether strangers may subscribe to a topic depends on its document, which then counts as
+the first fetch: "exactly one unconditional request per feed URL". Content that a
+publisher or a hub pushes is committed like the answer to a poll.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from hub.runtime.clock import Clock
 from storage.records import FeedId, StoredFeed
 
 TAKEN_SECONDS = 20.0
-"""How long the content may wait to be committed; a fetch may come first."""
+"""Seconds that pushed content may wait to be committed; a fetch may come first."""
 TRIES = 3
 
 ProvidePushed = Callable[[str, Fetched], AbstractContextManager[Callable[[], bool]]]
-"""Have the next fetch of a URL answered with this; tells whether it was."""
+"""While entered, the next fetch of a URL is answered with this response; the function
+tells whether that has happened."""
 
 
 class FetchingPoller(Protocol):
-    """What is needed of `hub.ingest.poller.Poller`."""
+    """The part of `hub.ingest.poller.Poller` that is needed here."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
 
 
 class PushedContent:
-    """Content that publishers and hubs push, committed as if it had been fetched; one
-    push of a feed at a time."""
+    """Commits content that publishers and hubs push as if it had been fetched, one push
+    of a feed at a time."""
 
     def __init__(
         self, poller: FetchingPoller, provide: ProvidePushed, clock: Clock
@@ -47,7 +48,8 @@ class PushedContent:
         self._locks: KeyedLock[FeedId] = KeyedLock()
 
     async def take(self, feed: StoredFeed, fetched: Fetched) -> bool:
-        """Whether it was committed in time, as what the feed answered then.
+        """Commit pushed content as what the feed answers now; returns whether that was
+        done in time.
 
         Raises `StorageError`, and `NotFound` if the feed was removed.
         """
@@ -58,8 +60,8 @@ class PushedContent:
             return False
 
     async def _commit(self, feed: StoredFeed, fetched: Fetched) -> bool:
-        """Fetch the feed until the content is taken: a fetch that is under way may end
-        first, and brings something else."""
+        """Fetch the feed until the content is taken: a fetch under way may have to end
+        first, and brings other content."""
         now = self._clock.now()
         fetched = replace(fetched, at=now, started=now)
         with self._provide(fetched.url, fetched) as is_taken:
@@ -71,7 +73,8 @@ class PushedContent:
 
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Of bodies that wait to be taken; beyond them a topic is asked again."""
+"""Bytes of all responses that wait to be taken. A response that would exceed them is
+not kept, and the feed is asked again."""
 
 
 class PrefetchedResponses:
@@ -84,10 +87,11 @@ class PrefetchedResponses:
         self._bytes = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One fetch, or what is here instead of it.
+        """Return the response that is here, or make a fetch.
 
-        Pushed content answers fetches of the poller only, which are those that tell of
-        subscribers. Other responses answer an unconditional fetch without credentials.
+        Pushed content answers fetches of the poller only: these are the requests with a
+        number of subscribers. Other responses answer an unconditional fetch without
+        credentials.
         """
         if request.subscribers is not None:
             pushed = self._pushed.pop(bare_url(request.url), None)
@@ -101,7 +105,7 @@ class PrefetchedResponses:
 
     @contextmanager
     def provide(self, url: str, fetched: Fetched | None) -> Iterator[None]:
-        """While it is entered, the next fetch of the URL is answered with this,
+        """While entered, the next fetch of the URL is answered with this response,
         once."""
         size = 0 if fetched is None else len(fetched.body)
         if fetched is None or self._bytes + size > MOST_BYTES:
@@ -118,19 +122,18 @@ class PrefetchedResponses:
             self._bytes -= size
 
     def is_pushed(self, url: str) -> bool:
-        """Whether pushed content waits to be taken by the poller's next fetch of a
-        URL."""
+        """Whether pushed content waits for the poller's next fetch of a URL."""
         return bare_url(url) in self._pushed
 
     @contextmanager
     def provide_pushed(
         self, url: str, fetched: Fetched
     ) -> Iterator[Callable[[], bool]]:
-        """While it is entered, the poller's next fetch of the URL is answered with
-        this.
+        """While entered, the poller's next fetch of the URL is answered with this
+        response.
 
-        The function tells whether it was; it never is if there is no memory for more.
-        One at a time for a URL.
+        The function tells whether that has happened; it never does if there is no
+        memory for more. There may be one such response for a URL at a time.
         """
         key, size = bare_url(url), len(fetched.body)
         if self._bytes + size > MOST_BYTES:

@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def sanitize_entries(task: Task) -> ParsedFeed:
-    """The entries in the task's body, cleaned, in a feed of which nothing is known."""
+    """The entries in the task's body, cleaned, in an otherwise empty feed."""
     entries = tuple(map(sanitize, _entries.decode(task.body)))
     return ParsedFeed(format=FeedFormat.ATOM, feed=Feed(), entries=entries)
 

@@ -1,8 +1,8 @@
 """New entries, matched against the track queries before they are committed.
 
-The queries are kept in memory, in step with those stored. A few short entries are
-matched against few queries at once, everything else beside the event loop; without
-queries nothing is done.
+The queries are kept in memory, in step with those in storage. A few short entries are
+matched against a few queries at once; any more are matched in a thread, beside the
+event loop. Without queries nothing is done.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from storage.records import (
 FEW_ENTRIES = 3
 FEW_BYTES = 16 * 1024
 FEW_QUERIES = 1_000
-"""What is at most so much, all three, is matched on the event loop, which takes up to
-some milliseconds."""
+"""If queries, entries and texts are at most so many, they are matched on the event
+loop, which takes up to some milliseconds."""
 LEARNT_ENTRIES = 500
 LARGEST_LEARNT = 16 * 1024
-"""Packed bytes of an entry. How common words are is learnt from the entries stored
-last before the queries are read: about half a second for so many of 400 words."""
+"""Packed bytes of an entry from which words are learnt. How common words are is learnt
+from the entries stored last, before the queries are read; this takes about half a
+second for so many entries of 400 words."""
 PAGE = 500
 """Queries that are read from the database at once."""
 
@@ -61,14 +62,14 @@ class Tracker:
         self._index: QueryIndex[FeedId] = QueryIndex(self._shares.share_of)
         self._version = 0
         self._lock = threading.Lock()
-        """Held while queries are looked up or change, and never while an entry is held
-        against them: the event loop, too, waits for it."""
+        """Held while queries are looked up or change, but never while an entry is
+        matched: the event loop waits for it as well."""
 
     def __len__(self) -> int:
         return len(self._index)
 
     async def load(self) -> None:
-        """Read the stored queries; `note` is to be called of later ones already. Raises
+        """Read the stored queries. `note` must already be called for later ones. Raises
         `StorageError`."""
         version = await self._store.version()
         last = FeedId(0)
@@ -81,8 +82,8 @@ class Tracker:
         self._version = max(version, self._version)
 
     async def _learn(self) -> None:
-        """Learn how common words are: queries wait under the rarest words that they
-        require, and after a restart no more is known of words than their lengths."""
+        """Learn how common words are. Queries are indexed under the rarest words that
+        they require, and after a restart only the lengths of words are known."""
         bodies = await self._store.sample(LEARNT_ENTRIES, LARGEST_LEARNT)
         words = await run_in_thread(partial(_words_of, bodies))
         with self._lock:
@@ -90,7 +91,7 @@ class Tracker:
                 self._shares.observe(each)
 
     def note(self, event: ControlEvent) -> None:
-        """Heed an event of the control log."""
+        """Note an added or removed query that the control log tells of."""
         match event:
             case QueriesCame(version, queries):
                 for each in queries:
@@ -106,22 +107,23 @@ class Tracker:
     def _add(self, stored: TrackQuery) -> None:
         try:
             query = parse_query(stored.query)
-        except InvalidValue as error:  # another version of Fanfare could read it
+        except InvalidValue as error:  # another version could read it
             log.warning("query_unreadable", feed=stored.feed_id, error=str(error))
             return
         with self._lock:
             self._index.add(stored.feed_id, query)
 
     def waits_under(self, feed_id: FeedId) -> frozenset[str]:
-        """The keys of which an entry must have one to be held against a query."""
+        """The index keys of a query: only entries with one of them are matched against
+        it."""
         return self._index.keys_of(feed_id)
 
     async def match(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """The commit with what the queries find in its new entries, but for those of a
-        first fetch and unlisted ones.
+        """The commit, with what the queries find in its new entries. Entries of a first
+        fetch and unlisted ones are not matched.
 
-        Matches of queries whose owner may not read the feed are left out when it is
-        committed."""
+        Matches of a query whose owner may not read the feed are left out at the commit.
+        """
         if commit.polling.unlisted:
             return commit
         news = _news(commit)
@@ -139,7 +141,7 @@ class Tracker:
     def _matched(
         self, target: FetchTarget, commit: FetchCommit, news: Sequence[Entry]
     ) -> Matched:
-        version = self._version  # before the first entry: later queries may miss it
+        version = self._version  # read first: later queries may miss entries
         found: dict[FeedId, list[str]] = {}
         for key, subject in _subjects(target, commit, news):
             with self._lock:
@@ -189,12 +191,12 @@ def _subjects(
 
 
 def _text_size(entry: Entry) -> int:
-    """Characters that are matched, about."""
+    """About how many characters of an entry are matched."""
     texts = (entry.summary, entry.content)
     return len(entry.title) + sum(len(text.value) for text in texts if text)
 
 
 def _words_of(bodies: Sequence[bytes]) -> list[frozenset[str]]:
-    """The words of each entry, as a track query sees it."""
+    """The words of each entry, as a track query sees them."""
     entries = (unpack(body, Entry) for body in bodies)
     return [subject_of(each, Feed(), feed_url="").words for each in entries]

@@ -28,22 +28,22 @@ from storage.records import FeedId, FeedState, FetchTarget, PollReason
 
 FIRST_CHECK = 1.0
 LONGEST_CHECK = 5.0
-"""Seconds between trials whether storage works again, doubling from the first."""
+"""Seconds between checks whether storage works again; the pauses double up to this."""
 
 log = structlog.get_logger()
 
 
 class StorageOutage:
-    """Begins with a failure of storage, ends with a trial write that succeeds."""
+    """Begins with a failure of storage, and ends with a trial write that succeeds."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.failure: StorageError | None = None
-        """The last one while there is an outage."""
+        """The last failure while there is an outage, else None."""
         self._is_of_all = False
         self._over = asyncio.Event()
         self.is_open = False
-        """Since one began, until `wait` has told that it is over."""
+        """True from the beginning of an outage until `wait` has returned."""
 
     def begin(self, failure: StorageError) -> None:
         if self.failure is None:
@@ -53,8 +53,8 @@ class StorageOutage:
         self.failure = failure
 
     async def probe(self) -> None:
-        """End the outage now if something can be written. Raises `StorageError`: it
-        goes on."""
+        """End the outage if a trial write succeeds. Raises `StorageError` if it
+        fails."""
         try:
             await self._storage.check()
         except StorageError as error:
@@ -65,10 +65,10 @@ class StorageOutage:
         self._over.set()
 
     async def wait(self) -> bool:
-        """Wait until something can be written; it is tried in growing pauses.
+        """Wait until a trial write succeeds; it is tried in growing pauses.
 
-        True if storage took nothing at all. False: only what one feed brought was too
-        much for it, and will be so again.
+        True if storage took nothing at all. False if trial writes succeeded throughout:
+        then only what one feed brought was too much for it, and will be so again.
         """
         pause = FIRST_CHECK
         while self.failure is not None:
@@ -85,18 +85,18 @@ class StorageOutage:
 
 
 STORAGE_PAUSE = 300.0
-"""Seconds before a feed is asked again whose fetch could not be stored."""
+"""Seconds before a feed is asked again if its fetch could not be stored."""
 FAULT_PAUSE = 3_600.0
-"""Seconds before a feed is asked again whose visit failed by the hub's own fault."""
+"""Seconds before a feed is asked again if its visit failed by the hub's own fault."""
 LINE_PAUSE = 300.0
-"""Seconds before a slow feed is asked again that found the line of such feeds full."""
+"""Seconds before a slow feed is asked again if the line of slow feeds was full."""
 UNSAID_PATIENCE = timedelta(hours=1)
-"""How long a host is left alone after a 429 that does not say."""
+"""How long a host is left alone after a 429 without Retry-After."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitRunner:
-    """``awake`` is set when there may be more to visit, or to plan anew."""
+    """Makes visits; sets ``awake`` when there may be more to visit, or to plan anew."""
 
     schedule: PollSchedule
     manual: ManualFetches
@@ -108,12 +108,14 @@ class VisitRunner:
     awake: asyncio.Event
     slow: SlowFeeds = field(default_factory=SlowFeeds)
     cut_short: set[FeedId] = field(default_factory=set)
-    """Feeds whose visit was under way in this outage, so that nothing could be
-    stored."""
+    """Feeds of which nothing could be stored because of the current outage."""
 
     async def take(self, due: Due, target: FetchTarget, slot: Slot) -> None:
-        """Make one visit; however it ends, it harms no other. If it is too slow for its
-        slot it waits in line afterwards, and is not over."""
+        """Make one visit; if it fails, no other visit is affected.
+
+        If the visit is too slow for its slot, the feed waits in line afterwards, and
+        the visit is not over.
+        """
         started = self.clock.monotonic()
         failure = self.outage.failure
         is_over = True
@@ -123,7 +125,7 @@ class VisitRunner:
                 self._choose_slot(target, slot, is_asked=asked is not None)
                 kind = RequestKind.FETCH if asked else RequestKind.POLL
                 if not await self.schedule.wait_for_turn(due, kind):
-                    self.awake.set()  # to store when it is visited instead
+                    self.awake.set()  # so that its later time is stored
                     return
                 started = self.clock.monotonic()
                 await self._visit(
@@ -149,7 +151,7 @@ class VisitRunner:
                 self._finish(due, started, failure)
 
     def put_off(self, due: Due, target: FetchTarget) -> None:
-        """Have a site come back later, without a slot for it; nobody waits for it."""
+        """Let a site without a free slot come back later; nobody waits for it."""
         if self._is_wanted(target):
             self._come_back(due)
         self.give_up(due, None)
@@ -164,7 +166,7 @@ class VisitRunner:
         self.awake.set()
 
     def resume(self, *, after_outage: bool) -> None:
-        """Give turns again, since storage works."""
+        """Give feeds turns again, since storage works."""
         if after_outage:
             for feed_id in self.cut_short:
                 self.schedule.end_rest(feed_id)
@@ -173,8 +175,8 @@ class VisitRunner:
         self.schedule.look_again()
 
     def _choose_slot(self, target: FetchTarget, slot: Slot, *, is_asked: bool) -> None:
-        """The slot of a visit: slow for a feed that gave no answer the last time, or
-        took long, unless somebody asks for it. Raises `TooSlow`."""
+        """Take a slow slot for a feed that gave no answer or took long the last time,
+        unless somebody asks for the visit. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
         if was_slow and not is_asked and not slot.become_slow():
@@ -200,8 +202,8 @@ class VisitRunner:
         self.awake.set()
 
     def _is_wanted(self, target: FetchTarget) -> bool:
-        """Whether the feed is still due: it may have been paused, or visited, since it
-        was read."""
+        """Whether the visit must still be made: the feed may have been paused, or
+        visited, since it was read."""
         feed = target.feed
         is_due = feed.next_fetch <= self.clock.now()
         if feed.id in self.manual:
@@ -209,8 +211,8 @@ class VisitRunner:
         return is_due and feed.state is FeedState.ACTIVE
 
     def _heed(self, visit: CommittedFetch) -> None:
-        """Go on by what the visit brought; a host that is throttled, or dead, is left
-        alone whole."""
+        """Adapt the schedule to what the visit found. A host that throttles or is dead
+        is left alone with all its feeds."""
         polling = visit.commit.polling
         self._note_silence(visit.fetched)
         if self.schedule.expect(visit.commit.next_fetch):

@@ -1,10 +1,10 @@
-"""How many visits there may be at a time: quick ones, slow ones, and of sites.
+"""How many visits there may be at a time: quick ones, slow ones, and those to sites.
 
 Thousands of slow publishers do not hold up the others. Most visits are over within a
 second or two; a visit to a publisher that never answers takes ten times that. A visit
 begins in a quick slot, of which there are as many as the poller's concurrency. If it is
-not over in time it takes a slow slot, and its quick one is free for the next visit. If
-all slow slots are taken, a visit without an answer so far is broken off, and its feed
+not over in time it takes a slow slot, and its quick slot is free for the next visit. If
+all slow slots are taken, a visit that has no answer yet is broken off, and its feed
 waits in line for a slow slot.
 
 A visit to a site takes minutes, so sites may use only a share of all slots: otherwise
@@ -34,11 +34,11 @@ MOST_FEEDS: Final = 10_000
 
 
 class SlowFeeds:
-    """Feeds whose publishers took long the last time, whatever came of it.
+    """Feeds whose publishers took long the last time, whatever they answered.
 
-    The latest ``most`` of them, since this process began; a feed that is answered
-    quickly is forgotten. So publishers who send a document in drips are known as well
-    as those who never answer.
+    The latest ``most`` of them since this process began are kept; a feed that is
+    answered quickly is forgotten. So this covers publishers that send a document in
+    drips as well as those that never answer.
     """
 
     def __init__(self, most: int = MOST_FEEDS) -> None:
@@ -57,17 +57,17 @@ class SlowFeeds:
 
 
 SHARE: Final = 4
-"""One worker of so many, and one at least."""
+"""One worker in so many may read a site, and at least one."""
 
 
 class NoSiteSlot(Exception):
-    """A feed has turned out to be a site, and nothing more of it may be read now."""
+    """A feed has turned out to be a site, and no slot is free to read it now."""
 
 
 class SiteSlots:
-    """How many of ``concurrency`` workers may read sites at a time.
+    """Limits how many of ``concurrency`` workers read sites at a time.
 
-    A feed that is not known to be a site needs a slot when it turns out to be one.
+    A feed that is not known to be a site needs a slot once it turns out to be one.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -80,7 +80,8 @@ class SiteSlots:
 
     @contextmanager
     def hold(self, feed: StoredFeed) -> Iterator[bool]:
-        """Whether the feed may be visited now; its slot is held meanwhile."""
+        """Yields whether the feed may be visited now; a known site holds its slot
+        meanwhile."""
         if feed.format not in SITE_FORMATS:
             yield True
             return
@@ -89,10 +90,10 @@ class SiteSlots:
 
     @contextmanager
     def read(self, feed: StoredFeed) -> Iterator[None]:
-        """Take a slot for the rest of a visit to a site, if it began as any feed's.
+        """Take a slot for the rest of a visit, if the feed was not known to be a site.
         Raises `NoSiteSlot`.
 
-        Without it a hundred sites that are added at once would take all workers.
+        Without this, a hundred sites that are added at once would take all workers.
         """
         if feed.format in SITE_FORMATS:
             with self._reading(feed):
@@ -112,7 +113,7 @@ class SiteSlots:
             yield
         finally:
             self._hosts[host] -= 1
-            self._hosts += Counter()  # drops those at zero
+            self._hosts += Counter()  # drops hosts with a count of zero
 
     @contextmanager
     def _take(self) -> Iterator[bool]:
@@ -127,27 +128,28 @@ class SiteSlots:
 
 
 PATIENCE: Final = 3.0
-"""Seconds in a quick slot. A new site's robots.txt and its feed, a second apart, are
-asked within them."""
+"""Seconds in a quick slot. A new site's robots.txt and its feed, which are requested a
+second apart, both fit into them."""
 SLOW_SHARE: Final = 4
-"""Slow slots for each quick one."""
+"""Slow slots for each quick slot."""
 MOST_SLOW: Final = 500
 MOST_IN_LINE: Final = 1_000
 
 
 class TooSlow(Exception):
-    """A visit is broken off, or not begun: all slow slots are taken."""
+    """A visit is broken off, or not begun, because all slow slots are taken."""
 
 
 BYTES_A_SLOT: Final = 5 * MEBIBYTE
-"""Of documents for each quick slot, and half of what they may take in all: no more than
-if each of these alone had the largest one."""
+"""Bytes of documents for each quick slot, half of which go to a document: no more
+memory than if each quick slot alone held the largest document."""
 _LEAST_SLOTS: Final = 8
-"""For so many there is memory however few there are: large documents may meet."""
+"""There is memory for so many slots even if there are fewer: large documents may
+coincide."""
 
 
 def slow_slots(concurrency: int) -> int:
-    """Visits beyond the quick ones: sockets, and documents in memory."""
+    """How many slow slots there are; each is a socket, and a document in memory."""
     return min(SLOW_SHARE * concurrency, MOST_SLOW)
 
 
@@ -175,7 +177,8 @@ class VisitSlots:
             slot.leave()
 
     def line_up(self, due: Due) -> bool:
-        """Wait for a slow slot, still under way; False if the line is full."""
+        """Let a feed wait for a slow slot, still under way; False if the line is
+        full."""
         if len(self._line) >= MOST_IN_LINE:
             return False
         self._line.append(due)
@@ -183,15 +186,16 @@ class VisitSlots:
         return True
 
     def next_in_line(self) -> Due | None:
-        """The feed to go on with in a slow slot. There is a line only while all
-        of them are taken, so a visit that leaves one takes the next feed."""
+        """The next feed to visit in a slow slot; None if none waits. Feeds wait only
+        while all slow slots are taken, so a visit that leaves one takes the next
+        feed."""
         if not self._line:
             return None
         self._counted.add("waiting", -1)
         return self._line.popleft()
 
     def take_slow(self) -> bool:
-        """A slow slot in exchange for a quick one, if there is any."""
+        """Take a slow slot in exchange for a quick one; False if none is free."""
         if not self._slow_left:
             return False
         self._slow_left -= 1
@@ -208,7 +212,8 @@ class VisitSlots:
 
 
 class Slot:
-    """Held by one visit at a time: quick at first, and once slow it stays so."""
+    """A slot held by one visit at a time: quick at first, and slow for good once it is
+    slow."""
 
     def __init__(self, slots: VisitSlots) -> None:
         self._slots = slots
@@ -223,9 +228,9 @@ class Slot:
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """Surrounds the request to a publisher of whom nothing is known yet: it may be
-        broken off. Raises `TooSlow`. Whatever follows in the visit is seen to its end.
-        """
+        """Surrounds the first request of a visit, which may be broken off because
+        nothing came of it yet: then raises `TooSlow`. Later requests of the visit are
+        completed."""
         if self.is_slow:
             yield
             return

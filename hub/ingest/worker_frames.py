@@ -1,8 +1,8 @@
 """Messages between the hub and a parse worker: length-prefixed MessagePack.
 
-The worker says that it is ready; then one task, one result. Feed errors travel as
-values, with their data. A document comes in a frame of its own, which is not copied;
-entries come in several, so that a large feed is not decoded all at once.
+The worker says that it is ready; then each task is followed by one result. Feed errors
+travel as values, with their data. A document has a frame of its own, which is not
+copied. Entries come in several frames, so that a large feed is not decoded all at once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from protocols.protocol_errors import (
 LENGTH = struct.Struct("!I")
 MOST_BYTES = 64 << 20  # of one result
 BATCH = 32
-"""Entries in one frame: they are decoded in a few milliseconds, however long."""
+"""Entries in one frame; they are decoded in a few milliseconds, however long they
+are."""
 READY = LENGTH.pack(0)
-"""An empty frame: what a worker says first, once it can read documents."""
+"""An empty frame, which a worker sends first, once it can read documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class TaskHeader(msgspec.Struct, frozen=True):
 
 
 class Parsed(msgspec.Struct, frozen=True, tag=True):
-    """A feed; its entries are sent in so many frames that follow."""
+    """A feed without its entries, which follow in so many frames."""
 
     feed: ParsedFeed
     batches: int = 0
@@ -98,7 +99,7 @@ _batch_decoder = msgspec.msgpack.Decoder(tuple[Entry, ...])
 
 
 def encode_task(task: Task) -> tuple[bytes, bytes]:
-    """Two frames, as two pieces: the second is the document, which is not copied."""
+    """A task as two frames: the second is the document, which is not copied."""
     order = _frame(TaskHeader(task.context, task.is_malformed))
     return order + LENGTH.pack(len(task.body)), task.body
 
@@ -109,7 +110,7 @@ def decode_task(order: bytes, body: bytes) -> Task:
 
 
 def encode_result(result: Result) -> list[bytes]:
-    """All its frames."""
+    """All frames of a result."""
     if not isinstance(result, Parsed):
         return [_frame(result)]
     entries = result.feed.entries
@@ -119,12 +120,12 @@ def encode_result(result: Result) -> list[bytes]:
 
 
 def decode_result(payload: bytes) -> Result:
-    """The first frame. Raises msgspec.DecodeError for anything else than a result."""
+    """The result in a first frame. Raises msgspec.DecodeError for anything else."""
     return _result_decoder.decode(payload)
 
 
 def decode_batch(payload: bytes) -> tuple[Entry, ...]:
-    """One of the frames after it. Raises msgspec.DecodeError."""
+    """The entries in one of the frames that follow. Raises msgspec.DecodeError."""
     return _batch_decoder.decode(payload)
 
 

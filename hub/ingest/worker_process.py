@@ -28,18 +28,18 @@ from protocols.model import Entry
 
 WORKER_MODULE = "hub.ingest.parse_worker"
 START_SECONDS = 60.0
-"""For Python and its libraries to be loaded, however busy the machine is."""
+"""Seconds for loading Python and its libraries, even on a busy machine."""
 _SOURCE_ROOT = Path(__file__).parents[2]
 
 
 class WorkerDied(Exception):
-    """The worker ended, or said what is no result, instead of answering."""
+    """The worker ended, or sent something that is not a result."""
 
 
 class WorkerProcess:
-    """A worker that was started; one task at a time.
+    """A worker process that was started; it takes one task at a time.
 
-    A worker whose answer was not awaited to its end is of no more use: `kill` it.
+    If its answer was not awaited to its end the worker is of no more use: `kill` it.
     """
 
     def __init__(
@@ -51,20 +51,20 @@ class WorkerProcess:
         self._process = process
         self._tasks = tasks
         self._results = results
-        self.documents = 0  # it has been given
+        self.documents = 0  # how many it has been given
 
     @classmethod
     async def start(cls, module: str = WORKER_MODULE) -> Self:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, stdin=PIPE, stdout=PIPE, env=_environment()
         )
-        # both are there, since pipes were asked for
+        # both exist, because the process was started with pipes
         tasks = cast(asyncio.StreamWriter, process.stdin)
         results = cast(asyncio.StreamReader, process.stdout)
         return cls(process, tasks, results)
 
     async def wait_ready(self) -> None:
-        """Wait until it can read documents. Raises WorkerDied."""
+        """Wait until the worker can read documents. Raises WorkerDied."""
         try:
             async with asyncio.timeout(START_SECONDS):
                 if await self._results.readexactly(len(READY)) != READY:
@@ -81,7 +81,7 @@ class WorkerProcess:
         return self._process.returncode is None
 
     async def ask(self, task: Task) -> Result:
-        """Raises WorkerDied."""
+        """The result of a task. Raises WorkerDied."""
         self.documents += 1
         try:
             for piece in encode_task(task):
@@ -92,7 +92,7 @@ class WorkerProcess:
             raise WorkerDied from error
 
     async def _read_result(self) -> Result:
-        """Decode entries batch by batch; other tasks run in between."""
+        """Decode entries batch by batch, so that other tasks run in between."""
         payload = await self._read_frame(MOST_BYTES)
         result = await run_by_size(partial(decode_result, payload), len(payload))
         if not isinstance(result, Parsed):
@@ -117,7 +117,7 @@ class WorkerProcess:
             self._process.kill()
 
     async def wait(self) -> None:
-        """Wait until it has ended and its pipes are closed; `kill` it first."""
+        """Wait until the worker has ended and its pipes are closed; `kill` it first."""
         self._tasks.close()
         while await self._results.read(1 << 16):
             pass
@@ -125,7 +125,8 @@ class WorkerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """What Python needs to find us, and none of the hub's settings and secrets."""
+    """The variables that Python needs, without any of the hub's settings and
+    secrets."""
     inherited = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR")
     kept = {name: os.environ[name] for name in inherited if name in os.environ}
     return kept | {"PYTHONPATH": str(_SOURCE_ROOT), "PYTHONUTF8": "1"}

@@ -304,7 +304,7 @@ class TokenStore(Protocol):
     """API tokens, and the account that each belongs to."""
 
     async def add(self, new: NewToken, now: datetime) -> StoredToken | None:
-        """Store a token; None if one with that SHA-256 exists already, revoked or not."""
+        """Store a token; None if one with that SHA-256 exists, revoked or not."""
         ...
 
     async def account(self, name: str) -> Account | None:

@@ -12,7 +12,7 @@ from storage.records.subscriptions import Account
 
 
 class AuditSource(StrEnum):
-    """The means by which somebody acted."""
+    """How somebody acted: by a page, the API, or the command line."""
 
     API = "api"
     CLI = "cli"  # the same, asked by what names itself the command
@@ -22,7 +22,7 @@ class AuditSource(StrEnum):
 
 
 class AuditTarget(StrEnum):
-    """What something was done to, where it has an id or an address."""
+    """The kind of thing that was acted upon, if it has an id or an address."""
 
     FEED = "feed"
     SUBSCRIPTION = "subscription"
@@ -41,11 +41,12 @@ class AuditTarget(StrEnum):
 class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that somebody did, or tried to do.
 
-    ``account`` is the anonymous one of who failed to log in. ``token`` None: the admin
-    token, or none. ``session``: a name of the browser's session; "": there was none.
-    ``operation`` is its operationId, whatever it was asked by. ``status`` is that of
-    the answer, 0 if the connection was lost before. ``detail`` says what changed, and
-    holds no secrets. ``is_admin``: done with all scopes. ``id`` 0: not stored yet.
+    ``account`` is the anonymous account if a login failed. ``token`` None: the admin
+    token, or none. ``session``: a name of the browser's session; "" without one.
+    ``operation`` is the operationId, by whatever means it was called. ``status`` is
+    that of the answer, 0 if the connection was lost before it. ``detail`` says what
+    changed, and holds no secrets. ``is_admin``: done with all scopes. ``id`` 0: not
+    stored yet.
     """
 
     at: datetime
@@ -65,7 +66,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditRetention(msgspec.Struct, frozen=True, kw_only=True):
-    """For how many ``seconds`` records are kept, and how many at most: of
+    """For how many ``seconds`` records are kept, and how many at most: so many of
     administrators, and as many again of everybody else."""
 
     seconds: float = 90 * 86_400.0
@@ -73,9 +74,8 @@ class AuditRetention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which records are meant; None: any. ``without`` is an operation whose records are
-    not. ``is_done``: whether it was answered below 400. ``until`` is the first moment
-    that is not meant any more."""
+    """Which records are wanted; None: any. Records of the operation ``without`` are
+    left out. ``is_done``: whether the answer was below 400. ``until`` is exclusive."""
 
     account: AccountId | None = None
     token: TokenId | None = None
@@ -89,9 +89,9 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Records, the latest first. ``next``: before which the rest begins; None: there is
-    none. Some thousand records are looked at for a page, so that it may be short, and
-    even empty, and not the last one."""
+    """Records, the latest first. ``next``: the place before which the rest begins; None
+    if there is no more. A page looks at some thousand records, so it may be short or
+    even empty without being the last."""
 
     records: tuple[AuditRecord, ...]
     next: tuple[datetime, int] | None

@@ -1,4 +1,4 @@
-"""Plans: what is done to many things at once, after somebody has seen which."""
+"""Plans: actions on many things at once, which somebody confirms after seeing them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KIND_OF_FILTER: Final[Mapping[type[PlanFilter], PlanKind]] = {
 
 
 class PlanAction(StrEnum):
-    """What a plan does to each; not everything is done to every kind."""
+    """What a plan does to each item; not every action suits every kind."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -53,7 +53,8 @@ class PlanState(StrEnum):
 
 
 class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One of those that a plan acts upon. ``note``: how it is, or why it failed."""
+    """One item that a plan acts upon. ``note``: its condition, or why the action
+    failed."""
 
     id: int
     name: str
@@ -61,9 +62,10 @@ class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a plan is, in all. It goes on behind ``place``; None: at the start.
+    """How far a plan has come, in all. It continues behind ``place``; None: at the
+    start.
 
-    ``failures``: the first of those that failed.
+    ``failures``: the first items that failed.
     """
 
     place: ListPlace | None = None
@@ -73,10 +75,10 @@ class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """An action upon all that a filter finds, as many as there are when it is made.
+    """An action upon all items that a filter found when the plan was made.
 
-    ``total`` were found then, with ``sample`` the first of them; the log ended at
-    ``log_end``. ``category``: of those that are given one.
+    ``total`` items were found then; ``sample`` has the first of them, and the log ended
+    at ``log_end``. ``category``: the one that the action assigns.
     """
 
     id: PlanId = PlanId(0)  # 0: not stored yet

@@ -1,4 +1,4 @@
-"""What is decided on one node and heeded on all: the events of the control log."""
+"""The events of the control log: decisions made on one node that all nodes follow."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ from storage.records.log import TrackQuery
 
 
 class SubscriptionsEnded(msgspec.Struct, frozen=True):
-    """``log_end``: where the log ended then."""
+    """Subscriptions have ended. ``log_end``: where the log ended then."""
 
     ids: tuple[SubscriptionId, ...]
     log_end: Position
 
 
 class PauseChanged(msgspec.Struct, frozen=True):
-    """A subscription was paused, or resumed. One that ends is told of there only."""
+    """A subscription was paused or resumed. If it ends, `SubscriptionsEnded` alone says
+    so."""
 
     id: SubscriptionId
     is_paused: bool
 
 
 class QueriesCame(msgspec.Struct, frozen=True):
-    """Track queries, and the version that there is with them (`Matched`)."""
+    """Track queries were added; with them, the queries have this version
+    (`Matched`)."""
 
     version: int
     queries: tuple[TrackQuery, ...]
 
 
 class QueriesWent(msgspec.Struct, frozen=True):
-    """The feeds of track queries."""
+    """Track queries were removed; names their feeds."""
 
     ids: tuple[FeedId, ...]
 
 
 class EpochBegan(msgspec.Struct, frozen=True):
-    """The log is another one from here on: what was known of its end is over."""
+    """A new log begins here: what was known of the former log's end no longer holds."""
 
     epoch: str
 

@@ -18,7 +18,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Who leases up to ``limit`` chunks or retries, and for how long.
 
     The engine's own clock says when a lease ends, for all nodes; ``now`` says what is
-    due. SQLite's only node has both from one clock.
+    due. On SQLite's only node both come from one clock.
     """
 
     lease_id: int
@@ -29,7 +29,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def until(self) -> datetime:
-        """When the lease ends, by the clock that ``now`` is of."""
+        """When the lease ends, by the clock that ``now`` was read from."""
         return self.now + timedelta(seconds=self.seconds)
 
 
@@ -47,14 +47,14 @@ class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 WAS_PAUSED: Final = "it was paused"
-"""Why a subscription is behind that was sent nothing for a while."""
+"""The reason given when a subscription is behind because it was paused."""
 
 
 class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription that did not answer in time, or is paused, and its open retry.
+    """A subscription with an open retry: it did not answer in time, or is paused.
 
-    It delivers the records above ``position`` in order, except those in
-    ``(skip_after, skip_to]``, delivered before (of a dead letter that is retried).
+    It is sent the records above ``position`` in order, except those in ``(skip_after,
+    skip_to]``, which were delivered before (if a dead letter is retried).
     """
 
     subscription: Subscription
@@ -75,8 +75,8 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryLag(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a subscription is behind: records that it wants and was not sent, and
-    when the first of them was found; None where there is none."""
+    """How far a subscription is behind: the number of records that it wants and was not
+    sent, and when the first of them was found; None if there is none."""
 
     records: int
     oldest: datetime | None = None
@@ -96,9 +96,10 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of an answer: its status line, its headers, and how it begins.
+    """The part of an answer that is kept: its status line, its headers, and how its
+    body begins.
 
-    ``is_excerpt``: there was more of the body.
+    ``is_excerpt``: the body was longer.
     """
 
     status_line: str
@@ -108,10 +109,10 @@ class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """All that it takes to make a request to a callback again as it was.
+    """Everything needed to build a request to a callback again, exactly as it was.
 
-    ``records`` are those that it told of; ``at`` is the moment that it was signed with.
-    The size and checksum (CRC-32) of its body show whether it is still the same.
+    ``records`` are those it carried; ``at`` is the time it was signed with. The size
+    and checksum (CRC-32) of its body show whether it is still the same.
     """
 
     host: str
@@ -125,10 +126,10 @@ class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """Of an attempt that failed: where, what was sent, and what was answered.
+    """Details of a failed attempt: where it went, what was sent, and what was answered.
 
-    ``answer`` None: there was none, or ``is_withheld``: its network is exempt from the
-    address guard, and what is inside it is not shown.
+    ``answer`` None: there was none, or ``is_withheld``: the network is exempt from the
+    address guard, and nothing from inside it is shown.
     """
 
     stage: RequestStage
@@ -140,8 +141,8 @@ class AttemptDetails(msgspec.Struct, frozen=True, kw_only=True):
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a callback. ``status`` 0: no answer, then ``error`` says why.
 
-    ``id`` 0: it is not stored on its own, as it went straight through. ``details`` are
-    those of a failure, kept for the latest ones of each subscription.
+    ``id`` 0: it has no row of its own, as it succeeded at once. ``details`` are those
+    of a failure, kept for the latest failures of each subscription.
     """
 
     subscription_id: SubscriptionId
@@ -157,9 +158,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which failures are wanted; what is not given does not matter.
 
-    ``statuses``: the first and the last of a range; 0 is no answer. ``host`` is the
-    callback's, as it was asked; ``topic`` in any spelling; ``since``: from then on,
-    ``until``: before then.
+    ``statuses``: the first and the last of a range; 0 is no answer. ``host``: the
+    callback's, at the time of the request; ``topic`` in any spelling; ``since`` is
+    inclusive, ``until`` exclusive.
     """
 
     statuses: tuple[int, int] | None = None
@@ -173,8 +174,9 @@ class AttemptFilter(msgspec.Struct, frozen=True, kw_only=True):
 class SentChunk(msgspec.Struct, frozen=True, kw_only=True):
     """Callbacks that a record was sent to together, none of which is still waited for.
 
-    Of ``callbacks`` so many took it at the first try (``delivered``); the others are
-    retried by themselves. The milliseconds are of those that took it, 0 of none.
+    ``delivered`` of the ``callbacks`` accepted it at the first try; the others are
+    retried separately. The milliseconds are those of the callbacks that accepted it, 0
+    if none did.
     """
 
     id: int
@@ -190,8 +192,8 @@ class SentChunk(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):
     """Which attempts of a subscription are wanted; what is not given does not matter.
 
-    ``since``: from then on, ``until``: before then. ``before``: time and record of the
-    last one of the page before.
+    ``since`` is inclusive, ``until`` exclusive. ``before``: time and record of the last
+    attempt of the previous page.
     """
 
     is_delivered: bool | None = None
@@ -201,7 +203,8 @@ class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure, and whom it was for. Its ``details`` are not read in lists."""
+    """A failed attempt and the subscription it was for. Lists do not read its
+    ``details``."""
 
     attempt: Attempt
     host: str  # "": of a version that did not keep it
@@ -212,9 +215,9 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The chunk's member ``index`` needs nothing more from this chunk.
 
-    It got a 2xx, or is owned by a retry, a dead letter or its ending that is
-    part of the same flush. ``status`` and ``milliseconds`` are of the attempt; both
-    0 if none was made.
+    It answered with a 2xx, or a retry, a dead letter or its ending in the same flush
+    takes over. ``status`` and ``milliseconds`` are those of the attempt; both 0 if none
+    was made.
     """
 
     chunk_id: int
@@ -225,10 +228,11 @@ class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):
-    """From chunk delivery to catch-up. With a lease: its attempt is still running.
+    """A subscription moves from chunk delivery to a retry. With a lease, its attempt is
+    still running.
 
-    ``chunk`` and its lease are what it comes from: nothing is opened unless that lease
-    is still ours, for otherwise somebody else delivers the chunk.
+    ``chunk`` names the chunk it comes from and that chunk's lease: nothing is opened
+    unless the lease is still ours, for otherwise another holder delivers the chunk.
     """
 
     subscription_id: SubscriptionId
@@ -247,15 +251,15 @@ class RetryOpened(msgspec.Struct, frozen=True, kw_only=True):
 class RetryMoved(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for a leased retry; ignored unless the lease is still ours.
 
-    ``position`` is where it now stands. ``release`` gives the lease up (next try at
-    ``next_try``); otherwise the lease goes on, for as long as ``next_try`` is after the
-    flush, counted by the engine's clock. ``finished`` asks to close it: done
+    ``position`` is where the retry now stands. ``release`` gives the lease up (next try
+    at ``next_try``); otherwise the lease lasts for as long as ``next_try`` is after the
+    flush, counted by the engine's clock. ``finished`` asks to close the retry: done
     only if no record of its feed that the subscription would get lies above
     ``position``, and then ``from_position`` becomes ``position``.
 
-    From ``news_from`` on a new record that the subscription would get makes it due at
-    once, with ``next_try`` as it was; None: not before ``next_try``. ``due`` is given
-    where such a try is put off, to before ``next_try``.
+    From ``news_from`` on, a new record that the subscription would get makes the retry
+    due at once, with ``next_try`` unchanged; None: not before ``next_try``. ``due`` is
+    given if such a try is postponed, to a time before ``next_try``.
     """
 
     subscription_id: SubscriptionId
@@ -277,8 +281,8 @@ class NewDeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
     It extends an adjoining one. The retry, if any, is closed with ``from_position`` =
     ``last``, and the subscription is marked exhausted, unless it ``was_untried``: there
-    was nothing that it could have been sent. ``lease_id`` 0: from a chunk, no retry;
-    then ``chunk`` is as in `RetryOpened`.
+    was nothing that could have been sent to it. ``lease_id`` 0: it comes from a chunk,
+    without a retry; then ``chunk`` is as in `RetryOpened`.
     """
 
     subscription_id: SubscriptionId
@@ -294,7 +298,7 @@ class NewDeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to deliveries since the last flush; applied in one transaction.
 
-    ``number``: no other flush of its node has it; 0: this one is not repeated.
+    ``number`` is unique among the flushes of its node; 0: this flush is never repeated.
     """
 
     at: datetime
@@ -311,8 +315,9 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flushed(msgspec.Struct, frozen=True, kw_only=True):
-    """``unfinished``: retries that asked to close but have newer records; they keep
-    their lease. ``lost``: subscriptions whose lease was no longer ours."""
+    """The result of a flush. ``unfinished``: retries that asked to close but have newer
+    records; they keep their lease. ``lost``: subscriptions whose lease was no longer
+    ours."""
 
     unfinished: frozenset[SubscriptionId] = frozenset()
     lost: frozenset[SubscriptionId] = frozenset()

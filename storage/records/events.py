@@ -1,4 +1,4 @@
-"""Operational events, from the transaction that brings one about to its record."""
+"""Operational events, from the transaction that causes one to its record."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from protocols.operational_events import EventType
 from storage.records.identities import BEFORE_ALL, Position
 
 CONFIRMED_FAILURES = 2
-"""In a row: from then on a feed or a callback is told of as failing. A single one
-happens to many, and often."""
+"""Failures in a row after which a feed or a callback is reported as failing. A single
+failure is too common to report."""
 
 
 class OperationalEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What happened to a feed, a subscription or the hub.
 
-    URLs are whole: they are cut where it is shown. ``since``: when the trouble began;
-    None: just then.
+    URLs are stored whole and shortened where they are shown. ``since``: when the
+    trouble began; None: at the event itself.
     """
 
     type: EventType

@@ -19,24 +19,24 @@ _MILLISECOND = timedelta(milliseconds=1)
 # --- pace ---
 
 Pace = int
-"""How fast a feed is asked: the power of two, of seconds, that its period begins with;
-0 to `PACES` - 1.
+"""How often a feed is polled: the exponent of the largest power of two, in seconds,
+within its period; 0 to `PACES` - 1.
 
-A feed that is overdue by its own period has four times the waiting that a poll is worth
-(waiting grows with the square of the time), whatever the period. So feeds are ordered
-by how late they are in units of their periods. Within one pace that order is the order
-of time, and an index has it.
+A feed that is overdue by its own period has accumulated four times the waiting that a
+poll is worth (waiting grows with the square of the time), whatever the period. So feeds
+are ordered by how late they are in units of their periods. Within one pace that order
+is the order of time, which an index provides.
 """
 
 PACES = 22
-"""The last is for all periods from 24 days on."""
+"""The number of paces. The last covers all periods from 24 days on."""
 UNKNOWN_PACE: Pace = 11
-"""Of a feed that was never planned, as if it were asked hourly: a million new feeds are
-not to keep all others waiting, nor to wait until those have nothing to do."""
+"""The pace of a feed that was never planned, as if it were polled hourly: a million new
+feeds should neither hold up all others nor wait until those are done."""
 
 PlaceByPace = Mapping[Pace, tuple[datetime, FeedId]]
-"""How far due feeds have been read: the last one of each pace; none where it is not
-named."""
+"""How far due feeds have been read: the last feed of each pace; a pace that is not
+named has not been read."""
 
 
 def pace_of(period: float) -> Pace:
@@ -64,9 +64,9 @@ class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedStatisticsWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics of a feed with what they are made of: its ``site`` (host and path of
-    its page, "" if it names none), and the ``places`` (the same) its entries link
-    to."""
+    """Statistics of a feed and what they are computed from: its ``site`` (host and path
+    of its page, "" if it names none), and the ``places`` (likewise) that its entries
+    link to."""
 
     feed_id: FeedId
     statistics: FeedStatistics
@@ -84,9 +84,9 @@ class PushWay(StrEnum):
 
 
 class PushOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed's own word of where it can be had without polling.
+    """What a feed says about where it can be had without polling.
 
-    ``marks`` are what its own documents are known by: their id and addresses.
+    ``marks`` identify the feed's own documents: their id and addresses.
     """
 
     way: PushWay
@@ -109,8 +109,9 @@ class PushRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fetch has to know of it. ``until``: the end of the subscription at the
-    hub; ``hinted_at``: when the hub said that there is news, not what."""
+    """What a fetch has to know of a feed's push. ``until``: the end of the subscription
+    at the hub; ``hinted_at``: when the hub said that there is news, without sending it.
+    """
 
     offer: PushOffer | None
     record: PushRecord = PushRecord()
@@ -137,7 +138,7 @@ class PushCount(StrEnum):
 
 class PushWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What a fetch changes of a feed's push. ``is_turned``: its hub is to be asked
-    anew. Hints up to ``heeded_until`` are heeded."""
+    anew. Hints up to ``heeded_until`` are done with."""
 
     push: Push
     is_turned: bool = False
@@ -146,7 +147,7 @@ class PushWrite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PushHub(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of all feeds' requests and pushes at one hub."""
+    """Counts of all feeds' requests and pushes at one hub."""
 
     hub: str
     counts: tuple[tuple[PushCount, int], ...]
@@ -166,17 +167,18 @@ class FeedState(StrEnum):
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is a feed, and there."""
+        """Whether it is a feed that is not removed."""
         return self not in (FeedState.REMOVED, FeedState.TRACK, FeedState.EVENTS)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the hub itself gave it up; it returns when it answers again."""
+        """Whether the hub gave the feed up; it becomes active again once it answers."""
         return self in (FeedState.GONE, FeedState.DEAD)
 
 
 class FeedHealth(StrEnum):
-    """How a feed is, in a word. Of an active one its last poll tells: its condition."""
+    """The condition of a feed in one word; for an active feed, the result of its last
+    poll."""
 
     OK = "ok"
     PUSHED = "pushed"  # its hub pushes what is new: it is polled rarely
@@ -201,14 +203,15 @@ LISTED_HEALTH = tuple(
     for each in FeedHealth
     if each not in (FeedHealth.REMOVED, FeedHealth.TRACK, FeedHealth.EVENTS)
 )
-"""Of feeds that are there."""
+"""The healths of feeds that are not removed."""
 
 FEED_REMOVED = "the feed was removed"
-"""Why the subscriptions of a removed feed end; what their subscribers are told."""
+"""Why the subscriptions of a removed feed end, as their subscribers are told."""
 
 
 class Validators(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditional-request validators, byte for byte, of the one URL they came from."""
+    """Conditional-request validators, byte for byte, with the one URL they came
+    from."""
 
     url: str
     etag: str = ""
@@ -216,7 +219,7 @@ class Validators(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Redirect(msgspec.Struct, frozen=True, kw_only=True):
-    """A permanent redirect that is being watched before it is believed."""
+    """A permanent redirect that is observed before it is followed for good."""
 
     target: str
     sightings: int
@@ -236,8 +239,8 @@ class Posting(msgspec.Struct, frozen=True, kw_only=True):
 class Polling(msgspec.Struct, frozen=True, kw_only=True):
     """All the poller knows of a feed.
 
-    Engines keep it in two parts: `HOT_FIELDS` are rewritten with every fetch, and the
-    rest where that has changed.
+    Engines store it in two parts: `HOT_FIELDS` are rewritten with every fetch, the rest
+    only if it has changed.
     """
 
     period: float = 0.0  # seconds
@@ -313,7 +316,8 @@ HOT_FIELDS: Final = (
     "next_reason",
     "subscribers",
 )
-"""Of a polling state, what also a fetch changes that finds nothing new."""
+"""The fields of a polling state that change even with a fetch that finds nothing
+new."""
 
 COLD_FIELDS: Final = tuple(
     each for each in Polling.__struct_fields__ if each not in HOT_FIELDS
@@ -323,7 +327,7 @@ hot_values: Final = attrgetter(*HOT_FIELDS)
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent to a feed's own origin only; encrypted at rest."""
+    """Credentials that are sent to the feed's own origin only; encrypted at rest."""
 
     username: str = ""
     password: str = ""
@@ -331,7 +335,8 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """``as_anybody``: it is the feed as anybody gets it, never one with credentials."""
+    """A feed to register. ``as_anybody``: the feed as anybody gets it, never one with
+    credentials."""
 
     url: str
     private: bool = False
@@ -343,7 +348,7 @@ class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriberGroup(StrEnum):
-    """Whose subscriptions to a feed."""
+    """Which subscriptions to a feed are meant, by their owner."""
 
     ALL = "all"
     STRANGERS = "strangers"  # of the open hub
@@ -351,11 +356,12 @@ class SubscriberGroup(StrEnum):
 
 
 class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """None: as it is. Credentials that are empty: from now on it takes none.
+    """Changes of a feed; None: unchanged. Empty credentials: from now on it has none.
 
-    ``url``: where it is from now on; its entries, subscriptions and what was learned of
-    it stay, and what it was asked by goes. ``own_period``: see `StoredFeed`.
-    ``shuts_out``: whose subscriptions end with it; None: nobody's.
+    ``url``: its new address; entries, subscriptions and what was learned of the feed
+    stay, and what its requests depended on (such as validators) is dropped.
+    ``own_period``: see `StoredFeed`. ``shuts_out``: whose subscriptions end with this
+    change; None: nobody's.
     """
 
     url: str | None = None
@@ -405,7 +411,7 @@ class DueFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HiddenFeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Feeds that are no more, and those that only some may see."""
+    """Feeds that are gone, and feeds that only some may see."""
 
     removed: frozenset[FeedId]
     private: frozenset[FeedId]
@@ -414,8 +420,8 @@ class HiddenFeeds(msgspec.Struct, frozen=True, kw_only=True):
 class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a fetch of one feed starts from.
 
-    Its ``version`` grows with each change of the feed that a decision depends on: with
-    what operators change, and with commits that find more than that nothing is new.
+    Its ``version`` grows with each change of the feed that a decision depends on:
+    changes by operators, and commits that find more than that nothing is new.
     """
 
     feed: StoredFeed
@@ -441,7 +447,7 @@ class CallbackState(StrEnum):
 
 
 class NewPushCallback(msgspec.Struct, frozen=True, kw_only=True):
-    """A callback of ours that a hub is about to be told."""
+    """A callback of this hub that another hub is about to be given."""
 
     feed_id: FeedId
     way: PushWay
@@ -454,7 +460,8 @@ class NewPushCallback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PushCallback(msgspec.Struct, frozen=True, kw_only=True):
-    """``until`` is the end of what its state says: of waiting, or of the lease."""
+    """A callback given to another hub. ``until`` is when its state ends: the wait for
+    an answer, or the lease."""
 
     id: int
     feed_id: FeedId
@@ -469,7 +476,7 @@ class PushCallback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed's push with all that its next step depends on."""
+    """A feed's push, with everything its next step depends on."""
 
     feed_id: FeedId
     feed_state: FeedState
@@ -486,7 +493,7 @@ class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredSitePage(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of one page. Hashes have 63 bits."""
+    """What is stored of one page of a site. Hashes have 63 bits."""
 
     key: str  # of its entry
     reference: str  # what its source calls it
@@ -499,10 +506,10 @@ class StoredSitePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step of a reading changes beside entries: its state, and pages.
+    """What one step of reading a site changes besides entries: its state, and pages.
 
-    ``pages`` are put whole. Pages with the keys ``listed`` are as they were, and were
-    listed once more in ``walk``.
+    ``pages`` replace what was stored of them. Pages with the keys ``listed`` are
+    unchanged, and were listed again in ``walk``.
     """
 
     state: bytes

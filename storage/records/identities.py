@@ -16,10 +16,10 @@ PlanId = NewType("PlanId", int)
 Position = NewType("Position", int)
 
 BEFORE_ALL = Position(0)
-"""Below every record: positions begin with 1."""
+"""The position below every record: the first record has 1."""
 
 NOBODY = AccountId(0)
-"""No account: who asks as nobody sees what everybody may."""
+"""The viewer without an account, who sees only what everybody may see."""
 ANONYMOUS = AccountId(1)
 """The account of the open hub; it can never alter another account's subscription."""
 OPERATOR = AccountId(2)

@@ -1,4 +1,4 @@
-"""Lists of feeds elsewhere that the hub keeps in step with."""
+"""Lists of feeds elsewhere that the hub follows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from storage.records.identities import FeedId, ListWatchId
 
 
 class NewListWatch(msgspec.Struct, frozen=True, kw_only=True):
-    """``category``: of feeds that are in no folder of the list. ``private``: whether
-    feeds that it adds are."""
+    """A list to watch. ``category``: for feeds that are in no folder of the list.
+    ``private``: whether the feeds it adds are private."""
 
     url: str
     category: str = ""
@@ -21,13 +21,14 @@ class NewListWatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListWatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A list that is watched, and what came of it.
+    """A watched list, and what its reads found.
 
-    ``due``: when it is read next. ``read_at``: when it was last read, or had not
-    changed. ``error``: why that failed since, ``failures`` times in a row, or what is
-    wrong with it. ``feeds``: how many it has, of which ``refused`` are not on the hub.
-    At its last change, ``changed_at``, so many were ``added``, ``removed``, or ``kept``
-    though it had them no more. ``is_doubted``: too many were missing at once.
+    ``due``: when it is read next. ``read_at``: when it was last read or found
+    unchanged. ``error``: why reads have failed since, ``failures`` times in a row, or
+    what is wrong with the list. ``feeds``: how many it has, of which ``refused`` are
+    not on the hub. At its last change, ``changed_at``, so many feeds were ``added``,
+    ``removed``, or ``kept`` though they had left the list. ``is_doubted``: too many
+    were missing at once.
     """
 
     id: ListWatchId
@@ -50,7 +51,7 @@ class ListWatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedFate(StrEnum):
-    """What became of a feed of a watched list."""
+    """What the hub did with a feed of a watched list."""
 
     PENDING = "pending"  # it is about to be added, as nobody had added it before
     ADDED = "added"
@@ -60,8 +61,8 @@ class WatchedFate(StrEnum):
 
 
 class WatchedFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed of a watched list; ``category`` is the one that the list wants for it;
-    of one that is about to be categorized, "".
+    """A feed of a watched list. ``category`` is the one the list gives it, but "" for a
+    feed that is about to be categorized.
 
     ``feed_id`` None: it is not on the hub.
     """

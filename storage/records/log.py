@@ -35,16 +35,17 @@ class TrackQuery(msgspec.Struct, frozen=True):
 
 
 class MatchWrite(msgspec.Struct, frozen=True):
-    """New entries of the commit, by key, that a query matches: one record of it."""
+    """New entries of the commit, by key, that one query matches: they become one
+    record."""
 
     feed_id: FeedId
     keys: tuple[str, ...]
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of holding a commit's new entries against the track queries.
+    """The result of matching a commit's new entries against the track queries.
 
-    ``version`` is that of the queries they were held against.
+    ``version`` is the version of the queries they were matched against.
     """
 
     version: int
@@ -52,7 +53,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrackMatch(msgspec.Struct, frozen=True):
-    """An entry that a query found, of the feed ``source``."""
+    """An entry that a query found, which belongs to the feed ``source``."""
 
     entry_id: EntryId
     source: FeedId
@@ -60,7 +61,7 @@ class TrackMatch(msgspec.Struct, frozen=True):
 
 
 class SourceFeed(msgspec.Struct, frozen=True):
-    """Where an entry that a track query found comes from.
+    """The feed that an entry found by a track query comes from.
 
     ``head`` is the packed `protocols.model.Feed` of its last document.
     """
@@ -94,7 +95,8 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class EntryRef(msgspec.Struct, frozen=True):
-    """An entry as a record names it; ``fresh``: its own date was under 3 min old."""
+    """An entry as a record names it; ``fresh``: by its own date it was under 3 min
+    old."""
 
     entry_id: EntryId
     revision: int
@@ -135,9 +137,9 @@ class StoredEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic's latest document, as it came; ``body`` is packed.
+    """A topic's latest document, unparsed; ``body`` is packed.
 
-    ``position`` is that of the last record that is news of it; storage sets it.
+    ``position`` is that of the last record that tells of its news; storage sets it.
     """
 
     content_type: str
@@ -146,7 +148,7 @@ class StoredBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DocumentWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic's document as it came; the engine packs its bytes."""
+    """A topic's document, unparsed; the engine packs its bytes."""
 
     content_type: str
     body: bytes
@@ -164,16 +166,17 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     """All that one fetch changes, applied in one transaction or not at all.
 
     ``None`` means unchanged. Entries, head and documents are values, which the engine
-    packs. An entry of an unknown key is inserted at revision 1, a known one replaced at
-    its next revision. Deletions come before entries; they keep the last body, and one
-    of an unknown key is stored with its id.
+    packs. An entry of an unknown key is inserted at revision 1; one of a known key is
+    replaced at its next revision. Deletions come before entries; a deleted entry keeps
+    its last body, and one of an unknown key is stored with its id.
 
-    A commit that is quiet and changes nothing cold leaves the feed's version as it is;
-    any other raises it. So whoever knows the version knows what is cold.
+    A commit that is quiet and changes none of the cold fields leaves the feed's version
+    as it is; any other raises it. So the version alone tells which cold fields are
+    stored.
 
     Records are appended in the given order (recovered, deleted, updated, entries) and,
-    unless ``BASELINE``, each gets a fan-out row. Then follow those of track queries;
-    ``matched`` None: the entries are none for tracking.
+    unless ``BASELINE``, each gets a fan-out row. The records of track queries follow;
+    ``matched`` None: its entries are not for tracking.
     """
 
     feed_id: FeedId
@@ -203,12 +206,12 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it changes nothing but the polling state and its schedule."""
+        """Whether the commit changes nothing but the polling state and its schedule."""
         return bool(_found(self) == _NOTHING)
 
     @property
     def changes_cold(self) -> bool:
-        """Whether more than `HOT_FIELDS` of the polling state may have changed."""
+        """Whether fields of the polling state outside `HOT_FIELDS` may have changed."""
         former = self.former
         return former is None or cold_values(self.polling) != cold_values(former)
 
@@ -223,7 +226,7 @@ _NOTHING = tuple(each.default for each in _changes)
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The positions of a commit's records, those of track queries included, and the
+    """The positions of a commit's records, including those of track queries, and the
     version of its feed from then on."""
 
     positions: tuple[Position, ...]
@@ -246,8 +249,8 @@ CommitOutcome: TypeAlias = Stored | NotStored
 class EntryPlace(msgspec.Struct, frozen=True):
     """Where an entry stands among others, newest first.
 
-    ``at``: its own date, or when it was first stored. Of the same moment the lower id
-    comes first: a document has its newest entry first.
+    ``at``: its own date, or when it was first stored. At the same moment the lower id
+    comes first, because a document lists its newest entry first.
     """
 
     at: datetime
@@ -266,9 +269,9 @@ class EntrySource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What an entry is found by.
+    """The words and places by which an entry is found.
 
-    ``words`` stand between single blanks; ``places`` are names without blanks.
+    ``words`` are separated by single blanks; ``places`` are names without blanks.
     """
 
     entry_id: EntryId
@@ -277,9 +280,10 @@ class SearchDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index of words covers: entries of so many ``days``, by their dates; 0:
-    it is not kept. ``position``: up to where the log was read for it. Entries below
-    ``unread`` are yet to be looked at; ``first`` and ``last`` are those there are."""
+    """What the index of words covers: entries dated within so many ``days``; 0: there
+    is no index. ``position``: up to where it has read the log. Entries below ``unread``
+    are still to be read; ``first`` and ``last`` are the lowest and highest entry ids.
+    """
 
     days: float
     position: Position
@@ -289,14 +293,14 @@ class SearchState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share_read(self) -> float:
-        """The share of entries that are in the index, about."""
+        """The approximate share of entries that are in the index."""
         if not self.unread:
             return 1.0
         return max(0.0, 1 - (self.unread - self.first) / (self.last + 1 - self.first))
 
 
 class Phrase(msgspec.Struct, frozen=True):
-    """Words in a row."""
+    """Matches these words in a row."""
 
     words: tuple[str, ...]
 
@@ -306,13 +310,13 @@ class PlaceTerm(msgspec.Struct, frozen=True):
 
 
 class Both(msgspec.Struct, frozen=True):
-    """Every member is there."""
+    """Matches if every member matches."""
 
     members: tuple[Term, ...]
 
 
 class Either(msgspec.Struct, frozen=True):
-    """At least one member is there."""
+    """Matches if at least one member matches."""
 
     members: tuple[Term, ...]
 
@@ -321,9 +325,11 @@ Term: TypeAlias = Phrase | PlaceTerm | Both | Either
 
 
 class Matches(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of matches, newest first; ``next``: what to go on with, None at the end.
+    """A page of matches, newest first; ``next``: where the next page begins, None at
+    the end.
 
-    A page may be empty and not the last one: what must not be seen is left out.
+    A page may be empty without being the last: what the viewer must not see is left
+    out.
     """
 
     entries: tuple[StoredEntry, ...]

@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 import msgspec
 
 SHARDS: Final = 256
-"""Of each kind."""
+"""How many shards there are of feeds, and of callbacks."""
 
 Shards: TypeAlias = frozenset[int] | None
-"""Those of a kind that a node owns; None: all of them."""
+"""The shards of one kind that a node owns; None: all of them."""
 
 ALL_SHARDS: Final[Shards] = None
 
@@ -29,7 +29,8 @@ def shard_of(host: str) -> int:
 
 
 class NewNode(msgspec.Struct, frozen=True, kw_only=True):
-    """``name``: it is the same after a restart. ``url``: where others reach it."""
+    """A node that joins. ``name`` is the same after a restart. ``url``: where others
+    reach it."""
 
     name: str
     url: str = ""
@@ -38,8 +39,9 @@ class NewNode(msgspec.Struct, frozen=True, kw_only=True):
 class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
     """A node's membership, from joining until it is not renewed in time.
 
-    ``incarnation`` rises with each joining. ``seconds``: how long it holds, from before
-    it was asked for; None: until it leaves. The shards are owned as long as that.
+    ``incarnation`` rises each time the node joins. ``seconds``: how long the term
+    lasts, counted from before it was asked for; None: until the node leaves. Its shards
+    are owned for as long.
     """
 
     name: str
@@ -57,7 +59,7 @@ class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as others see it. ``seconds``: what is left of its term, below 0 if it is
+    """A node as others see it. ``seconds``: the rest of its term, below 0 once it is
     over; None: it does not end."""
 
     name: str

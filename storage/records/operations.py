@@ -1,4 +1,4 @@
-"""The database as a whole: its counts, its size, how much of the log it keeps."""
+"""The database as a whole: its counts, its size, and how much of the log it keeps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 from storage.records.identities import BEFORE_ALL, Position
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-"""Told how many bytes of how many are done, by whatever thread does the work. What it
-raises ends the work."""
+"""Called with the bytes done and the bytes in all, on the thread that does the work. An
+exception it raises ends the work."""
 
 
 class Backlog(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +34,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     an unfinished fan-out still needs; hard limits do not stop at retries, whose records
     then go to a dead letter with the reason ``trimmed``.
 
-    Records up to ``soft_end`` and ``hard_end`` are too many as well, but those younger
-    than ``spared_age``.
+    Records up to ``soft_end`` and ``hard_end`` also exceed the limits, except those
+    younger than ``spared_age``.
     """
 
     soft_age: float  # seconds
@@ -61,8 +61,8 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiskSample(msgspec.Struct, frozen=True, kw_only=True):
-    """``used_bytes`` of the database, without its free pages; ``free_bytes`` of the
-    disk."""
+    """A measurement: ``used_bytes`` of the database, without its free pages, and
+    ``free_bytes`` of the disk."""
 
     at: datetime
     used_bytes: int

@@ -1,6 +1,6 @@
-"""Polls: the outcome and the reason of each of a feed's last ones.
+"""Polls: the outcome of each of a feed's last polls, and why it was made.
 
-The members of both enumerations are stored by their number: new ones go to the end.
+The members of both enumerations are stored by their number: add new ones at the end.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from enum import StrEnum
 import msgspec
 
 KEPT_POLLS = 64
-"""Of each feed; the oldest makes way for the next."""
+"""Polls kept of each feed; the next one replaces the oldest."""
 
 
 class PollOutcome(StrEnum):
-    """What a poll found; ``entries`` of a `Poll` are how many."""
+    """What a poll found; ``entries`` of a `Poll` says how many."""
 
     FIRST = "first"  # the first document: its entries are news to nobody
     NEW = "new"  # entries that nobody had seen
@@ -59,10 +59,10 @@ _BY_SCHEDULE = frozenset(
 
 
 class Poll(msgspec.Struct, frozen=True, kw_only=True):
-    """One poll as a feed's history keeps it.
+    """One poll in a feed's history.
 
-    ``code`` is the HTTP status, 0 without an answer. Of a site all of a visit is one
-    poll, and ``milliseconds`` are those of the whole visit.
+    ``code`` is the HTTP status, 0 without an answer. For a site, a whole visit is one
+    poll, and ``milliseconds`` covers all of it.
     """
 
     at: datetime  # when its answer was complete

@@ -11,7 +11,7 @@ from storage.records.log import StoredEntry
 
 
 class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed that is neither private nor removed, as far as readers need it."""
+    """A feed that is neither private nor removed, with the fields readers need."""
 
     id: FeedId
     url: str
@@ -23,14 +23,16 @@ class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublicFeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """``next``: before which the rest begins; None: there is none."""
+    """A page of feeds. ``next``: the id before which the rest begins; None if there is
+    no more."""
 
     feeds: tuple[PublicFeed, ...]
     next: FeedId | None
 
 
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """``dated``: its place in the list: its own date, or when it was first stored."""
+    """An entry of a list. ``dated``: its place in the list, which is its own date, or
+    when it was first stored."""
 
     entry: StoredEntry
     dated: datetime
@@ -39,7 +41,7 @@ class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
 class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
     """A feed that was shown, hidden or moved to another category, or has a new head.
 
-    ``is_moved``: not only its head is new. ``origin``: as it was noted the last time,
+    ``is_moved``: more than its head is new. ``origin``: the text stored the last time,
     None if never.
     """
 
@@ -53,7 +55,7 @@ class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
 class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     """An entry that has changed since it was decided whether it is a page.
 
-    ``entry`` None: it is not stored any more.
+    ``entry`` None: it is no longer stored.
     """
 
     entry_id: EntryId
@@ -71,12 +73,13 @@ class PageNews(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
-    """What an entry comes to: a page of that ``url``, or "": it is none.
+    """What was decided on an entry: it is a page of that ``url``, or none if "".
 
-    ``modified``: when its feed says it changed, not after now. ``rank``: of several
-    entries with one URL those of the smallest are shown. ``owner``: a section shows the
-    entry only if none of any section with that URL has a smaller one; it grows with
-    ``rank``. ``is_dropped``: it was not withdrawn, only not kept any longer.
+    ``modified``: when its feed says it changed, but never in the future. ``rank``: of
+    several entries with one URL, those of the lowest rank are shown. ``owner``: a
+    section shows the entry only if no entry of any section with that URL has a lower
+    one; it grows with ``rank``. ``is_dropped``: it was not withdrawn, only no longer
+    kept.
     """
 
     entry_id: EntryId
@@ -94,11 +97,11 @@ class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as all sections together, or one of them, show it.
+    """A page as shown by all sections together, or by one of them.
 
-    It shows, of the entries with its URL that have the smallest rank, the newest.
+    Of the entries with its URL that have the lowest rank, it shows the newest.
     ``modified`` has moved forward with every change since the URL was first published.
-    ``is_stale``: the entry has changed since; that is still to be decided on.
+    ``is_stale``: the entry has changed since, and a decision on it is due.
     """
 
     id: PageId
@@ -114,7 +117,7 @@ class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
 class PageSection(msgspec.Struct, frozen=True, kw_only=True):
     """A section that has or had pages.
 
-    ``withdrawals`` counts how often text was taken back that it may have shown.
+    ``withdrawals`` counts how often text that it may have shown was withdrawn.
     """
 
     name: str
@@ -122,14 +125,15 @@ class PageSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page in the list of all; ``shown_at``: when it appeared, or was there again."""
+    """A page in the list of all pages; ``shown_at``: when it appeared, or last
+    reappeared."""
 
     page: PublishedPage
     shown_at: datetime
 
 
 class PageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What last became of a page; ``page`` None: it is gone."""
+    """The last change of a page; ``page`` None: it is gone."""
 
     change: int
     url: str
@@ -138,7 +142,7 @@ class PageChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagesState(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pages are shown, the last change of all and when that was.
+    """How many pages are shown, and the number and time of the last change of all.
 
     Before the first change: 0, and the beginning of 1970.
     """

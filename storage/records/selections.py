@@ -14,9 +14,9 @@ from storage.records.subscriptions import Subscription, SubscriptionHealth
 
 
 class ListPlace(msgspec.Struct, frozen=True):
-    """Where a page of a list ended: what its last row is sorted by, and its id.
+    """Where a page of a list ended: the sort key of its last row, and its id.
 
-    ``key`` None: ids are the order.
+    ``key`` None: the list is ordered by id.
     """
 
     id: int
@@ -24,7 +24,7 @@ class ListPlace(msgspec.Struct, frozen=True):
 
 
 class ListSort(StrEnum):
-    """The order of a list; with a minus it is falling."""
+    """The order of a list; with a minus it is descending."""
 
     @property
     def is_falling(self) -> bool:
@@ -39,12 +39,12 @@ class ListSort(StrEnum):
 
 
 class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is set must hold.
+    """A feed is wanted if all conditions that are set hold.
 
-    ``text`` is a part of the URL or title, in any case. ``since``: in its health since
-    then, or longer; ``after``: it came into it later. ``ids``: one of these, if any are
-    named. ``host`` is that of the URL, without a port, in lower case; ``format`` is
-    `StoredFeed.format`. "" does not matter.
+    ``text`` is a part of the URL or title, in any case. ``since``: it has had its
+    health since then, or longer; ``after``: it came into it later. ``ids``: one of
+    these, if any are named. ``host`` is that of the URL, without a port, in lower case;
+    ``format`` is `StoredFeed.format`. "" does not matter.
     """
 
     health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
@@ -58,7 +58,7 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_group(self) -> bool:
-        """Whether only health and category matter."""
+        """Whether the filter asks for nothing but health and category."""
         return not (
             self.text or self.since or self.after or self.ids or self.has_host_or_format
         )
@@ -94,10 +94,11 @@ class FeedSort(ListSort):
 
 
 class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """``next``: the place that the following page begins behind; None at the end.
+    """A page of feeds. ``next``: the place the next page begins behind; None at the
+    end.
 
-    ``total``: how many are found in all; None if that is not asked for, or there are
-    too many to be counted.
+    ``total``: how many feeds match in all; None if that is not asked for, or there are
+    too many to count.
     """
 
     feeds: tuple[StoredFeed, ...]
@@ -106,7 +107,7 @@ class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FeedCount(msgspec.Struct, frozen=True):
-    """How many feeds of a category are so."""
+    """How many feeds of a category have this health."""
 
     health: FeedHealth
     category: str
@@ -145,7 +146,7 @@ class SubscriptionSort(ListSort):
 
 
 class SubscriptionCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """How a subscription is; ``reason`` says why it is not well, "" if it is."""
+    """The health of a subscription; ``reason`` says why it is not well, "" if it is."""
 
     id: SubscriptionId
     health: SubscriptionHealth
@@ -159,7 +160,7 @@ class SelectedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Like `FeedPage`; it may be short, or empty, and not the last one."""
+    """Like `FeedPage`; a page may be short or empty without being the last."""
 
     subscriptions: tuple[SelectedSubscription, ...]
     next: ListPlace | None

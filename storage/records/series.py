@@ -1,4 +1,4 @@
-"""How the hub was over time, as it is kept for its plots."""
+"""Samples of how the hub behaved over time, for its plots."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import msgspec
 class SeriesSample(msgspec.Struct, frozen=True, kw_only=True):
     """What was measured in the span of time that begins ``at``.
 
-    ``values``: by series the mean and the highest value; one that is missing was not
-    measured. ``delays``: by distribution how many fell into which of its bins, the
-    shortest first.
+    ``values``: for each series the mean and the highest value; a series that is missing
+    was not measured. ``delays``: for each distribution the count in each of its bins,
+    the shortest first.
     """
 
     at: datetime

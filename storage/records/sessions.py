@@ -10,12 +10,12 @@ import msgspec
 from storage.records.subscriptions import StoredToken
 
 IDLE_SESSION: Final = timedelta(hours=12)
-"""Without a request a session is over."""
+"""A session without a request for this long is over."""
 LONGEST_SESSION: Final = timedelta(days=7)
 
 
 class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session, and the token it was begun with; None: the admin token."""
+    """A session, and the token it was started with; None: the admin token."""
 
     token: StoredToken | None
     created_at: datetime

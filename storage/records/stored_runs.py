@@ -8,8 +8,8 @@ import msgspec
 
 
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
-    """``body``: the run as its owner packs it; the engine encrypts it, since it has
-    secrets. ``used_at``: when somebody last looked at it, or a message came."""
+    """A stored run. ``body``: packed by its owner; the engine encrypts it, as it has
+    secrets. ``used_at``: when somebody last looked at the run, or a message arrived."""
 
     id: str
     used_at: datetime

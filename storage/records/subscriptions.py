@@ -29,7 +29,7 @@ class SubscriptionState(StrEnum):
 
 
 class SubscriptionHealth(StrEnum):
-    """How a subscription is, in a word."""
+    """The condition of a subscription in one word."""
 
     OK = "ok"
     SLOW = "slow"  # it is behind, and is sent what it lacks
@@ -45,7 +45,7 @@ LISTED_SUBSCRIPTIONS = tuple(
     for each in SubscriptionHealth
     if each not in (SubscriptionHealth.GONE, SubscriptionHealth.ENDED)
 )
-"""Of those that have not ended."""
+"""The healths of subscriptions that have not ended."""
 
 
 class Format(StrEnum):
@@ -111,17 +111,17 @@ class BoundComparison(StrEnum):
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A number of a feed's status, compared: ``> 0.5``."""
+    """A comparison with a number of a feed's status: ``> 0.5``."""
 
     comparison: BoundComparison
     number: float
 
 
 class ListingSearch(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is set must hold; empty texts and None ask for nothing.
+    """All conditions that are set must hold; empty texts and None are not set.
 
-    Hosts are in lower case. ``callback_like``: with ``%`` for whatever. An index leads
-    to what formats, topics, callbacks and hosts select; the rest is looked for among
+    Hosts are in lower case. In ``callback_like``, ``%`` stands for any text. An index
+    finds what formats, topics, callbacks and hosts select; the rest is looked for among
     the account's subscriptions.
     """
 
@@ -148,7 +148,7 @@ class ListedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """A page, oldest first, of ``total`` that were found."""
+    """A page, oldest first, and the ``total`` of subscriptions found."""
 
     items: tuple[ListedSubscription, ...]
     total: int
@@ -172,10 +172,11 @@ class VerificationState(StrEnum):
 
 
 class AccountRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account asks for beside what anybody may.
+    """What an account may ask for beyond what anybody may.
 
-    ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
-    request, for the topic's publisher, and ``headers`` its headers; no secrets.
+    ``format`` None: Atom for a feed, anything else unparsed. ``shown``: further
+    parameters of its request, and ``headers`` its headers, for the topic's publisher;
+    no secrets.
     """
 
     format: Format | None = None
@@ -185,9 +186,9 @@ class AccountRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that its callback must confirm before it counts.
+    """A request that its callback must confirm before it takes effect.
 
-    ``account_request`` None: to the open hub.
+    ``account_request`` None: it was sent to the open hub.
     """
 
     account: AccountId
@@ -205,7 +206,7 @@ class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerificationTry(msgspec.Struct, frozen=True, kw_only=True):
-    """The last that was done for it. ``status`` 0: no answer of the callback."""
+    """The last try at a verification. ``status`` 0: the callback did not answer."""
 
     at: datetime
     status: int = 0
@@ -214,7 +215,7 @@ class VerificationTry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, pending or done, with what became of it."""
+    """A request, pending or done, and its result."""
 
     id: int
     account: AccountId
@@ -238,7 +239,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenScope(StrEnum):
-    """What a token lets its holder do; each is given by itself."""
+    """What a token lets its holder do; each scope is granted separately."""
 
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
@@ -255,9 +256,9 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An account, with how many of its ``tokens`` are good, all that these may do, and
-    when one was last used. ``subscriptions``: how many are in each state, without those
-    that are in none."""
+    """An account: how many of its ``tokens`` are valid, all that these may do, and when
+    one was last used. ``subscriptions``: how many are in each state; empty states are
+    left out."""
 
     account: Account
     tokens: int
@@ -267,8 +268,8 @@ class AccountSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tokens are meant; None: any. ``scope``: those that may do that, by that
-    scope or by `admin`, and were not revoked."""
+    """Which tokens are wanted; None: any. ``scope``: tokens that are not revoked and
+    may do that, by this scope or by `admin`."""
 
     account: AccountId | None = None
     scope: TokenScope | None = None
@@ -285,7 +286,8 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What opens the API for an account; the token itself is known to its holder."""
+    """A token of an account for the API; the token itself is known only to its
+    holder."""
 
     id: TokenId
     account: Account
