@@ -136,3 +136,12 @@ async def test_an_account_that_is_not_there_is_named(
 ) -> None:
     answer = await client.get("/api/tokens?account=nobody", headers=ADMIN)
     assert (answer.status_code, answer.json()["field"]) == (422, "account")
+
+
+async def test_the_link_to_a_new_token_leads_to_its_form(
+    browser: OperatorBrowser,
+) -> None:
+    accounts = read(await browser.open("/admin/accounts"))
+    [link] = accounts.xpath("//a[text()='New token']/@href")
+    path, _, place = link.partition("#")
+    assert read(await browser.open(path)).xpath(f"//form[../*[@id='{place}']]")
