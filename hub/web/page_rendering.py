@@ -11,7 +11,9 @@ import hashlib
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
@@ -53,8 +55,11 @@ _ASSETS: Final[Mapping[str, str]] = {
     "favicon.svg": "image/svg+xml",
 }
 _PAGES_OF_SESSIONS: Final = ("/admin", "/account")
+VIEWER_KEY: Final = "fanfare.viewer"
+"""Of a request's scope: who looks at a page that takes a session."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")
 _LITERAL: Final = re.compile(r"`{1,2}([^`]+)`{1,2}")
+_SECRET: Final = re.compile("secret|password|token|headers")
 _KEPT_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _ICON: Final = "favicon.svg"
 _KEPT_FOR_A_DAY: Final = "public, max-age=86400"
@@ -221,14 +226,83 @@ def answer_problem(request: HTTPConnection, problem: Problem) -> Response:
         if _may_be_page(request):
             answer.headers["Vary"] = "Accept"
         return answer
+    viewer = request.scope.get(VIEWER_KEY)
     return render_page(
-        "error.html",
+        "refusal.html" if viewer else "error.html",
         status=problem.status,
         headers=problem.headers,
         problem=problem,
-        start=_start(request.url.path),
         section="",
+        start=_start(request.url.path),
+        viewer=viewer,
+        refused=_refused_form(request, problem) if viewer else None,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnteredField:
+    """A field of a form that was refused. ``value`` of a secret is empty, so that no
+    page holds one; ``is_shown`` False: it goes along unseen."""
+
+    name: str
+    value: str
+    is_wrong: bool
+    is_shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedForm:
+    """What was refused, to be mended and sent again to ``path``. ``fields`` is empty
+    unless one of them is at fault; ``back`` is the page that the form was on."""
+
+    is_search: bool
+    path: str
+    fields: tuple[EnteredField, ...]
+    back: str
+
+
+def _refused_form(request: HTTPConnection, problem: Problem) -> RefusedForm:
+    is_search = request.scope.get("method") in ("GET", "HEAD")
+    if is_search:
+        given = [each for each in request.query_params.multi_items() if each[1]]
+    else:
+        sent = request.scope[VIEWER_KEY].form.multi_items()[::-1]  # the last is first
+        given = [each for each in sent if each[0] != "form_token"]
+    fields = _entered(given, problem.field) if problem.field in dict(given) else ()
+    path = request.url.path
+    rest = urlencode([each for each in given if each[0] != problem.field])
+    back = f"{path}?{rest}" if rest else path
+    return RefusedForm(
+        is_search=is_search,
+        path=path,
+        fields=fields,
+        back=_page_before(request) or (back if is_search else _start(path)),
+    )
+
+
+def _entered(given: list[tuple[str, str]], wrong: str) -> tuple[EnteredField, ...]:
+    """What was ticked in rows has one name many times; nobody reads it."""
+    times = Counter(name for name, _ in given)
+    return tuple(
+        EnteredField(
+            name=name,
+            value="" if _SECRET.search(name) else value,
+            is_wrong=name == wrong,
+            is_shown=name == wrong or bool(value and times[name] == 1),
+        )
+        for name, value in given
+    )
+
+
+def _page_before(request: HTTPConnection) -> str:
+    """Of the hub's own, by what the browser tells; "" unless it is another one."""
+    address = urlsplit(request.headers.get("referer", ""))
+    is_own = address.netloc == request.headers.get("host")
+    if not is_own or not address.path.startswith(_PAGES_OF_SESSIONS):
+        return ""
+    page = f"{address.path}?{address.query}" if address.query else address.path
+    asked = request.url
+    return "" if page == f"{asked.path}?{asked.query}".rstrip("?") else page
 
 
 def _start(path: str) -> str:

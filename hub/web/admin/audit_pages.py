@@ -62,14 +62,14 @@ class AuditPages(OperatorPages):
         asked = without_blanks(request)
         now = self._clock.now()
         before = read_place(asked.query_params.get("before", ""))
-        page = await self._trail.page(
-            await query_audit(asked, self._tokens, now), before=before, limit=ROWS
-        )
+        wanted = await query_audit(asked, self._tokens, now)
+        page = await self._trail.page(wanted, before=before, limit=ROWS)
         return render_page(
             "audit.html",
             section="Audit",
             viewer=viewer_of(request),
             now=now,
+            wanted=wanted,
             rows=[(each, _address(each)) for each in page.records],
             next=place_of(*page.next) if page.next else None,
             is_first=before is None,

@@ -122,6 +122,7 @@ class DeliveryPages(OperatorPages):
             now=now,
             outcome=outcome,
             outcomes=tuple(ShownOutcome),
+            wanted=wanted,
             shows=shows,
             failed=failed,
             total=min(total, MOST_COUNTED),

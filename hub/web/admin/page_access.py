@@ -31,7 +31,7 @@ from hub.web.authentication import is_foreign, require
 from hub.web.multipart_forms import MULTIPART, read_parts
 from hub.web.operation import Contents, Handler, Operation, Parameter, Routes
 from hub.web.page_parts import PartRecorder
-from hub.web.page_rendering import PAGE_HEADERS
+from hub.web.page_rendering import PAGE_HEADERS, VIEWER_KEY
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.request_input import LARGEST_PAGE, read_bytes
@@ -44,7 +44,6 @@ _LARGEST_FORM: Final = 64 * 1024
 _LARGEST_UPLOAD: Final = MOST_BYTES + _LARGEST_FORM
 _MOST_FIELDS: Final = LARGEST_PAGE + 100
 """A chosen row is one; a page may be all chosen."""
-_SCOPE_KEY: Final = "fanfare.viewer"
 _Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
 
 
@@ -94,7 +93,7 @@ class Viewer:
 
 def viewer_of(request: Request) -> Viewer:
     """Who makes a request that `PageAccess` has let through."""
-    viewer = request.scope[_SCOPE_KEY]
+    viewer = request.scope[VIEWER_KEY]
     assert isinstance(viewer, Viewer)  # noqa: S101 - only set below
     return viewer
 
@@ -202,7 +201,7 @@ class PageAccess:
             viewer = await self._viewer(request, principal, secret)
             if is_watching and not is_stream:
                 return self._watch(request, handler, viewer, secret)
-            request.scope[_SCOPE_KEY] = viewer
+            request.scope[VIEWER_KEY] = viewer
             return await handler(request)
 
         return answer
@@ -230,7 +229,7 @@ class PageAccess:
             "path_params": request.path_params,
             "query_string": request.scope["query_string"],
             "headers": [],
-            _SCOPE_KEY: Viewer(
+            VIEWER_KEY: Viewer(
                 principal=principal,
                 area=viewer.area,
                 form_token="",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -22,11 +23,20 @@ from hub.web.audited_requests import name_target, note_detail
 from hub.web.operation import HTML, PAGE, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
+from protocols.protocol_errors import InvalidValue
 from storage.contract import TokenStore
 from storage.records import AuditTarget, TokenId, TokenScope
 
 ROWS: Final = 50
 """Of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRefusal:
+    """Why there is no token, and what was entered for it."""
+
+    asked: CreateToken
+    reason: str
 
 
 class TokenPages(OperatorPages):
@@ -64,13 +74,15 @@ class TokenPages(OperatorPages):
     )
     async def create(self, request: Request) -> Response:
         form = viewer_of(request).form
-        created = await self._tokens.create(
-            CreateToken(
-                account=form.get("account", ""),
-                scopes=frozenset(each for each in TokenScope if each in form),
-                label=form.get("label", ""),
-            )
+        asked = CreateToken(
+            account=form.get("account", ""),
+            scopes=frozenset(each for each in TokenScope if each in form),
+            label=form.get("label", ""),
         )
+        try:
+            created = await self._tokens.create(asked)
+        except InvalidValue as error:
+            return await self._page(request, refusal=TokenRefusal(asked, str(error)))
         name_target(request, AuditTarget.TOKEN, created.token.id)
         note_detail(request, f"may {', '.join(sorted(created.token.scopes))}")
         return await self._page(request, created)
@@ -88,8 +100,12 @@ class TokenPages(OperatorPages):
         return redirect("/admin/tokens?done=revoked")
 
     async def _page(
-        self, request: Request, created: CreatedToken | None = None
+        self,
+        request: Request,
+        created: CreatedToken | None = None,
+        refusal: TokenRefusal | None = None,
     ) -> Response:
+        status = HTTPStatus.CREATED if created else HTTPStatus.OK
         asked = without_blanks(request)
         after = query_number(asked, "after", 0, LARGEST_ID)
         found = await self._stored.page(
@@ -99,7 +115,7 @@ class TokenPages(OperatorPages):
         )
         return render_page(
             "tokens.html",
-            status=HTTPStatus.CREATED if created else HTTPStatus.OK,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY if refusal else status,
             section="Accounts",
             viewer=viewer_of(request),
             now=self._clock.now(),
@@ -113,6 +129,7 @@ class TokenPages(OperatorPages):
             },
             scopes=SCOPES_IN_WORDS,
             created=created,
+            refusal=refusal,
             is_revoked=request.query_params.get("done") == "revoked",
         )
 

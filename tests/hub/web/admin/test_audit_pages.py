@@ -174,3 +174,18 @@ async def test_nothing_in_the_trail_becomes_part_of_the_page(
 async def test_without_anything_the_page_says_so(browser: OperatorBrowser) -> None:
     answer = await browser.open(f"{PAGE}?operation=remove_feed")
     assert "Nothing like that was done" in text_of(answer)
+
+
+async def test_a_refused_search_keeps_what_was_entered(
+    browser: OperatorBrowser,
+) -> None:
+    answer = await browser.open(f"{PAGE}?account=operator&since=half&token=")
+    assert answer.status_code == 422
+    page = read(answer)
+    assert page.xpath("//nav[@aria-label='Pages']//a/@href")
+    [form] = page.xpath("//main//form")
+    assert form.form_values() == [("account", "operator"), ("since", "half")]
+    [wrong] = form.xpath(".//*[@aria-invalid]")
+    [reason] = page.xpath(f"//*[@id='{wrong.get('aria-describedby')}']")
+    assert "since: expected an age" in reason.text
+    assert page.xpath("//a[text()='Go back']/@href") == [f"{PAGE}?account=operator"]

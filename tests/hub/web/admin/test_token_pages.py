@@ -73,6 +73,11 @@ async def test_what_is_missing_is_named(
     answer = await browser.send(PAGE, form_token=await browser.form_token(), **fields)
     assert answer.status_code == 422
     assert reason in text_of(answer)
+    form = read(answer).xpath("//form[@action='/admin/tokens' and @method='post']")[0]
+    assert {name for name, value in form.form_values() if value} == {
+        "form_token",
+        *fields,
+    }
 
 
 async def test_many_tokens_are_paged_by_links(browser: OperatorBrowser) -> None:
