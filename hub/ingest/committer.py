@@ -168,11 +168,14 @@ class Committer:
             return
         freshness, now = self.metrics.freshness, self.clock.now()
         dates_of_records = publications(target.feed.polling, commit)
-        for position, dates in zip(positions, dates_of_records, strict=False):
+        for position, record, dates in zip(
+            positions, commit.records, dates_of_records, strict=False
+        ):
             freshness.publish(dates, now)
-            if dates and target.subscribers:
+            entries = record.entries if record.kind is RecordKind.ENTRIES else ()
+            if entries and target.subscribers:
                 freshness.expect_delivery(
-                    target.feed.id, position, len(dates), self.clock.monotonic()
+                    target.feed.id, position, len(entries), self.clock.monotonic()
                 )
 
 

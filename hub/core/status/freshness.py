@@ -1,8 +1,8 @@
 """How late entries are: from publication to commit, and from commit to the first
 callback.
 
-Only new entries with a believable date count. Entries of a first document are not news,
-whatever their dates.
+New entries count: from the commit on all of them, from publication those with a
+believable date. Entries of a first document are not news, whatever their dates.
 """
 
 from __future__ import annotations

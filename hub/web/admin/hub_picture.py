@@ -69,6 +69,12 @@ FLIGHT_TITLES: Final[Mapping[DelayName, str]] = {
     DelayName.PUBLICATION_TO_COMMIT: "From publication to commit",
     DelayName.COMMIT_TO_DELIVERY: "From commit to the first delivery",
 }
+NOTHING_FLEW: Final[Mapping[DelayName, str]] = {
+    DelayName.PUBLICATION_TO_COMMIT: (
+        "No new entry with a believable date was committed in this time."
+    ),
+    DelayName.COMMIT_TO_DELIVERY: "No callback was sent a new entry in this time.",
+}
 
 
 TEMPLATE: Final = "plots.html"
@@ -361,6 +367,7 @@ def _panel_of(line: DelayLine, buckets: Buckets) -> FlightPanel:
         since=buckets.first,
         step=buckets.step,
         words=span_text,
+        nothing=NOTHING_FLEW[line.name],
     )
 
 

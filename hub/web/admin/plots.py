@@ -15,6 +15,8 @@ from itertools import groupby, pairwise
 from math import ceil, floor, log, log10
 from typing import Final
 
+from hub.runtime.series_memory import quantile
+
 _TICK_STEPS: Final = (
     *(60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600),
     *(43_200, 86_400, 172_800, 432_000, 864_000, 2_592_000),
@@ -247,10 +249,12 @@ def draw_flight(
     since: int,
     step: int,
     words: Callable[[float], str],
+    nothing: str,
     frame: Frame = LARGE,
 ) -> FlightPanel:
     """``counts``: of each bucket of time, how many fell into which bin; ``bounds``: the
-    upper ends of all bins but the last, in seconds."""
+    upper ends of all bins but the last, in seconds. ``nothing``: what is said of it
+    when no entry was counted."""
     count = len(counts)
     until = since + step * count
     axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
@@ -280,7 +284,7 @@ def draw_flight(
     return FlightPanel(
         id=id,
         title=title,
-        sentence=_delay_words(counts, p50, p99, words),
+        sentence=_delay_words(counts, bounds, p99, words, nothing),
         frame=frame,
         is_in_days=axis.tick_step(_MOST_TICKS_OF_FLIGHT) >= DAY // 2,
         shades=_shades(counts, lefts, rows),
@@ -468,19 +472,20 @@ def _line_words(traces: Sequence[LineValues], words: Callable[[float], str]) -> 
 
 def _delay_words(
     counts: Sequence[Sequence[int]],
-    p50: Values,
+    bounds: Sequence[float],
     p99: Values,
     words: Callable[[float], str],
+    nothing: str,
 ) -> str:
-    total = sum(map(sum, counts))
-    if not total:
-        return "No entry with a date that can be believed came in this time."
-    halves = sorted(each for each in p50 if each is not None)
+    together = [sum(bins) for bins in zip(*counts, strict=True)]
+    half, most = (quantile(together, bounds, share) for share in (0.5, 0.99))
+    if half is None or most is None:
+        return nothing
+    total = sum(together)
     worst = max(each for each in p99 if each is not None)
     return (
-        f"{total:,} {'entry' if total == 1 else 'entries'}; in the middle one of the"
-        f" columns half took at most {words(halves[len(halves) // 2])}, in the slowest"
-        f" one 99 of 100 at most {words(worst)}."
+        f"{total:,} {'entry' if total == 1 else 'entries'}: half within {words(half)},"
+        f" 99 % within {words(most)}; in the slowest column 99 % within {words(worst)}."
     )
 
 

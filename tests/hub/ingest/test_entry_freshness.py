@@ -42,8 +42,9 @@ class WillingLog:
         return Stored(tuple(positions), 1)
 
 
-def a_commit(clock: ManualClock) -> FetchCommit:
+def a_commit(clock: ManualClock, *, is_dated: bool) -> FetchCommit:
     at = clock.now()
+    published = at - timedelta(minutes=9, seconds=30) if is_dated else None
     records = (
         RecordWrite(kind=RecordKind.RECOVERED, status=Status(code=200)),
         RecordWrite(
@@ -55,18 +56,23 @@ def a_commit(clock: ManualClock) -> FetchCommit:
         at=at,
         next_fetch=at,
         polling=Polling(code=200),
-        entries=(an_entry("a", published=at - timedelta(minutes=9, seconds=30)),),
+        entries=(an_entry("a", published=published),),
         records=records,
     )
 
 
 @pytest.mark.parametrize(
-    ("subscribers", "is_removed", "committed", "delivered"),
-    [(1, False, 1, 1), (0, False, 1, 0), (1, True, 0, 0)],
-    ids=["with subscribers", "without", "of a removed feed"],
+    ("subscribers", "is_removed", "is_dated", "committed", "delivered"),
+    [
+        (1, False, True, 1, 1),
+        (0, False, True, 1, 0),
+        (1, False, False, 0, 1),
+        (1, True, True, 0, 0),
+    ],
+    ids=["with subscribers", "without", "without a date", "of a removed feed"],
 )
 async def test_a_new_entry_is_measured_at_its_commit_and_its_first_delivery(
-    subscribers: int, is_removed: bool, committed: int, delivered: int
+    subscribers: int, is_removed: bool, is_dated: bool, committed: int, delivered: int
 ) -> None:
     clock, metrics = ManualClock(), Metrics()
     clock.advance(3_601.0)
@@ -75,7 +81,7 @@ async def test_a_new_entry_is_measured_at_its_commit_and_its_first_delivery(
     target = replace(a_target(a_feed(polling=polling)), subscribers=subscribers)
 
     await Committer(log=log, clock=clock, metrics=metrics).commit(
-        target, a_commit(clock)
+        target, a_commit(clock, is_dated=is_dated)
     )
     for position in (7, 8):
         metrics.freshness.deliver(Position(position), clock.monotonic)

@@ -50,7 +50,8 @@ async def test_a_new_hub_has_plots_with_nothing_in_them(
     page = read(answer)
     assert len(page.xpath("//section[starts-with(@id, 'plot-')]")) == len(PLOTS) + 2
     assert page.xpath("//*[@class='line l1'][@d != 'M0,4h22']") == []
-    assert "No entry with a date that can be believed" in text_of(answer)
+    assert "No new entry with a believable date was committed" in text_of(answer)
+    assert "No callback was sent a new entry" in text_of(answer)
 
 
 async def test_each_plot_has_a_title_a_description_and_its_numbers_in_a_table(
