@@ -23,9 +23,8 @@ MOST_PACES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``is_taken``: the caller may ask the host after this wait. Otherwise the wait is
-    the time until it should ask for a turn again; no other caller is given the same
-    time."""
+    """``is_taken``: the caller may ask the host at that time. Otherwise that is when it
+    should ask for a turn again; no other caller is given the same time."""
 
     at: float
     is_taken: bool

@@ -24,12 +24,11 @@ LIMIT: Final = 500
 """Records that are read at once."""
 MUCH_NEWS: Final = 200
 MUCH: Final = 20
-"""The number of records at one look from which on it is worth waiting for more. They
-count whether they are news or not: those of first documents and failing feeds do as
-well."""
+"""Records at one look from which on it is worth waiting for more: `MUCH_NEWS` if any of
+them is news, `MUCH` if none is (those of first documents, and of failing feeds)."""
 NEWS_SECONDS: Final = 10.0
 OTHER_SECONDS: Final = 300.0
-"""The longest wait for more, whether records are news or not."""
+"""The longest wait for more: `NEWS_SECONDS` if any record is news, else this."""
 
 _NEWS: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.DELETED})
 

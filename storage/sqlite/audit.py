@@ -26,7 +26,7 @@ from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
 LOOKED_AT: Final = 2_000
-"""Records of one page, where more than one thing is asked of them."""
+"""Records that one page looks at, if a filter has more than one condition."""
 _COLUMNS: Final = (
     "at, token_id, is_admin, session, address, source, operation, target, target_id,"
     " target_name, status, detail"
@@ -42,7 +42,8 @@ _BY_INDEX: Final = (
     ("operation", "operation = :operation"),
     ("account", "account_id = :account"),
 )
-"""What an index finds in order of time; the rarest first."""
+"""Conditions for which an index gives the records in order of time; the most selective
+first."""
 _CONDITIONS: Final = (
     ("account", "account_id = :account"),
     ("token", "token_id = :token"),
@@ -156,7 +157,7 @@ def _given(wanted: AuditFilter) -> dict[str, object]:
 
 
 def _drive(given: dict[str, object]) -> str:
-    """The condition of an index, and the range of time within it."""
+    """The condition that an index is used for, and the range of time within it."""
     by_index = [sql for name, sql in _BY_INDEX if given[name] is not None][:1]
     return " AND ".join([*by_index, _all_of(_RANGE, given)])
 

@@ -21,13 +21,14 @@ from storage.sqlite.file_identity import flush_directory, owned
 from storage.sqlite.schema import refuse_strangers, schema_version
 
 STEP_PAGES: Final = 1_000
-"""Copied between two reports of how far it has come, 4 MiB as a rule."""
+"""Pages copied between two reports of progress, usually 4 MiB."""
 RESERVE_BYTES: Final = 64 * 1024 * 1024
-"""What a copy leaves free on its disk, on which the database may lie as well."""
+"""Bytes that a copy leaves free on its disk, which may also hold the database."""
 RESTORING: Final = ".restoring"
-"""How a restore calls its copy until that is in place, behind the database's name."""
+"""The ending of a restore's copy, behind the database's name, until it is in place."""
 _VERSIONS_AT: Final = 18
-"""Where the file's header has the read and write version: 2 with a WAL, else 1."""
+"""The offset of the read and write versions in the file's header: 2 with a WAL, else
+1."""
 
 
 def ignore_progress(done: int, total: int) -> None:
@@ -55,8 +56,8 @@ def copy_database(
 def copy_at_rest(
     path: Path, destination: Path, progress: OnProgress = ignore_progress
 ) -> None:
-    """A backup of a database that no hub uses, of whatever version, which stays as it
-    is: so one can be made after an update and before its migrations.
+    """Make a backup of a database that no hub uses, of any schema version, without
+    changing it. So a backup can be made after an update and before its migrations.
 
     Raises `DatabaseUnusable`, and what `copy_database` raises.
     """
@@ -112,7 +113,8 @@ def require_room(directory: Path, wanted: int) -> None:
 def _claimed(destination: Path) -> Iterator[Path]:
     """An empty file beside the destination that no other backup writes to.
 
-    What is left of it at the end is removed. Raises `DestinationTaken` and `OSError`.
+    If it still exists at the end, it is removed. Raises `DestinationTaken` and
+    `OSError`.
     """
     partial = with_ending(destination, ".partial")
     descriptor = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -130,7 +132,7 @@ def _claimed(destination: Path) -> Iterator[Path]:
 
 
 def _require_no_other(destination: Path, source: Path) -> None:
-    """Nothing is overwritten but the same key, which a backup that was killed may have
+    """Refuse to overwrite anything but the same key, which a killed backup may have
     left. Raises `DestinationTaken`."""
     key = key_path(destination)
     is_key_taken = key.exists() and not _is_same_file(key, key_path(source))
@@ -156,7 +158,8 @@ def _is_mine(descriptor: int, path: Path) -> bool:
 def _copy_with_key(
     source: Path, partial: Path, destination: Path, progress: OnProgress
 ) -> None:
-    """The key comes first: there is never a backup without."""
+    """Copy the key first, then the database, so that there is never a backup without
+    its key."""
     key = key_path(destination)
     try:
         copy_pages(source, partial, progress)
@@ -186,10 +189,10 @@ def drop_foreign_wal(path: Path) -> None:
 
 
 def end_restore(path: Path, connection: sqlite3.Connection) -> None:
-    """Take over the key of a restore that was killed when its copy was in place.
+    """Take over the key of a restore that was killed after its copy was in place.
 
-    One that is not this database's is of a restore that never came so far. Raises
-    `sqlite3.Error` and `OSError`.
+    A key that does not fit this database comes from a restore that never got so far.
+    Raises `sqlite3.Error` and `OSError`.
     """
     waiting = key_path(with_ending(path, RESTORING))
     key = read_key(waiting)
@@ -203,7 +206,8 @@ def end_restore(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def key_check(connection: sqlite3.Connection) -> str:
-    """What tells whether a key is this database's; "" before it has one."""
+    """A text that shows whether a key belongs to this database; "" before it has
+    one."""
     ((found,),) = connection.execute("SELECT key_check FROM meta").fetchall()
     return str(found)
 

@@ -1,8 +1,8 @@
 """Small writes of one kind, combined into one unit of work.
 
 Most of the cost of a small write is not its row but its savepoint, its statements and
-its share of a commit. So after one batch others gather for a little while; a write
-after a longer rest is made at once.
+its share of a commit. So after one batch, further writes are gathered for a little
+while; a write after a longer quiet time is made at once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from storage.sqlite.writer import CAPACITY, Writer
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 WriteAll = Callable[[Sequence[Item], sqlite3.Connection], Sequence[Result]]
-"""Writes items in their order; the result of each."""
+"""Writes items in their order; returns the result of each."""
 
 BATCH_SIZE = 250
-"""Items in one unit at most, so that other writes do not wait long."""
+"""The most items in one unit, so that other writes do not wait long."""
 
 
 class Batches(Generic[Item, Result]):

@@ -38,7 +38,7 @@ def from_milliseconds_or_none(milliseconds: int | None) -> datetime | None:
 _decoder = msgspec.json.Decoder(list[int])
 
 HASHES: Final = "(SELECT substr(?, 1 + 16 * value, 16) FROM json_each(?))"
-"""The hashes of `pack_hashes`, as a subquery."""
+"""The hashes packed by `pack_hashes`, as a subquery."""
 
 
 def pack_ids(ids: Collection[int]) -> str:

@@ -31,7 +31,7 @@ from storage.sqlite.restoring import (
 from storage.sqlite.schema import refuse_strangers
 
 _STEPS_TOLD: Final = 200_000
-"""Instructions of SQLite's between two looks at how far it has come."""
+"""SQLite instructions between two reports of progress."""
 
 
 def compact_database(
@@ -80,7 +80,8 @@ def _write_anew(file: Path, fresh: Path, progress: OnProgress) -> None:
 
 
 def _fold_wal(file: Path, connection: sqlite3.Connection) -> None:
-    """All of the WAL into the file, and none from then on: it would outlive the file.
+    """Move all of the WAL into the file, and use none from then on: it would outlive
+    the file.
 
     Raises `DatabaseUnusable` and `sqlite3.Error`.
     """

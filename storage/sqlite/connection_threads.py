@@ -1,8 +1,8 @@
 """How a file's connections are opened, and what runs their statements.
 
-Usually threads of their own; a simulation replaces them and runs the same units and
-statements in the event loop, one after the other and when it says so. Nothing else of
-the engine knows the difference.
+Usually they have threads of their own; a simulation replaces these and runs the same
+units and statements in the event loop, one after the other, when it chooses to. Nothing
+else in the engine can tell the difference.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ Parameters = Sequence[object] | Mapping[str, object]
 
 
 class ReadConnection(Protocol):
-    """As much of `aiosqlite.Connection` as reads need."""
+    """The part of `aiosqlite.Connection` that reads need."""
 
     async def execute_fetchall(
         self, sql: str, parameters: Any = None
@@ -97,14 +97,14 @@ class ReadConnection(Protocol):
 
 
 class Worker(Protocol):
-    """Where the writer works."""
+    """Runs the writer's work."""
 
     def start(self, work: Callable[[], bool]) -> None:
         """From now on call ``work`` after each `wake`, until it returns False."""
         ...
 
     def wake(self) -> None:
-        """There is something to do. From the event loop; returns at once."""
+        """Report that there is work. Call from the event loop; returns at once."""
         ...
 
 

@@ -1,4 +1,5 @@
-"""`storage.contract.ControlStore` on SQLite: its only node hears of its own writes."""
+"""`storage.contract.ControlStore` on SQLite: the only node is told of its own
+writes."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from storage.sqlite.log_end import LogEnd
 
 
 class SqliteControl:
-    """Stores tell it what has become durable; it tells those who watch, in the order of
-    the writes."""
+    """Stores report what has become durable; this passes it to the watchers, in the
+    order of the writes."""
 
     def __init__(self, end: LogEnd) -> None:
         self._end = end

@@ -71,8 +71,8 @@ from storage.subscription_filter import wanted_news
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
-    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: it asks
-    for no more than whose attempts they are."""
+    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: the
+    only condition is whose attempts they are."""
 
     condition: str
     values: dict[str, int | str]
@@ -356,9 +356,10 @@ class SqliteDeliveries:
 
 
 MOST_LOOKED_AT = 500
-"""Attempts of which each is looked at."""
+"""If no more attempts match, each of them is looked at."""
 MOST_NAMED = 500
-"""Subscriptions to a topic that are named; of more, each attempt is looked at."""
+"""If a topic has no more subscriptions, they are listed; else each attempt is looked
+at."""
 _OF_TOPICS = (
     "SELECT id FROM subscriptions"
     " WHERE topic_id IN (SELECT value FROM json_each(:topics)) LIMIT :most"
@@ -482,13 +483,13 @@ def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
 def _among_retrying(
     failures: _Failures, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
-    """The table of retries as ``u``, as far as they are wanted, and values."""
+    """The wanted rows of the table of retries, as ``u``, and values."""
     told_of = "a.position > g.position"
     return _among("stragglers", "subscription_id", told_of, failures, has_few)
 
 
 def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
-    """The table of dead letters as ``u``, as far as they are wanted, and values."""
+    """The wanted rows of the table of dead letters, as ``u``, and values."""
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead", "id", told_of, failures, has_few)
 

@@ -32,7 +32,7 @@ from storage.sqlite.rows import (
 from storage.sqlite.writer import Writer
 
 PackedOutcome = tuple[int, bytes]
-"""The index of a member, and what came of it."""
+"""The index of a member, and its packed outcome."""
 
 
 # --- acknowledging ---
@@ -84,19 +84,19 @@ CHUNK_SIZE = 500
 PAGE_SIZE = 1_000
 """Subscriptions that are looked at in one query."""
 PAGES = 20
-"""Such queries in one unit of work, so that it ends soon even if nobody in them wants
-the record."""
+"""The most such queries in one unit of work, so that it ends soon even if none of these
+subscriptions wants the record."""
 
 MOST_OF_ONE_FEED = 4
-"""Chunks under way at once, so that there is room for those of others."""
+"""The most chunks of one feed under way at once, so that other feeds have room."""
 
 NEXT_AT_REST = """
 SELECT f.position, f.feed_id, f.after_id FROM fanouts f
 WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
 ORDER BY f.turn, f.position LIMIT 1
 """
-"""Of the feeds without a chunk under way, that whose last turn is longest ago; first
-those of which nothing waited when their news came. As few are passed over as have
+"""Of the feeds without a chunk under way, the one whose last turn is longest ago; first
+those that had nothing waiting when their news came. No more feeds are skipped than have
 chunks."""
 
 NEXT_AT_WORK = f"""
@@ -108,7 +108,8 @@ SELECT f.position, f.feed_id, f.after_id FROM (
 WHERE c.first = f.position AND c.under_way < {MOST_OF_ONE_FEED}
 ORDER BY c.last LIMIT 1
 """
-"""If there are no others: that whose last chunk is the oldest."""
+"""If every waiting feed has a chunk under way: the feed whose last chunk is the
+oldest."""
 
 _PAGE = """
 WITH page AS (
@@ -128,7 +129,7 @@ SELECT (SELECT json_group_array(id) FROM members), max(id), count(*) FROM page
 """
 
 MOST_HURRIED = 1_000
-"""Retrying subscriptions that one record brings forward; the next one brings others."""
+"""The most retries that one record makes due; the next record makes others due."""
 
 _HURRY = f"""
 UPDATE stragglers SET due = :now WHERE subscription_id IN (
@@ -142,7 +143,7 @@ UPDATE stragglers SET due = :now WHERE subscription_id IN (
             AND w.news = r.news)
     ORDER BY g.news_from LIMIT {MOST_HURRIED})
 """
-"""Those first that were tried the longest ago."""
+"""Those tried the longest ago come first."""
 
 
 class Split:
@@ -274,8 +275,8 @@ SELECT c.id, c.lease_id, c.outcomes,
 FROM chunks c JOIN records r ON r.position = c.position
 WHERE c.id = ?
 """
-"""Members come as one JSON text: row by row they would cost a switch between
-threads each."""
+"""Members are read as one JSON text: as rows, each would cost a switch between
+threads."""
 
 
 def claim_chunks(terms: ClaimTerms, connection: sqlite3.Connection) -> Claimed:

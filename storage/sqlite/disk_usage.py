@@ -8,8 +8,8 @@ from typing import Final
 
 LEAST_FREE_PAGES: Final = 256
 FREE_SHARE: Final = 50
-"""So many pages stay free, or one of so many: what comes next fills them, and a file
-that shrinks and grows all the time only costs writes."""
+"""So many pages stay free, or one in so many: new data fills them, and shrinking and
+growing the file all the time would only cost writes."""
 _INCREMENTAL: Final = 2
 PAGE_BYTES: Final = 4_096
 INDEX_STRUCTURE: Final = "SELECT block FROM search_data WHERE id = 10"
@@ -31,10 +31,11 @@ TABLES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """By purpose, the tables that grow, and their long columns."""
 STRETCHES: Final = 16
 ROWS_LOOKED_AT: Final = 8
-"""Of each of so many stretches of a table: what it costs does not depend on its size.
-"""
+"""Rows sampled from each of so many stretches of a table: the cost does not depend on
+its size."""
 ROW_BYTES: Final = 60
-"""Of a row besides its long columns: the others, indexes, room left in pages."""
+"""Bytes of a row besides its long columns: other columns, indexes, free room in
+pages."""
 
 
 def estimate_tables() -> str:
@@ -47,8 +48,8 @@ def estimate_tables() -> str:
 
 
 def _estimate(purpose: str, table: str, columns: tuple[str, ...]) -> str:
-    """The first rows of each stretch of rowids stand for all of it: how many there
-    are, by how close their rowids lie, and how long they are."""
+    """SQL that estimates a table from the first rows of each stretch of rowids: the
+    number of rows from how close rowids lie, and their size from these rows."""
     size = " + ".join(f"coalesce(length({each}), 0)" for each in columns)
     key = {"searched": "entry_id", "records": "position"}.get(table, "rowid")
     return (
@@ -70,9 +71,9 @@ def _estimate(purpose: str, table: str, columns: tuple[str, ...]) -> str:
 
 
 def index_bytes(structure: bytes) -> int:
-    """Of the index of words, by the record in which FTS5 keeps its segments: behind a
-    counter of four bytes, numbers as in SQLite's records, each segment's first and last
-    page among them."""
+    """Bytes of the index of words, from the record in which FTS5 keeps its segments:
+    after a counter of four bytes come numbers packed as in SQLite's records, which
+    include each segment's first and last page."""
     numbers = numbers_of(structure[4:])
     try:
         levels, _segments, _writes = next(numbers), next(numbers), next(numbers)
@@ -98,10 +99,11 @@ def numbers_of(packed: bytes) -> Iterator[int]:
 
 
 def give_back_pages(limit: int, connection: sqlite3.Connection) -> int:
-    """Give free pages back to the disk, ``limit`` at most; how many it were.
+    """Give up to ``limit`` free pages back to the disk; returns how many.
 
-    None of a file that an older version made: it knows no owners of its pages, without
-    which none can be moved. `storage.sqlite.compaction` writes it anew.
+    Always 0 for a file made by an older version: it does not record which page refers
+    to which, without which no page can be moved. `storage.sqlite.compaction` rewrites
+    it.
     """
     ((mode, pages, free),) = connection.execute(
         "SELECT auto_vacuum, page_count, freelist_count"

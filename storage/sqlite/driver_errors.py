@@ -28,7 +28,7 @@ def is_fault_of_file(error: sqlite3.Error) -> bool:
 
 
 def is_unflushed(error: sqlite3.Error) -> bool:
-    """Whether all was written but could not be made durable."""
+    """Whether everything was written but could not be made durable."""
     return _code(error) in _NOT_FLUSHED
 
 
@@ -42,6 +42,6 @@ def _primary_code(error: sqlite3.Error) -> int:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """The extended one; 0 if the error is not SQLite's own."""
+    """The extended error code; 0 if the error is not SQLite's own."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code

@@ -1,7 +1,7 @@
-"""Operational events, queued by the units of work that bring them about.
+"""Operational events, queued by the units of work that cause them.
 
-Of a subscription an event tells once it has failed twice in a row, and one more when it
-no longer fails: its ``told_since`` is since when it failed, while it was told of.
+A subscription gets an event once it has failed twice in a row, and another when it no
+longer fails. In between, ``told_since`` holds the time since which it fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WANTED: Final = "SELECT 1 FROM feeds WHERE state = 'events' AND subscribers > 0
 
 
 def are_wanted(connection: sqlite3.Connection) -> bool:
-    """Whether anybody subscribes to events: without, none is queued."""
+    """Whether anybody subscribes to events; if not, none is queued."""
     return connection.execute(f"{_WANTED} LIMIT 1").fetchone() is not None
 
 
@@ -88,7 +88,8 @@ def _queue(events: Iterable[OperationalEvent], connection: sqlite3.Connection) -
 def queue_endings(
     ids: Collection[int], reason: str, at: int, connection: sqlite3.Connection
 ) -> None:
-    """Called before those of them end that are active."""
+    """Queue events for those of these subscriptions that are active; called before they
+    end."""
     if not are_wanted(connection):
         return
     events = (
@@ -99,8 +100,8 @@ def queue_endings(
 
 
 def queue_given_up(given_up: NewDeadLetter, connection: sqlite3.Connection) -> None:
-    """Called before its subscription becomes exhausted; one that is tells no more: each
-    new record is one try."""
+    """Queue an event before a subscription becomes exhausted. One that is exhausted
+    already causes none: each new record is a single try."""
     if not are_wanted(connection):
         return
     told = connection.execute(
@@ -139,7 +140,7 @@ WHERE s.told_since IS NULL AND s.state = 'active' AND s.condition = 'failing'
 
 
 def queue_turns(ids: Collection[int], at: int, connection: sqlite3.Connection) -> None:
-    """Called when it was noted how these subscriptions are."""
+    """Queue events after the conditions of these subscriptions were stored."""
     listed = pack_ids(ids)
     recovered = dict(connection.execute(_RECOVERED, (listed,)).fetchall())
     if recovered:

@@ -30,9 +30,9 @@ from storage.sqlite.tracking import insert_unpolled
 from storage.sqlite.writer import Writer
 
 MOST_WAITING: Final = 50
-"""Records of events that wait to be split; the next ones stay queued."""
+"""The most records of events that may wait to be split; further events stay queued."""
 MOST_WITH_HUB: Final = 2 * MOST_WAITING
-"""The same, where the next one is of the hub itself."""
+"""The same limit if the next event is one of the hub itself."""
 _STATUS: Final = msgspec.json.encode(Status())
 
 
@@ -131,8 +131,9 @@ WHERE event ->> '$.condition' IS NOT NULL ORDER BY id LIMIT ?
 def _next_events(
     limit: int, waiting: int, connection: sqlite3.Connection
 ) -> list[tuple[int, str]]:
-    """Those of the hub first, so that no flood of others delays them, up to half of
-    the ``limit``, so that they delay no others for long; else by age."""
+    """The next events: those of the hub first, so that a flood of others does not delay
+    them, but at most half of the ``limit``, so that they do not delay others for long;
+    then by age."""
     room = max(0, min((limit + 1) // 2, MOST_WITH_HUB - waiting))
     of_hub = connection.execute(_OF_HUB, (room,)).fetchall()
     room = max(0, min(limit, MOST_WAITING - waiting) - len(of_hub))

@@ -18,10 +18,10 @@ from storage.sqlite.rows import decrypt_credentials, hash_key
 def may_read(viewer: str) -> str:
     """SQL for whether ``viewer`` may read the feed ``f``, a row of ``feeds``.
 
-    ``viewer`` is an expression: an account; NULL, the operator, who reads all;
-    `storage.records.NOBODY`, who reads what is public. A private feed opens to accounts
-    that subscribe to it, one with credentials to nobody but the operator, and what a
-    track query found to the account whose query it is.
+    ``viewer`` is an expression: an account; NULL, the operator, who reads everything;
+    or `storage.records.NOBODY`, who reads what is public. A private feed is readable by
+    accounts that subscribe to it, one with credentials only by the operator, and a
+    track query's results by the account that owns the query.
     """
     return (
         f"(f.state <> 'removed' AND ({viewer} IS NULL OR f.credentials = '' AND ("
@@ -50,11 +50,11 @@ OF_RESOURCE = (
     " ORDER BY f.url = ?2 AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
     " f.state <> 'removed' DESC, (f.credentials = '') = (f.url <> ?2) DESC, f.id"
 )
-"""Feeds of a resource, the likeliest first; its parameters are `resource_keys`.
+"""Feeds of a resource, the most likely first; its parameters are `resource_keys`.
 
-Without any, the one that a topic leads to which somebody subscribed to. Of two that are
-spelled alike, the one with credentials is the operator's own, and goes before the one
-that others get by subscribing.
+If there are none, the feed that a subscribed topic leads to. Of two that are spelled
+alike, the one with credentials is the operator's own, and comes before the one that
+others get by subscribing.
 """
 
 
@@ -66,7 +66,7 @@ def hash_resource(url: str) -> bytes:
 
 
 def hash_page(url: str) -> bytes:
-    """The hash of the page that a URL selects a part of; nothing for any other URL."""
+    """The hash of the page that a URL selects a part of; b"" for any other URL."""
     page = url.partition("#")[0]
     return hash_resource(page) if selector_of(url) else b""
 
@@ -80,9 +80,9 @@ def find_known(
 ) -> int | None:
     """The feed that is being added again, if there is one.
 
-    It is spelled alike, or has the same credentials; ``as_anybody`` finds none with
-    credentials. Under another spelling, other credentials make another feed: what is
-    shown to the one must not be sent to subscribers of the other.
+    It has the same spelling, or the same credentials; ``as_anybody`` finds none with
+    credentials. Under another spelling, other credentials make another feed: what one
+    set of credentials shows must not be sent to subscribers of the other feed.
     """
     rows = connection.execute(
         "SELECT f.id, f.url, f.credentials"

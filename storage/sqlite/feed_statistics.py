@@ -84,7 +84,8 @@ class SqliteFeedStatistics:
 
 
 def read_statistics(row: Row) -> FeedStatistics | None:
-    """From when it was maintained, popularity, porn rank and staleness."""
+    """Statistics from the columns time of maintenance, popularity, porn rank and
+    staleness."""
     maintained_at, popularity, porn_rank, is_stale = row
     if maintained_at is None:
         return None

@@ -76,8 +76,8 @@ from storage.sqlite.writer import Assignments, Writer, assigned
 def _range(pace: int, has_place: bool) -> str:
     """SQL for the feeds of one pace that follow its place, by (next_fetch, feed_id).
 
-    Those of the place's own time are a range of their own: were pairs compared, the
-    index would find that time, and all that are due then be read for each page.
+    Feeds due at exactly the place's time are a separate range. If pairs were compared,
+    the index would find only the time, and every page would read all feeds due then.
     """
     found = (
         "SELECT feed_id, next_fetch, pace FROM schedule"
@@ -142,7 +142,8 @@ NEXT_DUE = f"(SELECT min(first) FROM ({_FIRSTS}))"
 
 _OLDEST = " UNION ALL ".join(map(_oldest, range(PACES)))
 OLDEST_DUE = f"(SELECT min(first) FROM ({_OLDEST}))"
-"""The same of those that are not in a list of ids, which is the first parameter."""
+"""The earliest next fetch of active feeds that are not in a list of ids, which is the
+first parameter."""
 
 DEFER = Assignments(
     "UPDATE schedule SET next_fetch = asked.value FROM json_each(?) asked"
@@ -166,7 +167,7 @@ FROM (
     {_OVERDUE}
 ) overdue WHERE overdue.feed_id = schedule.feed_id
 """
-"""Multiples of the golden section, without their whole part, lie evenly."""
+"""Multiples of the golden ratio, without their whole part, are evenly spread."""
 
 
 def spread_overdue(
@@ -198,7 +199,8 @@ def defer_all(assigned: str, connection: sqlite3.Connection) -> None:
 # --- the store ---
 
 FIRST_MAINTENANCE = 600_000
-"""Milliseconds after a feed was added: by then it has entries."""
+"""Milliseconds from a feed's addition to its first maintenance: by then it has
+entries."""
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 _SEVERAL = "SELECT v.* FROM json_each(?) i CROSS JOIN stored_feeds v ON v.id = i.value"
@@ -220,7 +222,7 @@ SELECT f.polling FROM spread CROSS JOIN feeds f
   AND id <= CAST((number + 1) * step AS INTEGER)
   AND state NOT IN ('removed', 'track', 'events') AND polling <> x'')
 """
-"""The first feed of each of so many equal ranges of ids."""
+"""Picks the first feed of each of so many equal ranges of ids."""
 
 
 class SqliteFeeds:
@@ -523,8 +525,9 @@ def _add_again(
     now: int,
     connection: sqlite3.Connection,
 ) -> None:
-    """``next_fetch`` stays: a re-add is no reason to fetch early. One that was removed
-    has all that it had, but counts as not fetched yet: it may be another by now."""
+    """Add a known feed again. ``next_fetch`` stays: this is no reason to fetch early. A
+    removed feed keeps all it had, but counts as not fetched yet: it may have changed.
+    """
     connection.execute(
         "UPDATE feeds SET state = 'active', turned_at = ?, version = version + 1"
         " WHERE id = ? AND state IN ('gone', 'dead')",
@@ -584,13 +587,13 @@ _OF_URL = (
     *("gone_sightings", "missing_sightings", "missing_since"),
     *("retry_after", "fresh_until"),
 )
-"""Of a polling state, what is true of one URL only."""
+"""Fields of a polling state that are true of one URL only."""
 _HOT_OF_URL = ", ".join(f"'$.{each}'" for each in _OF_URL if each in HOT_FIELDS)
 _COLD_OF_URL = ", ".join(f"'$.{each}'" for each in _OF_URL if each in COLD_FIELDS)
 
 
 def _move(feed_id: int, url: str, now: int, connection: sqlite3.Connection) -> None:
-    """Give a feed another URL, at which it is due. The former one leads to it, too."""
+    """Give a feed another URL, at which it is due. The former URL still leads to it."""
     parameters = {
         "id": feed_id,
         "url": url,

@@ -85,7 +85,8 @@ class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be packed of a commit, encoded: deletions before entries."""
+    """The values of a commit that are to be packed, encoded: deletions before
+    entries."""
 
     deletions: list[bytes]
     entries: list[bytes]
@@ -101,8 +102,8 @@ class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
 def encode_values(fetch: FetchCommit) -> PlainValues:
     """Encode the values of a commit, before they are packed.
 
-    The body of a deletion is only for an entry that is not known: a known one keeps its
-    last.
+    The body of a deletion is only used if the entry is unknown: a known entry keeps its
+    last body.
     """
     encode = msgspec.json.encode
     documents = (each for each in (fetch.raw, fetch.body) if each is not None)
@@ -187,7 +188,8 @@ def _encode_entries(
 def _encode_entry(
     entry: Entry, plain: bytes, at: int, last_record: int | None
 ) -> EncodedEntry:
-    """A date in the future counts as now: it must not stay the latest for years."""
+    """Encode an entry. A date in the future counts as now: it must not stay the latest
+    for years."""
     published = to_milliseconds_or_none(entry.published or entry.updated)
     return EncodedEntry(
         key=entry.key,
@@ -249,7 +251,7 @@ _INVENTORY: Final = _upsert("inventories", "inventory")
 def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
     """Refuse a commit that lacks a document which subscriptions are waiting for.
 
-    They may have begun since the fetch was told whether to keep it. Raises
+    These may have begun after the fetch was told whether to keep the document. Raises
     `BodyRequired`.
     """
     if commit.body is not None or not any(
@@ -317,7 +319,8 @@ KnownEntry = tuple[int, int]
 def _assign_positions(
     count: int, matched: Matched | None, connection: sqlite3.Connection
 ) -> int:
-    """The last of so many new positions; 0: none are. Raises `StaleQueries`."""
+    """The last of ``count`` new positions; 0 if there are none. Raises
+    `StaleQueries`."""
     if not count:
         return 0
     last, queries = assign_positions(count, connection)
@@ -377,7 +380,8 @@ def append_match(
     known: dict[str, KnownEntry],
     connection: sqlite3.Connection,
 ) -> None:
-    """A record of a track query; its entries are kept as long as it is."""
+    """Append a record of a track query; its entries are kept for as long as the
+    record."""
     entries = [known[key] for key in match.keys]
     connection.execute(
         "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
@@ -524,12 +528,12 @@ def _put_entry(
 # --- commits without news ---
 
 PAUSE = 0.01
-"""Seconds between two batches: nobody waits for what such a fetch found."""
+"""Seconds between two batches: nobody waits for the result of such a fetch."""
 
 QuietCommit = tuple[bytes, bytes | None, str, int, Pace, bytes | None, int, int | None]
-"""Of the polling what is hot, and what is cold unless that is as it was; where the next
-request goes, when and at what pace; the poll for the history, the feed, and the version
-it was decided on."""
+"""The hot part of the polling state, and the cold part if it has changed; the next
+request's URL, time and pace; the poll for the history; the feed; and the version the
+commit was decided on."""
 
 
 def encode_quiet(fetch: FetchCommit) -> QuietCommit:

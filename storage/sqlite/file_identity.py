@@ -1,9 +1,9 @@
 """Which file a database is: one process owns it, and it stays the same file.
 
-An advisory lock is held on the file itself, by whatever name it was found, and one on a
-file beside it, which names the owner. The kernel drops the locks with the process, so a
-killed one leaves nothing that blocks. The file beside it stays; removing it would let
-two processes lock two files.
+An advisory lock is held on the file itself, by whatever name it was opened, and another
+on a file beside it, which names the owner. The kernel releases the locks when the
+process ends, so a killed process leaves nothing that blocks. The file beside it stays;
+removing it would let two processes lock two files.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Identity = tuple[int, int]
 """Device and inode: a file, whatever it is called."""
 
 _mine: set[Identity] = set()
-"""The files this process has locked. Where one is locked already it is not even opened:
-who closes any descriptor of a file loses all of SQLite's own locks on it."""
+"""The files this process has locked. A file in it is not opened again: closing any
+descriptor of a file releases all of SQLite's own locks on it."""
 _asking = threading.Lock()
 
 

@@ -91,7 +91,8 @@ def _note_changed(
 def _acknowledge_all(
     outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
 ) -> set[tuple[int, int] | None]:
-    """Note all outcomes; chunks, each with its lease, that are no longer leased so."""
+    """Store all outcomes; returns the chunks, each with its lease, that are no longer
+    leased under it."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         packed = (outcome.index, pack_outcome(outcome))

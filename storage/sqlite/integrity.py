@@ -17,7 +17,7 @@ from storage.sqlite.schema import latest_version, refuse_strangers, schema_versi
 
 MOST_FINDINGS: Final = 20
 _STEPS_ASKED: Final = 100_000
-"""Instructions of SQLite's between two questions whether to go on."""
+"""SQLite instructions between two checks whether to go on."""
 
 
 def find_damage(
@@ -44,7 +44,7 @@ def find_damage(
 
 
 def find_damage_at_rest(path: Path) -> tuple[str, ...]:
-    """The same of a database that no hub uses, which stays as it is.
+    """Like `find_damage`, for a database that no hub uses, which is not changed.
 
     Raises `DatabaseUnusable`, `DatabaseLocked` if a hub uses it.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 FEW_SUBSCRIBERS = 20
-"""Of so many a commit asks each whether it wants a record; more are asked when the
-fan-out is split."""
+"""Up to so many subscribers, a commit checks whether each wants the record; with more,
+the check is made when the fan-out is split."""
 
 _FAN_OUT = """
 INSERT INTO fanouts (position, feed_id, after_id, is_next)
@@ -35,8 +35,8 @@ def assign_positions(count: int, connection: sqlite3.Connection) -> tuple[int, i
 def fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
     """Write a fan-out if anybody receives the record.
 
-    Units of work come one after the other, so whoever subscribes from here on stands
-    above the record.
+    Units of work run one after the other, so a subscription made later starts above the
+    record.
     """
     connection.execute(
         _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}

@@ -11,8 +11,8 @@ from storage.sqlite.writer import Writer
 
 
 class SqliteMembership:
-    """The file lock keeps others out, so what a term does here is to tell apart what
-    the process does now from what it, or an earlier one, did before it joined."""
+    """The file lock keeps other processes out. A term only separates what the process
+    does now from what it, or an earlier process, did before it joined."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer

@@ -16,7 +16,7 @@ from storage.sqlite.retries import make_due, note_conditions
 
 
 def pause(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
-    """False, and nothing changes, unless it is active."""
+    """Pause a subscription. Returns False, and changes nothing, unless it is active."""
     paused = connection.execute(
         "UPDATE subscriptions SET paused_at = coalesce(paused_at, ?)"
         " WHERE id = ? AND state = 'active'",
@@ -30,7 +30,8 @@ def pause(subscription_id: int, now: int, connection: sqlite3.Connection) -> boo
 
 
 def resume(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
-    """Its retry is due at once, unless a request of it is still under way."""
+    """Resume a subscription: its retry is due at once, unless one of its requests is
+    still under way."""
     resumed = connection.execute(
         "UPDATE subscriptions SET paused_at = NULL WHERE id = ? AND state = 'active'",
         (subscription_id,),
@@ -75,9 +76,10 @@ def owe_to_paused(
     now: int,
     connection: sqlite3.Connection,
 ) -> frozenset[int]:
-    """Open a retry, from that record on, for those of them that are paused; which ones.
+    """Open a retry, from that record on, for the paused ones of these subscriptions;
+    returns which they are.
 
-    ``ids``: in rising order, of those whose turn it is to get the record.
+    ``ids``: in rising order, the subscriptions that are about to get the record.
     """
     if not ids:
         return frozenset()

@@ -14,8 +14,8 @@ from storage.records import KEPT_POLLS, Poll, PollOutcome, PollReason
 from storage.sqlite.columns import from_milliseconds, to_milliseconds
 
 _RECORD: Final = struct.Struct(">QIH")
-"""The time (48 bits) and the HTTP status; outcome (3 bits), reason (5) and the
-milliseconds that it took (24); entries."""
+"""The time (48 bits) and the HTTP status; outcome (3 bits), reason (5 bits) and
+duration in milliseconds (24 bits); the number of entries."""
 _OUTCOMES = tuple(PollOutcome)
 _REASONS = tuple(PollReason)
 _OUTCOME_NUMBERS = {each: number for number, each in enumerate(_OUTCOMES)}
@@ -36,7 +36,8 @@ POLLS: Final = (
 
 
 def pack_poll(poll: Poll) -> bytes:
-    """Four hours count as the longest, and 65,535 entries as the most."""
+    """Pack a poll. Durations above four hours and more than 65,535 entries are cut to
+    these."""
     kind = _OUTCOME_NUMBERS[poll.outcome] << 5 | _REASON_NUMBERS[poll.reason]
     return _RECORD.pack(
         to_milliseconds(poll.at) << 16 | poll.code,

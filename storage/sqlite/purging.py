@@ -7,7 +7,7 @@ import sqlite3
 from storage.sqlite.columns import pack_ids
 
 ROWS_PURGED = 500
-"""In one transaction."""
+"""The most rows deleted in one transaction."""
 
 _ROWS_OF_FEED = (
     "DELETE FROM entries WHERE id IN"
@@ -19,7 +19,7 @@ _ROWS_OF_FEED = (
     "DELETE FROM attempts WHERE rowid IN (SELECT a.rowid FROM subscriptions s"
     " CROSS JOIN attempts a ON a.subscription_id = s.id WHERE s.feed_id = ? LIMIT ?)",
 )
-"""Those that may be very many; all else goes with the feed at once."""
+"""Rows that may be very many; all other rows are deleted with the feed at once."""
 
 _PURGES_OF_FEED = (
     "DELETE FROM dead WHERE subscription_id IN"
@@ -66,13 +66,14 @@ _PURGES_OF_SUBSCRIPTIONS = (
     "DELETE FROM attempts WHERE subscription_id IN (SELECT value FROM json_each(?))",
     "DELETE FROM subscriptions WHERE id IN (SELECT value FROM json_each(?))",
 )
-"""A subscription's retry went when it ended."""
+"""A subscription's retry was deleted when it ended."""
 
 
 def purge_removed_feed(
     before: int, feed_id: int, limit: int, connection: sqlite3.Connection
 ) -> bool:
-    """Delete so many rows of a feed at most; whether it is gone, or back meanwhile."""
+    """Delete at most ``limit`` rows of a feed; returns whether it is gone, or active
+    again."""
     found = connection.execute(
         "SELECT id FROM feeds WHERE id = ? AND state = 'removed' AND removed_at < ?",
         (feed_id, before),

@@ -56,7 +56,7 @@ def wanted_range(
 
 
 def last_passed(subscription_id: int, connection: sqlite3.Connection) -> int:
-    """The position up to which fan-out has served the subscription, or left it out."""
+    """The position up to which fan-out has served the subscription, or skipped it."""
     ((position,),) = connection.execute(
         "SELECT coalesce((SELECT min(f.position) - 1 FROM fanouts f"
         "  WHERE f.feed_id = s.feed_id AND f.after_id < s.id),"
@@ -174,8 +174,8 @@ def replay(
 
 
 def make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> bool:
-    """Have a retry tried now; one that is leased is being tried already, and stays as
-    it is. False if there is none."""
+    """Make a retry due now; a leased one is being tried already, and is not changed.
+    False if there is no retry."""
     found = connection.execute(
         "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
         " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
@@ -257,8 +257,8 @@ def _open(
 def discard_retry(
     subscription_id: int, now: int, connection: sqlite3.Connection
 ) -> bool:
-    """Close the retry where fan-out stands; False if there is none. A try under way
-    finds its lease lost."""
+    """Close the retry at fan-out's position; False if there is none. A try under way
+    will find that it has lost its lease."""
     is_open = connection.execute(
         "SELECT 1 FROM stragglers WHERE subscription_id = ?", (subscription_id,)
     ).fetchone()
@@ -292,9 +292,9 @@ FROM (
 def note_conditions(
     ids: Collection[int], at: int, connection: sqlite3.Connection
 ) -> None:
-    """Note whether they fail, are behind or are well, and since when that is so.
+    """Store whether subscriptions fail, are behind or are well, and since when.
 
-    Called where that may have changed, in the same unit of work.
+    Called in the unit of work in which that may have changed.
     """
     connection.execute(_CONDITIONS, {"ids": pack_ids(ids), "at": at})
     queue_turns(ids, at, connection)
@@ -307,7 +307,7 @@ Lease = tuple[int, int]
 
 
 class RetryFate(Enum):
-    """What came of an outcome; see `storage.records.Flushed`."""
+    """The result of applying an outcome; see `storage.records.Flushed`."""
 
     DONE = auto()
     UNFINISHED = auto()

@@ -1,4 +1,5 @@
-"""Rows of the log, of feeds, subscriptions and deliveries, and the values they are."""
+"""Reads rows of the log, of feeds, subscriptions and deliveries as values, and packs
+them."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def read_entry(row: Row) -> StoredEntry:
 
 
 def hash_key(key: str) -> bytes:
-    """What stands for a key of any length in an index."""
+    """A hash that represents a key of any length in an index."""
     return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
 

@@ -15,7 +15,8 @@ from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 from storage.sqlite.feed_access import hash_resource
 
 APPLICATION_ID = 0x46414E46
-"""Marks the file as Fanfare's ("FANF"), for `file` and to tell strangers."""
+"""Marks the file as Fanfare's ("FANF"), for `file` and to recognize other programs'
+files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
 def check_version(
     connection: sqlite3.Connection, location: str, *, migrate: bool
 ) -> None:
-    """Refuse what cannot be used, before the file is touched.
+    """Refuse a file that cannot be used, before it is touched.
 
     Raises `DatabaseUnusable`, `DatabaseTooNew`, `DatabaseOutdated`.
     """

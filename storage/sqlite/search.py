@@ -45,11 +45,12 @@ FIND = (
     "  AND u.feed_id = f.id AND u.state = 'active')))"
     " ORDER BY found.docid DESC"
 )
-"""A row for each document looked at; without an entry if that is not to be seen. Bodies
-are read after their lengths."""
+"""One row for each document looked at; without an entry if the viewer must not see it.
+Bodies are read after their lengths."""
 READ = f"SELECT {ENTRY} FROM entries e WHERE e.id IN (SELECT value FROM json_each(?))"
 PAGE_BYTES = 2 * 1024 * 1024
-"""Of packed entries that one page reads, but for its first."""
+"""The most bytes of packed entries that one page reads; its first entry may be
+larger."""
 SLOT_BITS = 4
 """Ids in a second. The smaller ids are, the smaller is the index, which has one for
 each word of each document."""
@@ -300,15 +301,16 @@ _ROWS: Final = (
 
 
 def _begin_empty(connection: sqlite3.Connection) -> None:
-    """Dropping a large index takes seconds, in which nothing else is written. So an
-    empty one takes its name at once; there must be no former one."""
+    """Put an empty index in place of the current one, which becomes the former index;
+    there must be no other. Dropping a large index would block all writes for seconds.
+    """
     for statement in _EMPTY_INDEX:
         connection.execute(statement)
 
 
 def _remove_former(limit: int, connection: sqlite3.Connection) -> int:
-    """Nobody searches it any more, so its tables are emptied beneath it. With the last
-    rows it goes itself."""
+    """Delete rows of the former index, which nobody searches any more, and drop it with
+    its last rows."""
     ((is_there,),) = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'former_search')"
     ).fetchall()
@@ -324,12 +326,12 @@ def _remove_former(limit: int, connection: sqlite3.Connection) -> int:
 
 
 def _merge(limit: int, connection: sqlite3.Connection) -> int:
-    """Merge segments of which there are several alike; or all, where much of what is in
-    them was forgotten: only so it leaves them.
+    """Merge segments if several have a similar size; or merge all if many of their
+    documents were forgotten, since only that removes them.
 
-    FTS5: with a negative number a merge of all begins, which others go on with. "If
-    [...] the difference between the two values is less than 2, then the 'merge' command
-    was a no-op."
+    FTS5: a negative number begins a merge of all segments, which later merges continue.
+    "If [...] the difference between the two values is less than 2, then the 'merge'
+    command was a no-op."
     """
     ((forgotten, totals),) = connection.execute(
         "SELECT forgotten, (SELECT block FROM search_data WHERE id = 1)"

@@ -98,7 +98,7 @@ def _listed(values: Iterable[str]) -> str:
 # --- feeds ---
 
 MOST_SORTED: Final = 2_000
-"""Rows that are few: all of them are looked at."""
+"""Up to so many rows count as few: all of them are looked at."""
 
 MOST_COUNTED: Final = 10_000
 """Rows of an index that are counted one by one."""
@@ -181,7 +181,7 @@ class SqliteFeedSelections:
         return [FeedCount(FeedHealth(health), *rest) for health, *rest in rows]
 
     async def _few(self, wanted: FeedFilter, sort: FeedSort) -> list[int] | None:
-        """A few feeds among which are all that are wanted; None if that takes more."""
+        """A few feeds that include all that are wanted; None if there are too many."""
         if wanted.ids:
             return list(wanted.ids)
         for query in _narrowing(wanted, sort):
@@ -202,7 +202,7 @@ def feed_query(
     limit: int,
     ids: Sequence[int] | None,
 ) -> Query:
-    """A page; ``ids``: among which all that are wanted are."""
+    """The query of a page; ``ids``: feeds that include all that are wanted."""
     found = _merged(_feed_ranges(wanted, sort, after))
     if ids is not None:
         found = _among(wanted, sort, after)
@@ -335,7 +335,7 @@ _CONDITION: Final = "s.id, s.health, s.health_since, s.failure, s.ended_reason"
 
 
 async def topics_of(readers: Readers, url: str) -> list[int]:
-    """The ids of a topic: of its spellings."""
+    """The ids of a topic's spellings."""
     asked = {"topic": url, "normal": normal_url(url)}
     return [id for (id,) in await readers.all(_TOPICS, asked)]
 

@@ -20,13 +20,14 @@ from storage.sqlite.rows import hash_key
 # --- counts ---
 
 SHIFTS = (35, 28, 21, 14)
-"""Of dates in milliseconds: a year, three days, half an hour, 16 seconds."""
+"""Bits to shift dates in milliseconds by: to a year, three days, half an hour, 16
+seconds."""
 _BRANCHES = 7
 """Bits between two levels."""
 
 
 class CountChanges:
-    """What a unit of work changes of the counts, written at its end."""
+    """The changes that a unit of work makes to the counts, written at its end."""
 
     def __init__(self) -> None:
         self._changes: Counter[int] = Counter()
@@ -109,7 +110,7 @@ class _Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class _Touched:
-    """What has become of a page in this unit of work."""
+    """What this unit of work has changed of a page."""
 
     has_moved: bool = False  # whether an entry has come or gone
     sections: dict[str, None] = field(default_factory=dict)  # in the order of entries

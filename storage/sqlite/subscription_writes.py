@@ -55,9 +55,9 @@ def end_one(
     now: int,
     connection: sqlite3.Connection,
 ) -> Row | None:
-    """End a subscription; its row then, None if there is none.
+    """End a subscription; returns its row afterwards, None if there is none.
 
-    One that has ended stays as it was.
+    One that has ended already is not changed.
     """
     end_all([subscription_id], reason, state, now, connection)
     row: Row | None = connection.execute(
@@ -74,7 +74,7 @@ def end_of_feed(
     whose: SubscriberGroup,
     connection: sqlite3.Connection,
 ) -> list[SubscriptionId]:
-    """End subscriptions of a feed; which ones.
+    """End subscriptions of a feed; returns which.
 
     ``limit``: see `NO_LIMIT`.
     """
@@ -87,7 +87,7 @@ def end_of_feed(
 def end_expired(
     now: int, limit: int, connection: sqlite3.Connection
 ) -> list[SubscriptionId]:
-    """End subscriptions whose lease is over; which ones."""
+    """End subscriptions whose lease is over; returns which."""
     found = connection.execute(_EXPIRED, (now, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
     end_all(ids, LEASE_OVER, SubscriptionState.ENDING, now, connection)
@@ -212,9 +212,9 @@ def edit_active(
 def subscribe_all(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Subscribe them; whether each could be.
+    """Make these subscriptions; returns for each whether that was possible.
 
-    Its feed must be there for the account, and not removed. No two may have the same
+    Its feed must exist for the account, and not be removed. No two may have the same
     callback.
     """
     feeds = _feeds_there(wanted, connection)

@@ -24,10 +24,10 @@ from storage.sqlite.rows import hash_key, read_feed, unpack_refs
 from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"
-"""Of the URL that a query's feed has: no request ever asks for it."""
+"""The scheme of the URL of a query's feed, which is never requested."""
 
 WANTED_AGAIN = timedelta(hours=1)
-"""Who asks for a query that was asked for since then writes nothing."""
+"""Asking again for a query within this time writes nothing."""
 
 _JUST_WANTED = (
     "SELECT v.* FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
@@ -61,7 +61,8 @@ UPDATE track_queries SET account_id = ?3 WHERE account_id = {NOBODY} AND feed_id
     AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed_id = f.id
         AND s.account_id <> ?3 AND s.state IN ('pending', 'active', 'ending')))
 """
-"""A query of nobody's becomes that of who wants it, unless others subscribe to it."""
+"""A query that belongs to nobody becomes the asking account's, unless others subscribe
+to it."""
 
 
 class SqliteTracking:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST_TRIGRAMS = 6
-"""Of what is searched for. Each more costs as much as it spares of reading texts."""
+"""The most trigrams looked up. Each further one costs as much as it saves in reading
+texts."""
 
 
 def trigrams_of(texts: Sequence[str]) -> list[str]:
@@ -36,9 +37,9 @@ MOST_RARE = 3
 
 
 def rare_trigrams_of(text: str) -> list[str]:
-    """A few trigrams of a part of a feed's URL or title: those that few feeds have.
+    """A few trigrams of a part of a feed's URL or title, chosen to occur in few feeds.
 
-    One that all have costs as much as all of them are, and excludes none.
+    A trigram that all feeds have is as costly as reading all, and excludes none.
     """
     found = trigrams_of([text])
     return ([each for each in found if each not in _OF_ALL] or found)[:MOST_RARE]

@@ -17,7 +17,8 @@ from storage.sqlite.retries import add_dead_letter
 from storage.sqlite.rows import PACKED_REF_BYTES
 
 MOST_TRIMMED_ENTRIES = 1_000
-"""Named by records that go together, unless a single one names more."""
+"""The most entries named by the records deleted together, unless a single record names
+more."""
 LATEST_ENTRIES = 50
 """Entries of each feed that are kept however old, for replays and late subscribers."""
 
@@ -26,9 +27,9 @@ TRIMMED = "trimmed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimLimits:
-    """Records older than the times (milliseconds) or beyond the counts may go.
+    """Records older than the times (milliseconds) or beyond the counts may be deleted.
 
-    And those up to the ends, unless they are of ``spared_from`` or later.
+    So may records up to the ends, unless they are from ``spared_from`` or later.
     """
 
     now: int
@@ -56,8 +57,8 @@ def encode_limits(retention: Retention, now: datetime) -> TrimLimits:
 
 
 def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> int:
-    """How many positions were trimmed, ``limit`` at most: records, unless these went
-    with their feed before."""
+    """Trim the log; returns how many positions were trimmed, ``limit`` at most. They
+    include positions whose records were deleted with their feed before."""
     ((log_end, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
     last = min(
         _before_many_entries(tail, limit, connection),
@@ -144,7 +145,8 @@ def _before_retries(end: int, connection: sqlite3.Connection) -> int:
 
 
 def _pass_retries_by(end: int, now: int, connection: sqlite3.Connection) -> None:
-    """Move retries past what goes; what they wanted of it becomes a dead letter."""
+    """Move retries past the deleted records; wanted ones among these become a dead
+    letter."""
     missed = connection.execute(
         "SELECT s.subscription_id, min(r.position), max(r.position)"
         " FROM stragglers s JOIN subscriptions b ON b.id = s.subscription_id"

@@ -54,7 +54,7 @@ class Assignments(str):
 def assigned(pairs: Iterable[tuple[int, int]]) -> str:
     """The pairs as a JSON object for ``json_each``.
 
-    Of an id that comes twice the later value counts.
+    If an id occurs twice, the later value counts.
     """
     return msgspec.json.encode(dict(pairs)).decode()
 
@@ -75,7 +75,7 @@ class StatementRun:
     errors: dict[int, Exception] = field(default_factory=dict)
 
     def split(self, index: int) -> StatementRun:
-        """Take out what was not begun, from there on."""
+        """Remove and return the work that was not begun, from that index on."""
         rest = StatementRun(self.kind, self.work[index:], self.futures[index:])
         for at in [each for each in self.thens if each >= index]:
             rest.thens[at - index] = self.thens.pop(at)
@@ -131,9 +131,9 @@ class StatementRun:
 
 
 class GroupCommits:
-    """Writes groups to one connection, on whatever thread it is called.
+    """Writes groups to one connection, on the calling thread.
 
-    ``write_error`` is why the last write that touched the disk failed; "" when it did
+    ``write_error`` is why the last write that touched the disk failed; "" if it did
     not.
     """
 
