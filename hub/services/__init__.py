@@ -1,7 +1,7 @@
 """Use cases: what web/ asks of the hub where a rule applies.
 
-For lists and single rows web/ uses the storage contract itself. One module per noun.
-Arguments are checked here, results are frozen, and the errors are
+For lists and single rows web/ uses the storage contract itself. There is one module for
+each noun. Arguments are checked here, results are frozen, and the errors are
 `protocols.protocol_errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.service_errors`.
 """
@@ -97,7 +97,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """All that web/ is given."""
+    """All services that web/ is given."""
 
     storage: Storage
     clock: Clock

@@ -1,5 +1,5 @@
-"""What an account is told of itself, and the operator of all accounts: subscriptions,
-what they were sent, and tokens."""
+"""Reports on accounts, for the account itself and for the operator: subscriptions, the
+notifications they were sent, and tokens."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SHOWN_FAILING: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountReport:
-    """``scopes`` are those of the token that asks. ``notified``: requests to the
-    account's callbacks so far, and ``credits`` what ``X-Superfeedr-Credits`` counts
-    down. Totals are None where there are too many to be counted.
+    """An account. ``scopes`` are those of the token in use. ``notified``: requests to
+    the account's callbacks so far; ``credits``: what ``X-Superfeedr-Credits`` counts
+    down. Totals are None if there are too many to count.
 
-    ``failing``: the first of those that fail, the longest first.
+    ``failing``: the subscriptions that have failed for the longest time, longest first.
     """
 
     account: Account
@@ -45,8 +45,8 @@ class AccountReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountActivity:
-    """``notified`` and ``credits`` as in `AccountReport`; ``connections``: live ones
-    now."""
+    """An account in a list. ``notified`` and ``credits`` are as in `AccountReport`;
+    ``connections``: how many live connections it has now."""
 
     summary: AccountSummary
     notified: int
@@ -62,7 +62,7 @@ class AccountReportService:
         counter: NotificationCounter,
         connections: Callable[[Holder], int],
     ) -> None:
-        """``connections``: how many live ones somebody holds now."""
+        """``connections``: returns how many live connections a holder has now."""
         self._subscriptions = subscriptions
         self._tokens = tokens
         self._counter = counter
@@ -71,12 +71,13 @@ class AccountReportService:
     async def page(
         self, *, prefix: str = "", after: str = "", limit: int
     ) -> list[AccountActivity]:
-        """Accounts by name, those whose name begins so; ``after``: a name."""
+        """Accounts by name, those whose name begins with ``prefix``; ``after``: a
+        name."""
         found = await self._tokens.accounts(prefix=prefix, after=after, limit=limit)
         return [self._activity(each) for each in found]
 
     async def find(self, name: str) -> AccountActivity:
-        """The account of that name, in any case. Raises `NotFound`."""
+        """The account of that name, in upper or lower case. Raises `NotFound`."""
         written = name.lower()
         found = await self._tokens.accounts(prefix=written, limit=1)
         if not found or found[0].account.name != written:

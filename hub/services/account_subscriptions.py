@@ -1,9 +1,9 @@
-"""Subscriptions that accounts make, pause and end, the operator among them.
+"""Subscriptions that accounts make, pause and end; the operator is one of them.
 
-`SubscriptionService` has the rules for all of them. `SuperfeedrService` uses it for the
-Superfeedr-compatible API: there the account's token replaces verification of intent,
-and a callback is verified only on request, while the request waits (``sync``) or
-afterwards (``async``).
+`SubscriptionService` has the rules for all accounts. `SuperfeedrService` uses it for
+the Superfeedr-compatible API: there the account's token replaces verification of
+intent, and a callback is verified only on request, while the request waits (``sync``)
+or afterwards (``async``).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ from storage.records import (
 
 
 class Verify(StrEnum):
-    """Whether the callback is asked: before the answer, or after it."""
+    """When the callback is asked: before the answer, or after it."""
 
     SYNC = "sync"
     ASYNC = "async"
@@ -90,18 +90,18 @@ class Verify(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRequest:
-    """What an account asks of a topic: to be subscribed, or to be so no more.
+    """An account's request to subscribe to a topic, or to end that subscription.
 
-    Its callback is asked about it (`hub.websub.callback_challenge.Question`).
+    Its callback may be asked about it (`hub.websub.callback_challenge.Question`).
     """
 
     topic: str
-    callback: str = ""  # to end a subscription: the account's only one
+    callback: str = ""  # "" to end the account's only subscription
     mode: VerificationMode = VerificationMode.SUBSCRIBE
     account: AccountId = OPERATOR
     secret: str = ""
     algorithm: str = "sha256"
-    format: Format | None = Format.JSON  # None: what suits the topic
+    format: Format | None = Format.JSON  # None: the format that suits the topic
     updates: Updates = Updates.FRESH
     batch: bool = False
     has_digest: bool = False
@@ -116,7 +116,8 @@ class SubscriptionRequest:
         return ENDLESS_LEASE
 
     def as_verification(self, token: str) -> NewVerification:
-        """As it is stored until its callback was asked; see `from_verification`."""
+        """The request as it is stored until its callback is asked; see
+        `from_verification`."""
         return NewVerification(
             account=self.account,
             mode=self.mode,
@@ -157,7 +158,8 @@ class SubscriptionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionMade:
-    """``new_secret``: the one that the hub has made for it; "": none."""
+    """A new subscription. ``new_secret``: the secret that the hub made for it; "" if
+    none."""
 
     subscription: Subscription
     feed: StoredFeed
@@ -169,8 +171,8 @@ class SubscriptionMade:
 class SubscriptionReport:
     """A subscription, its last attempts newest first, and what it waits for.
 
-    ``explanation`` says what is done about it, and ``advice`` what may be done, in
-    words; no more than `SHOWN_LAG` records of the ``lag`` are counted.
+    ``explanation`` says in words what the hub does about it, and ``advice`` what
+    somebody may do. At most `SHOWN_LAG` records of the ``lag`` are counted.
     """
 
     subscription: Subscription
@@ -184,12 +186,13 @@ class SubscriptionReport:
 
 
 ReplayStart = datetime | Position
-"""From where a replay begins: what was found from then on, or a record."""
+"""Where a replay begins: at a time, with the records found from then on, or at a
+record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotatedSecret:
-    """``new_secret``: the one that the hub has made; "": none."""
+    """``new_secret``: the secret that the hub made; "" if one was given."""
 
     subscription: Subscription
     new_secret: str
@@ -200,7 +203,7 @@ SECRET_BYTES: Final = 32
 
 
 def make_secret() -> str:
-    """As Standard Webhooks writes one."""
+    """A new secret in the form of Standard Webhooks."""
     key = b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
     return f"{STANDARD_WEBHOOKS_PREFIX}{key}"
 
@@ -210,7 +213,8 @@ SHOWN_LAG: Final = 10_000
 
 
 class PublisherRefusals(Protocol):
-    """What is needed of `hub.websub.publisher_validation.PublisherValidation`."""
+    """The part of `hub.websub.publisher_validation.PublisherValidation` that is needed
+    here."""
 
     async def refusal(
         self,
@@ -232,8 +236,8 @@ class SubscriptionService:
         publishers: PublisherRefusals | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
-        """``publishers`` None: they are not asked. ``secret_overlap``: how long the
-        secret that a subscription had before signs as well."""
+        """``publishers`` None: publishers are not asked. ``secret_overlap``: for how
+        long a replaced secret signs as well."""
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
@@ -248,12 +252,13 @@ class SubscriptionService:
     ) -> SubscriptionMade:
         """Subscribe for an account, without end, and without asking the callback.
 
-        A topic that nobody added becomes a private feed. Its first document is fetched
-        before, so that the subscriber is told only what is new. A feed that takes
-        credentials is the operator's alone: to others its topic is one that nobody
-        added. A feed that was given up is polled again. A track query has no document
-        of its own. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`, which name
-        the field with the ``prefix`` that it has where the request came from.
+        A topic that nobody has added becomes a private feed. Its first document is
+        fetched before, so that the subscriber is told only of new entries. A feed with
+        credentials is for the operator only: for other accounts its topic counts as one
+        that nobody has added. A feed that was given up is polled again. A track query
+        has no document of its own. Raises `InvalidValue`, `AddressRefused` and
+        `NotAllowed`, which name the field with the ``prefix`` that it has in the
+        request.
         """
         self.check(request, prefix=prefix)
         callback = read_callback(request.callback, f"{prefix}callback")
@@ -288,7 +293,7 @@ class SubscriptionService:
     async def present_secret(
         self, account: AccountId, topic: str, callback: str
     ) -> str:
-        """Of the subscription that is there already; "" if none is."""
+        """The secret of the active subscription; "" if there is none."""
         found = await self._storage.subscriptions.find(account, topic, callback)
         is_active = found is not None and found.state is SubscriptionState.ACTIVE
         return found.secret if found is not None and is_active else ""
@@ -296,10 +301,10 @@ class SubscriptionService:
     async def edit(
         self, subscription: Subscription, change: SubscriptionChange
     ) -> Subscription:
-        """Change how a callback is told; its place in the log stays.
+        """Change how a callback is notified; its place in the log stays.
 
-        Another secret than before takes its place, and the former one signs as well
-        for a while. Raises `Conflict` and `InvalidValue`.
+        A new secret replaces the former one, which signs as well for a while. Raises
+        `Conflict` and `InvalidValue`.
         """
         if subscription.state is not SubscriptionState.ACTIVE:
             raise _has_ended(subscription.id)
@@ -330,12 +335,12 @@ class SubscriptionService:
             former_until=now + self._secret_overlap,
         )
         edited = await self._storage.subscriptions.edit(subscription.id, new, now)
-        if edited is None:  # meanwhile
+        if edited is None:  # it ended meanwhile
             raise _has_ended(subscription.id)
         return edited
 
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
-        """Refuse what is wrong with the request itself. Raises `InvalidValue`."""
+        """Raise `InvalidValue` if something is wrong with the request itself."""
         callback = read_callback(request.callback, f"{prefix}callback")
         if self._local_topics.owns(callback) and not request.is_silent:
             raise InvalidValue(f"{prefix}callback", "a URL outside this hub")
@@ -347,8 +352,8 @@ class SubscriptionService:
     def _format(
         self, request: SubscriptionRequest, wanted: TrackTopic | None
     ) -> Format:
-        """Without a format the subscriber gets that of a page of this hub, or else what
-        suits the topic."""
+        """The format of a subscription. If none is requested, it is that of the page of
+        this hub, or else the one that suits the topic."""
         if wanted is not None:
             return format_of(wanted, request.format)
         return (
@@ -360,7 +365,7 @@ class SubscriptionService:
     async def _ask_publisher(
         self, request: SubscriptionRequest, feed: StoredFeed, field: str
     ) -> None:
-        """Raises `NotAllowed`. Publishers are not asked about the operator."""
+        """Ask the publisher, unless the operator subscribes; raises `NotAllowed`."""
         if self._publishers is None or request.account == OPERATOR:
             return
         parameters = {
@@ -376,7 +381,8 @@ class SubscriptionService:
     async def get(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> SubscriptionReport:
-        """Raises `NotFound`, also for one of another account than the given one."""
+        """A report on a subscription. Raises `NotFound`, also if it belongs to another
+        account than the given one."""
         found = await self._existing(subscription_id, account)
         deliveries, whose = self._storage.deliveries, found.id
         [condition] = await self._storage.subscription_selections.conditions([whose])
@@ -410,11 +416,11 @@ class SubscriptionService:
         *,
         account: AccountId | None = None,
     ) -> DeliveryLag:
-        """Have its callback sent once more, in order, what the log has from there on,
-        and then what comes; what that is.
+        """Send its callback everything in the log from ``start`` on once more, in
+        order, and then new records; returns what it is now behind by.
 
-        Raises `NotFound`, also for one of another account than the given one,
-        `Conflict` if it has ended, is never notified or is being sent something, and
+        Raises `NotFound`, also if it belongs to another account than the given one;
+        `Conflict` if it has ended, is never notified or is being sent something; and
         `SubscriptionPaused`.
         """
         found = await self._existing(subscription_id, account)
@@ -442,11 +448,11 @@ class SubscriptionService:
         *,
         account: AccountId | None = None,
     ) -> RotatedSecret:
-        """Sign with another secret from now on, made by the hub unless one is given;
-        the former one signs as well for a while.
+        """Sign with another secret from now on. The hub makes it unless one is given;
+        the former secret signs as well for a while.
 
-        Raises `NotFound`, also for one of another account than the given one,
-        `Conflict` and `InvalidValue`.
+        Raises `NotFound`, also if the subscription belongs to another account than the
+        given one, `Conflict` and `InvalidValue`.
         """
         found = await self._existing(subscription_id, account)
         new_secret = "" if secret else make_secret()
@@ -460,9 +466,9 @@ class SubscriptionService:
         tell: bool,
         account: AccountId | None = None,
     ) -> Subscription:
-        """End it; ``tell``: the callback gets a denial.
+        """End a subscription; ``tell``: its callback gets a denial.
 
-        Raises `NotFound`, also for one of another account than the given one.
+        Raises `NotFound`, also if it belongs to another account than the given one.
         """
         who = "the operator" if account in (None, OPERATOR) else "the subscriber"
         await self._existing(subscription_id, account)
@@ -473,10 +479,11 @@ class SubscriptionService:
     async def pause(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> SelectedSubscription:
-        """Have nothing sent to its callback; it keeps its place in the log.
+        """Send nothing to the callback of a subscription; it keeps its place in the
+        log.
 
-        Raises `NotFound`, also for one of another account than the given one, and
-        `Conflict` for one that has ended.
+        Raises `NotFound`, also if it belongs to another account than the given one, and
+        `Conflict` if it has ended.
         """
         change = self._storage.subscriptions.pause
         return await self._change(subscription_id, account, change)
@@ -484,9 +491,9 @@ class SubscriptionService:
     async def resume(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> SelectedSubscription:
-        """Have its callback sent what it lacks, in order, and what comes.
+        """Send its callback the records that it lacks, in order, and then new ones.
 
-        Raises as `pause` does.
+        Raises the same errors as `pause`.
         """
         change = self._storage.subscriptions.resume
         return await self._change(subscription_id, account, change)
@@ -539,7 +546,8 @@ class SubscriptionService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionChange:
-    """How a callback is told from now on. None: as before; "": without a secret."""
+    """How a callback is notified from now on. None: unchanged; ``secret`` "": no
+    secret."""
 
     secret: str | None = None
     algorithm: str | None = None
@@ -548,7 +556,8 @@ class SubscriptionChange:
     batch: bool | None = None
 
     def check_of_events(self) -> None:
-        """Refuse what a subscription to events does not have. Raises `InvalidValue`."""
+        """Raise `InvalidValue` for fields that a subscription to events does not
+        have."""
         for field in ("format", "updates", "batch"):
             if getattr(self, field) is not None:
                 raise InvalidValue(field, "nothing: events have one form only")
@@ -562,7 +571,8 @@ def _given(value: _Value | None, before: _Value) -> _Value:
 
 
 def check_signing(algorithm: str, secret: str, prefix: str = "") -> None:
-    """Raises `InvalidValue`."""
+    """Raise `InvalidValue` if the algorithm is unknown, or does not go with the
+    secret."""
     if algorithm not in SIGNINGS:
         expected = f"one of {', '.join(SIGNINGS)}"
         raise InvalidValue(f"{prefix}algorithm", expected, algorithm)
@@ -571,17 +581,18 @@ def check_signing(algorithm: str, secret: str, prefix: str = "") -> None:
 
 
 CONFIRM_SECONDS: Final = 25.0
-"""How long the answer to a request waits for a callback's word."""
+"""Seconds for which the answer to a request waits for the answer of its callback."""
 MOST_WAITING_OF_ACCOUNTS: Final = 1_000
-"""Requests that wait for their callbacks, beyond those of the open hub: strangers
-cannot take it from accounts."""
+"""Requests of accounts that may wait for their callbacks, besides those of the open
+hub, so that strangers cannot take this room from accounts."""
 PREFIX: Final = "hub."
-"""Of the parameters' names, where a fault is told."""
+"""The prefix of parameter names in errors."""
 _NULL_DEVICES: Final = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null")
 
 
 class ChallengeSender(Protocol):
-    """What is needed of `hub.websub.callback_challenge.CallbackChallenges`."""
+    """The part of `hub.websub.callback_challenge.CallbackChallenges` that is needed
+    here."""
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
@@ -589,8 +600,8 @@ class ChallengeSender(Protocol):
 
 
 def is_null_device(callback: str, public_url: str) -> bool:
-    """Whether it is the callback that hears nothing, for those who only retrieve or
-    stream: Superfeedr's, or that of the hub at ``public_url``."""
+    """Whether it is the callback that receives nothing, for clients that only retrieve
+    or stream: Superfeedr's, or that of the hub at ``public_url``."""
     own = public_url.partition("://")[2]
     return callback.partition("://")[2] in (*_NULL_DEVICES, f"{own}/dev/null")
 
@@ -614,8 +625,8 @@ class SuperfeedrService:
         self.confirm_seconds = CONFIRM_SECONDS
 
     async def subscribe(self, request: SubscriptionRequest) -> SubscriptionMade | None:
-        """Subscribe now, or have the callback asked first: then None is returned, and
-        the callback's answer counts.
+        """Subscribe now; or have the callback asked first, and return None, and then
+        the callback's answer decides.
 
         Raises `InvalidValue`, `AddressRefused`, `NotAllowed`, `NotConfirmed` and
         `TooManyWaiting`.
@@ -630,9 +641,9 @@ class SuperfeedrService:
     async def unsubscribe(self, request: SubscriptionRequest) -> bool:
         """End a subscription; False if the callback is asked first.
 
-        One that has ended, or never was, may be ended too: a client that starts anew
-        does not know. Raises as `subscribe` does; `InvalidValue` if there are several
-        and no callback is given.
+        It is no error if the subscription has ended or never existed, since a client
+        that starts anew does not know that. Raises the same errors as `subscribe`, and
+        `InvalidValue` if there are several and no callback is given.
         """
         request = self._silenced(request)
         found = await self._find(request)
@@ -670,9 +681,10 @@ class SuperfeedrService:
         return made
 
     async def _find(self, request: SubscriptionRequest) -> Subscription | None:
-        """The one that is meant, also if it has ended; None if there never was any.
+        """The subscription that is meant, even if it has ended; None if there never was
+        one.
 
-        Raises `InvalidValue` for several and no callback.
+        Raises `InvalidValue` if there are several and no callback is given.
         """
         subscriptions = self._storage.subscriptions
         if request.callback:
@@ -692,8 +704,8 @@ class SuperfeedrService:
         return several[0] if several else None
 
     async def _is_put_off(self, request: SubscriptionRequest) -> bool:
-        """Store the request if its callback is asked later. It is stored before the
-        answer: what was accepted outlives a crash."""
+        """Store the request if its callback is asked later; returns whether that is so.
+        It is stored before the answer, so that an accepted request outlives a crash."""
         if request.verify is not Verify.ASYNC or request.is_silent:
             return False
         is_taken = await self._storage.verifications.add(

@@ -1,8 +1,8 @@
 """The audit trail: who did what, written beside the requests and read by operators.
 
-A request does not wait for its record: the record is written right after it, with all
-that came meanwhile, and what is read includes it in any case. While storage fails,
-records wait for it to work again, up to a bound.
+A request does not wait for its record. The record is written right after the request,
+with all that came meanwhile, and readers always see it. While storage fails, records
+wait for it to work again, up to a bound.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from storage.records import (
 
 MOST_WAITING: Final = 10_000
 AT_ONCE: Final = 500
-"""Records of one transaction."""
+"""Records in one transaction."""
 RETRY_SECONDS: Final = 5.0
 FAILED_LOGINS: Final = Rate(per_second=20 / 3_600, burst=20.0)
-"""Noted of all that failed to log in; how many more there were is told by the next."""
+"""How many failed logins are recorded; the next record tells how many were left out."""
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^\s/@]*@")
 
 log = structlog.get_logger()
 
 
 class AuditTrail:
-    """`run` is its background part."""
+    """Writes and reads the audit trail. `run` is its background part."""
 
     def __init__(
         self, storage: Storage, clock: Clock, *, most_waiting: int = MOST_WAITING
@@ -68,9 +68,9 @@ class AuditTrail:
         }
 
     def note(self, record: AuditRecord) -> None:
-        """Have it written soon, at once, and whatever becomes of it.
+        """Queue a record to be written soon; returns at once, and never fails.
 
-        Of those who failed to log in so many are noted as `FAILED_LOGINS` says.
+        Only as many failed logins are recorded as `FAILED_LOGINS` allows.
         """
         if record.account.id == ANONYMOUS:
             if self._strangers.take(self._clock.monotonic()):
@@ -98,11 +98,11 @@ class AuditTrail:
 
     @property
     def waiting(self) -> int:
-        """Records that are not written yet."""
+        """How many records are not written yet."""
         return len(self._waiting)
 
     async def run(self) -> None:
-        """Write what was noted, until cancelled; then what is left."""
+        """Write queued records, until cancelled; then write the rest."""
         try:
             while True:
                 await self._has_news.wait()
@@ -115,7 +115,7 @@ class AuditTrail:
             await self.write()
 
     async def write(self) -> bool:
-        """Write all that waits; whether that has succeeded."""
+        """Write all queued records; returns whether that succeeded."""
         async with self._writing:
             try:
                 while self._waiting:
@@ -132,7 +132,7 @@ class AuditTrail:
         part = [self._waiting.popleft() for _ in range(count)]
         try:
             part = [await self._named(each) for each in part]
-        except BaseException:  # nothing of it was written
+        except BaseException:  # nothing was written
             self._waiting.extendleft(reversed(part))
             raise
         try:
@@ -144,8 +144,8 @@ class AuditTrail:
     async def page(
         self, wanted: AuditFilter, *, before: tuple[datetime, int] | None, limit: int
     ) -> AuditPage:
-        """Records, with those of the requests that were answered a moment ago."""
-        if self._waiting:  # and they are written although who reads goes away
+        """Records, including those of requests that were answered a moment ago."""
+        if self._waiting:  # it goes on if the reader goes away
             writing = asyncio.ensure_future(self.write())
             self._written.add(writing)
             writing.add_done_callback(self._written.discard)
@@ -153,7 +153,8 @@ class AuditTrail:
         return await self._storage.audit.page(wanted, before=before, limit=limit)
 
     async def _named(self, record: AuditRecord) -> AuditRecord:
-        """The record with the name of what it is about, where only its id was known."""
+        """The record with the name of its target, if only the target's id was
+        recorded."""
         find = self._names.get(record.target) if record.target else None
         name = record.target_name
         if find is not None and record.target_id is not None and not name:

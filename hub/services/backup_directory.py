@@ -1,8 +1,8 @@
 """The directory of scheduled backups: their names, and which are kept.
 
-A backup is recognized by its name, which contains the time it was begun. Other files in
-the directory are left alone. Everything here waits for the disk, which may be a share
-that hangs: call it in a thread.
+A backup is recognized by its name, which contains the time when it was begun. Other
+files in the directory are left alone. Everything here waits for the disk, which may be
+a network share that hangs: call it in a thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from storage.secrets import key_path
 
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 ABANDONED_SECONDS: Final = 3_600.0
-"""After which an unfinished file that nobody writes to is one of a hub that died."""
+"""Seconds after which an unfinished file that is not written to belongs to a dead
+hub."""
 
 
 class BackupFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +33,8 @@ class BackupFile(msgspec.Struct, frozen=True, kw_only=True):
 
 class BackupDirectory:
     def __init__(self, path: Path, database: Path, *, every: float, kept: int) -> None:
-        """``every``: seconds from one backup to the next. ``kept``: how many, at least
-        one."""
+        """``every``: seconds from one backup to the next. ``kept``: how many backups
+        are kept, at least one."""
         self.path = path.absolute()
         self.every = every
         self.kept = kept
@@ -45,7 +46,7 @@ class BackupDirectory:
         return self.path / f"{self._stem}-{now:{_STAMP}}.db"
 
     def files(self) -> list[BackupFile]:
-        """The newest first. Raises `OSError`."""
+        """The backups, newest first. Raises `OSError`."""
         found = []
         for path in self.path.iterdir():
             named = self._name.fullmatch(path.name)
@@ -56,10 +57,10 @@ class BackupDirectory:
         return sorted(found, key=lambda each: each.at, reverse=True)
 
     def due_in(self, now: datetime) -> float:
-        """Seconds until the next backup. Raises `OSError`.
+        """Seconds until the next backup is due. Raises `OSError`.
 
-        One from the future does not count: the clock was wrong then. The directory is
-        made if it is missing in one that exists.
+        A backup from the future does not count: the clock was wrong then. The directory
+        is created if it is missing and its parent exists.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         times = [each.at for each in self.files() if each.at <= now]
@@ -68,7 +69,8 @@ class BackupDirectory:
         return max(0.0, self.every - (now - times[0]).total_seconds())
 
     def rotate(self) -> list[Path]:
-        """Remove all but the newest, and what was left unfinished; the former.
+        """Remove all but the newest backups, and unfinished files; returns the removed
+        backups.
 
         Raises `OSError`.
         """

@@ -1,7 +1,7 @@
 """Test deliveries: one real, signed notification, sent while somebody waits.
 
-It is marked as a test, changes nothing of a subscription, is not one of its attempts,
-and is tried once. The address guard and the pace of callback hosts apply.
+A test delivery is marked as a test, changes nothing about a subscription, is not one of
+its attempts, and is tried once. The address guard and the pace of callback hosts apply.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from storage.records import (
 
 AT_ONCE: Final = 8
 LONGEST_TURN: Final = 10.0
-"""Seconds for which the host of a callback may keep a test waiting."""
+"""Seconds for which a test waits at most for the turn of the callback's host."""
 NO_SUBSCRIPTION: Final = SubscriptionId(0)
 NO_FEED: Final = FeedId(0)
 
@@ -66,10 +66,11 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallbackTrial:
-    """What came of a test delivery. ``status`` 0: no answer, ``error`` says why.
+    """The result of a test delivery. ``status`` 0: there was no answer, and ``error``
+    says why.
 
-    ``stage`` says where one failed that was not taken. ``answer`` None: there was none,
-    or ``is_withheld``.
+    ``stage`` says where a test that was not accepted failed. ``answer`` None: there was
+    no answer, or it ``is_withheld``.
     """
 
     subscription: Subscription
@@ -98,7 +99,7 @@ class CallbackTrialService:
         callbacks: HostLimiter,
         hub_url: str,
     ) -> None:
-        """``callbacks``: the pace at which hosts of callbacks are asked."""
+        """``callbacks``: sets the pace of requests to hosts of callbacks."""
         self._storage = storage
         self._network = network
         self._clock = clock
@@ -112,8 +113,9 @@ class CallbackTrialService:
     async def try_subscription(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> CallbackTrial:
-        """Raises `NotFound`, also for one of another account than the given one,
-        `Conflict`, `AddressRefused` and `TooManyWaiting`."""
+        """Send a test delivery to the callback of a subscription. Raises `NotFound`,
+        also if it belongs to another account than the given one, `Conflict`,
+        `AddressRefused` and `TooManyWaiting`."""
         found, feed = await self._existing(subscription_id, account)
         return await self._try(found, feed)
 
@@ -122,8 +124,8 @@ class CallbackTrialService:
     ) -> RenderedRequest:
         """The request of a test delivery, which is not sent.
 
-        Raises `NotFound`, also for one of another account than the given one, and
-        `Conflict`.
+        Raises `NotFound`, also if the subscription belongs to another account than the
+        given one, and `Conflict`.
         """
         found, feed = await self._existing(subscription_id, account)
         document = await self._document(found, feed)
@@ -141,9 +143,9 @@ class CallbackTrialService:
         return found, await self._storage.feeds.get(found.feed_id)
 
     async def try_callback(self, request: SubscriptionRequest) -> CallbackTrial:
-        """As a subscription by this request would be sent it. Of a topic that the hub
-        does not know, it is made up. Raises `InvalidValue`, `AddressRefused` and
-        `TooManyWaiting`."""
+        """Send a test delivery as a subscription made by this request would get it. For
+        a topic that the hub does not know, its content is made up. Raises
+        `InvalidValue`, `AddressRefused` and `TooManyWaiting`."""
         self._subscriptions.check(request)
         feed = await self._feeds.find(request.topic)
         return await self._try(self._imagined(request, feed), feed)
@@ -222,7 +224,7 @@ class CallbackTrialService:
             subscription,
             document,
             None,
-            # A new one: receivers drop an id that they have seen.
+            # A new id: receivers drop an id that they have seen.
             id=f"test-{secrets.token_hex(8)}-{subscription.id}",
             at=int(self._clock.now().timestamp()),
             hub_url=self._hub_url,
@@ -232,8 +234,9 @@ class CallbackTrialService:
     async def _document(
         self, subscription: Subscription, feed: StoredFeed | None
     ) -> NotificationBody:
-        """The newest entry of the topic, or the document itself if that is kept and
-        wanted; only a notification can be marked inside."""
+        """The newest entry of the topic; or the topic's own document, if it is kept and
+        the subscription wants it. Only a notification can be marked as a test in its
+        body."""
         if types_of_topic(subscription.topic):
             api_url, now = api_url_of(self._hub_url), self._clock.now()
             body = render_event_trial(subscription, now, api_url)

@@ -1,7 +1,7 @@
-"""Live connections as operators see them: who is connected, to what, how well it takes
-what it is sent; and sending one of them away.
+"""Live connections as operators see them: who is connected, which topics it listens to,
+and how well it keeps up; and disconnecting a client.
 
-They are those of this process, in memory: a list of them is what there was at a moment.
+These are the connections of this process, in memory: a list shows one moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocols.live.live_messages import DISCONNECTED
 from storage.errors import NotFound
 
 SHOWN_TOPICS: Final = 20
-"""Of each connection; it may have a thousand."""
+"""Topics shown of each connection, which may have a thousand."""
 
 log = structlog.get_logger()
 
@@ -30,11 +30,12 @@ class Transport(StrEnum):
     WEBSOCKET = "websocket"
     EVENTS = "sse"
     STREAM = "stream"  # documents of the Superfeedr-compatible API
-    POLL = "poll"  # one that waits for its answer
+    POLL = "poll"  # a request that waits for its answer
 
 
 class ConnectionSort(StrEnum):
-    """From the most, but for the first: from the oldest connection."""
+    """The orders of a list: the oldest connection first, otherwise the largest value
+    first."""
 
     ID = "id"
     NEWEST = "-id"
@@ -46,7 +47,8 @@ class ConnectionSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionFilter:
-    """None, "": whichever. ``topic``: one that is listened to, as it was asked for."""
+    """Which connections are listed. None or "": any. ``topic``: one that the connection
+    listens to, as it was requested."""
 
     transport: Transport | None = None
     topic: str = ""
@@ -64,14 +66,15 @@ class ConnectionFilter:
 
 
 ConnectionPlace = tuple[int, int]
-"""The last connection of a page: what it is sorted by, and its id."""
+"""Where the next page goes on: the sort value and the id of a page's last
+connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionReport:
-    """``account``: `anonymous` if it showed no token. ``topics``: the first of
-    ``topic_count``. ``queue``: bytes that wait to be taken. ``is_behind``: what it
-    missed is still being sent."""
+    """A live connection. ``account``: `anonymous` if it has no token. ``topics``: the
+    first of ``topic_count``. ``queue``: bytes that wait to be taken by the client.
+    ``is_behind``: records that it missed are still being sent."""
 
     id: int
     transport: Transport
@@ -88,7 +91,8 @@ class ConnectionReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPage:
-    """``total``: how many the filter finds. ``next`` None: this is the last page."""
+    """A page of connections. ``total``: how many the filter finds. ``next`` None: this
+    is the last page."""
 
     connections: tuple[ConnectionReport, ...]
     total: int
@@ -124,7 +128,8 @@ class ConnectionService:
         )
 
     def _oldest(self, after: ConnectionPlace | None, limit: int) -> ConnectionPage:
-        """Without a look at the others: it is made each second while it is watched."""
+        """A page in the order of age, without looking at all connections: a watched
+        page is made each second."""
         kept, least = self._registry.connections, after[1] if after else -1
         first = list(islice((id for id in kept if id > least), limit + 1))
         shown = first[:limit]
@@ -135,12 +140,12 @@ class ConnectionService:
         )
 
     def get(self, id: int) -> ConnectionReport:
-        """Raises `NotFound`."""
+        """A live connection. Raises `NotFound`."""
         return _report(self._find(id))
 
     def disconnect(self, id: int) -> ConnectionReport:
-        """Tell it to go, and not to come back. Nothing keeps it from that: for this a
-        token is revoked, or a feed made private. Raises `NotFound`."""
+        """Close a connection, and tell the client not to come back. Nothing enforces
+        that; to do so, revoke its token or make the feed private. Raises `NotFound`."""
         found = self._find(id)
         report = _report(found)
         found.writer.close(DISCONNECTED)
@@ -187,4 +192,4 @@ _PLACES: Final[Mapping[ConnectionSort, Callable[[LiveConnection], ConnectionPlac
     ConnectionSort.BYTES: lambda each: (-each.writer.sent_bytes, each.opening.id),
     ConnectionSort.TOPICS: lambda each: (-len(each.subscriptions), each.opening.id),
 }
-"""The order of a list is that of the places."""
+"""The sort values, by which places are compared as well."""

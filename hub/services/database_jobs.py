@@ -1,6 +1,6 @@
 """Backups and checks of the running hub's database, one at a time.
 
-They take as long as the database is large, so their progress is reported. Backups into
+They take longer the larger the database is, so their progress is reported. Backups into
 a directory are made on schedule.
 """
 
@@ -29,9 +29,9 @@ from storage.contract import Storage
 from storage.errors import StorageError
 
 LOOK_SECONDS: Final = 60.0
-"""Between two looks whether a backup is due, at most: the clock may be set."""
+"""The most seconds between two looks whether a backup is due: the clock may be set."""
 RETRY_SECONDS: Final = 600.0
-"""After a scheduled backup that failed, the next attempt."""
+"""Seconds until the next try after a scheduled backup has failed."""
 
 log = structlog.get_logger()
 
@@ -42,8 +42,9 @@ class JobKind(StrEnum):
 
 
 class DatabaseJob(msgspec.Struct, frozen=True, kw_only=True):
-    """``file``: that is written, or checked. ``done`` of ``total`` bytes; of a check
-    nobody knows how far it is. ``findings``: what a check found wrong."""
+    """A backup or a check. ``file``: the file that is written or checked. ``done`` of
+    ``total`` bytes; the progress of a check is not known. ``findings``: what a check
+    found wrong."""
 
     kind: JobKind
     file: str
@@ -58,7 +59,7 @@ class DatabaseJob(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A job that was asked for, and who waits for its end."""
+    """A requested job, and those who wait for its end."""
 
     job: DatabaseJob
     ended: asyncio.Future[DatabaseJob]
@@ -72,9 +73,9 @@ class DatabaseJobs:
         metrics: Metrics,
         directory: BackupDirectory | None = None,
     ) -> None:
-        """``directory``: of backups by the clock; None: none are made.
+        """``directory``: of scheduled backups; None: none are made.
 
-        Nor are any of an engine that is backed up by its own tools.
+        Nor are any made if the engine is backed up by tools of its own.
         """
         self._back_up = storage.backup
         if directory is not None and self._back_up is None:
@@ -99,11 +100,12 @@ class DatabaseJobs:
         return replace(self._waiting.job, done=done, total=total)
 
     def last(self, kind: JobKind) -> DatabaseJob | None:
-        """The last one of this process that ended."""
+        """The last job of this kind that ended in this process; None if there is
+        none."""
         return self._last.get(kind)
 
     async def backups(self) -> Sequence[BackupFile]:
-        """What is in the directory, the newest first; nothing if it cannot be read."""
+        """The backups in the directory, newest first; none if it cannot be read."""
         if self.directory is None:
             return ()
         try:
@@ -112,7 +114,7 @@ class DatabaseJobs:
             return ()
 
     def warning(self) -> str:
-        """What an operator should know of the scheduled backups; "" if nothing."""
+        """What an operator should know about the scheduled backups; "" if nothing."""
         if self._failing_since is None:
             return ""
         last = self._last[JobKind.BACKUP]
@@ -135,14 +137,14 @@ class DatabaseJobs:
         return self._ask(JobKind.BACKUP, str(file), scheduled=True)
 
     async def start_check(self) -> DatabaseJob:
-        """Begin to read all of the database. Raises `Conflict`."""
+        """Begin to check the whole database. Raises `Conflict`."""
         status = await self._storage.status()
         return self._ask(JobKind.CHECK, status.location)
 
     async def wait(self, seconds: float) -> DatabaseJob:
-        """The job under way when it has ended, or as far as it is by then.
+        """The current job once it has ended, or in its state after so many seconds.
 
-        Raises `Conflict` if there is none, and what it failed by.
+        Raises `Conflict` if there is no job, and the error of a job that failed.
         """
         waiting = self._waiting
         if waiting is None:
@@ -153,7 +155,7 @@ class DatabaseJobs:
         return self.running or waiting.job
 
     async def run(self) -> None:
-        """Do what is asked for and what is due, until cancelled."""
+        """Do jobs that are requested or due, until cancelled."""
         for newest in (await self.backups())[:1]:
             self._note_backup(newest.at, newest.bytes)
         while True:
@@ -188,7 +190,7 @@ class DatabaseJobs:
         try:
             due_in = await asyncio.to_thread(self.directory.due_in, now)
         except OSError:
-            due_in = 0.0  # the backup will say why
+            due_in = 0.0  # then the backup itself reports why
         if due_in <= 0 and self._waiting is None:
             file = self.directory.new_file(now)
             self._ask(JobKind.BACKUP, str(file), scheduled=True)
@@ -223,11 +225,12 @@ class DatabaseJobs:
             await self._back_up(destination, self._note_progress)
 
     def _note_progress(self, done: int, total: int) -> None:
-        """From the thread that copies."""
+        """Note the progress; called from the thread that copies."""
         self._progress = done, total
 
     async def _rotate(self, job: DatabaseJob) -> None:
-        """What cannot be removed is no fault of the new backup."""
+        """Remove old backups; if that fails, the new backup still counts as a
+        success."""
         if self.directory is None or not job.is_scheduled:
             return
         try:
@@ -263,13 +266,13 @@ class DatabaseJobs:
 
 
 def _note_error(ended: asyncio.Future[DatabaseJob]) -> None:
-    """An error that nobody waits for is in the log already."""
+    """Retrieve an error that nobody waits for; it is in the log already."""
     if not ended.cancelled():
         ended.exception()
 
 
 def new_file(destination: str) -> Path:
-    """Where a backup is to go. Raises `InvalidValue` and `Conflict`."""
+    """The path of a backup to write. Raises `InvalidValue` and `Conflict`."""
     path = Path(destination)
     if not path.is_absolute() or "\0" in destination:
         raise InvalidValue("destination", "an absolute path", destination)

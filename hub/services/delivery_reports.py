@@ -1,8 +1,8 @@
-"""Reports of requests to callbacks: what each told of; and of one that failed, where it
-did, the answer, and what was sent.
+"""Reports of requests to callbacks: what each one told of; for a failed one also where
+it failed, the answer, and the request.
 
 The request is not stored but rendered again, from the present entries, and signed
-again. Its size and checksum say whether that is what was sent.
+again. Its stored size and checksum show whether it equals what was sent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NOT_OPEN = "the subscription has ended, or its account may no longer read the fe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedRequest:
-    """``is_same``: the body is byte for byte what was sent."""
+    """A request. ``is_same``: its body equals byte for byte what was sent."""
 
     method: str
     url: str
@@ -61,7 +61,7 @@ class RenderedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryReport:
-    """``request`` None: ``reason`` says why it cannot be shown."""
+    """A failed request. ``request`` None: ``reason`` says why it cannot be shown."""
 
     failed: FailedAttempt
     request: RenderedRequest | None = None
@@ -70,7 +70,7 @@ class DeliveryReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptReport:
-    """A request, and of how many ``entries`` it told; ``title`` is that of the first.
+    """A request, and how many ``entries`` it told of; ``title`` is that of the first.
 
     ``entries`` 0: the log no longer has its record, or the account may no longer read
     the feed.
@@ -83,7 +83,8 @@ class AttemptReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentReport:
-    """Callbacks that a record was sent to together; ``feed`` None: it was purged."""
+    """Callbacks that a record was sent to together; ``feed`` None: the feed was
+    purged."""
 
     chunk: SentChunk
     feed: StoredFeed | None
@@ -98,7 +99,8 @@ class DeliveryReportService:
     async def get(
         self, attempt_id: int, *, account: AccountId | None = None
     ) -> DeliveryReport:
-        """Raises `NotFound`, also for one of another account than the given one."""
+        """A failed request. Raises `NotFound`, also if it belongs to another account
+        than the given one."""
         failed = await self._storage.deliveries.failed_attempt(attempt_id)
         if failed is None:
             raise NotFound("failed delivery", attempt_id)
@@ -118,9 +120,10 @@ class DeliveryReportService:
         *,
         account: AccountId | None = None,
     ) -> list[AttemptReport]:
-        """Requests to its callback, newest first, with what they told of.
+        """Requests to the callback of a subscription, newest first, with what they told
+        of.
 
-        Raises `NotFound`, also for one of another account than the given one.
+        Raises `NotFound`, also if it belongs to another account than the given one.
         """
         subscription = await self._storage.subscriptions.get(subscription_id)
         if subscription is None or account not in (None, subscription.account):
@@ -143,8 +146,9 @@ class DeliveryReportService:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> list[SentReport]:
-        """What went to callbacks at the first try, the latest first; ``before`` is the
-        id of the last one of the page before. Of a topic: what its feed had to tell."""
+        """What was sent to callbacks at the first try, the latest first. ``before``:
+        the id of the last one on the previous page. ``topic``: only what its feed had
+        to tell."""
         feed = None if topic is None else await self._storage.feeds.find(topic)
         if topic is not None and feed is None:
             return []
@@ -161,9 +165,9 @@ class DeliveryReportService:
     async def _notified_records(
         self, attempts: Sequence[Attempt], feed_id: FeedId
     ) -> dict[Position, Record]:
-        """The records that attempts notified of. The log is read once: a callback is
-        sent nearly all records of its feed. Of a track query those whose feed it may
-        read now."""
+        """The records that attempts told of, by position. The log is read once, because
+        a callback is sent nearly all records of its feed. Records of a track query are
+        included only if its owner may read the feed now."""
         first = min(each.position for each in attempts)
         records = await self._storage.log.records(
             after=Position(first - 1),
@@ -188,8 +192,8 @@ class DeliveryReportService:
         }
 
     async def _is_open(self, subscription: Subscription) -> bool:
-        """Whether its account may still be shown what the feed says: a request is
-        rendered from the entries as they are now."""
+        """Whether the subscription's account may still see the feed's content: a
+        request is rendered from the entries as they are now."""
         feed = await self._storage.feeds.get(subscription.feed_id)
         if feed is None or feed.has_credentials or feed.state is FeedState.REMOVED:
             return False
@@ -213,7 +217,7 @@ class DeliveryReportService:
     async def _records(
         self, feed_id: FeedId, positions: Sequence[Position]
     ) -> list[Record]:
-        """Those of the records that the log still has."""
+        """Those of the records that are still in the log."""
         wanted, found = set(positions), list[Record]()
         after = Position(min(positions) - 1)
         while True:
@@ -286,5 +290,5 @@ def rendered_request(request: Request, *, is_same: bool) -> RenderedRequest:
 def _authority(url: str) -> dict[str, str]:
     try:
         return {"Host": target_of(url).authority}
-    except NetworkError:  # it is no URL that can be asked for
+    except NetworkError:  # its URL cannot be requested
         return {}

@@ -1,6 +1,6 @@
 """What uses the disk, how fast that grows, and when the disk is full.
 
-Sizes are recorded once an hour, in the database, so a restart forgets nothing of the
+Sizes are recorded in the database once an hour, so that a restart loses nothing of the
 last day.
 """
 
@@ -27,7 +27,7 @@ from storage.records import DiskSample
 
 SAMPLED_EVERY: Final = timedelta(hours=1)
 REPORT_SECONDS: Final = 60.0
-"""For so long a report counts."""
+"""Seconds for which a report is reused."""
 _ELSEWHERE: Final = (
     "The database is on a server, whose disk the hub does not see; this is the disk of"
     " what the hub keeps beside it."
@@ -36,10 +36,10 @@ _ELSEWHERE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskReport:
-    """Sizes in bytes. ``purposes``: of what is in the database (`Storage.usage`), and
-    of the ``collections`` beside it. ``limit``: of the database, from which on the
-    oldest records of the log go; 0: none. ``forecast`` None: not known yet, or never;
-    ``outlook`` says it in sentences."""
+    """Sizes in bytes. ``purposes``: the parts of the database (`Storage.usage`), and
+    the ``collections`` beside it. ``limit``: the size of the database from which on the
+    oldest records of the log are removed; 0: no limit. ``forecast`` None: not known
+    yet, or never full; ``outlook`` says it in sentences."""
 
     purposes: Mapping[str, int]
     free: int
@@ -50,7 +50,7 @@ class DiskReport:
 
 
 class DiskUsage(Protocol):
-    """A disk's bytes, as `shutil.disk_usage` tells them."""
+    """A disk's sizes in bytes, as `shutil.disk_usage` returns them."""
 
     @property
     def total(self) -> int: ...
@@ -70,8 +70,8 @@ class DiskSpace:
         holds_database: bool = True,
         disk_of: Callable[[Path], DiskUsage] = shutil.disk_usage,
     ) -> None:
-        """``directory``: the one the database lies in, or, if the disk does not hold
-        it, what the hub keeps beside a server's; ``limit``: see `DiskReport`."""
+        """``directory``: where the database is; or, if it is on a server, where the hub
+        keeps its other files. ``limit``: see `DiskReport`."""
         self._storage = storage
         self._clock = clock
         self._directory = directory
@@ -83,11 +83,11 @@ class DiskSpace:
         self._reported: tuple[float, DiskReport] | None = None
 
     def free(self) -> int:
-        """Bytes of the disk, now."""
+        """Free bytes on the disk now."""
         return self._disk_of(self._directory).free
 
     async def sample(self) -> None:
-        """Keep the sizes, unless they were kept within the hour. Raises
+        """Store the sizes, unless that was done within the hour. Raises
         `StorageError`."""
         if not self.holds_database:
             return
@@ -97,7 +97,7 @@ class DiskSpace:
             await self._storage.note_disk(samples[-1], now - MEASURED)
 
     async def report(self) -> DiskReport:
-        """Raises `StorageError`."""
+        """What uses the disk, at most a minute old. Raises `StorageError`."""
         async with self._asked:
             now = self._clock.monotonic()
             if self._reported is None or now - self._reported[0] >= REPORT_SECONDS:
@@ -126,11 +126,11 @@ class DiskSpace:
         return forecast, forecast_words(forecast, samples, self._limit)
 
     def _look(self) -> tuple[int, int]:
-        """The bytes of the disk, and of the collections."""
+        """The bytes of the whole disk, and of the collections."""
         return self._disk_of(self._directory).total, _bytes_in(self._collections)
 
     async def _samples(self) -> list[DiskSample]:
-        """Samples of the last day, and one of now."""
+        """The samples of the last day, and one of now."""
         now, database = self._clock.now(), await self._storage.status()
         sample = DiskSample(
             at=now,
@@ -146,5 +146,5 @@ def _bytes_in(folder: Path) -> int:
     try:
         with os.scandir(folder) as found:
             return sum(each.stat().st_size for each in found if each.is_file())
-    except OSError:  # one of them may go meanwhile
+    except OSError:  # a file may be removed meanwhile
         return 0

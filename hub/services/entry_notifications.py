@@ -1,4 +1,4 @@
-"""Stored entries combined into one notification, of one topic or several."""
+"""Stored entries of one topic or several, combined into one notification."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from storage.records import EntrySource, FeedId, Format, StoredEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedEntries:
-    """Entries, newest first, with the feeds they come from.
+    """Entries, newest first, with the feeds that they come from.
 
     ``topic`` is what was asked for, ``hub`` the URL that subscribers know, ``title``
-    the title of the whole if it is not one feed's. ``topics`` are the URLs that each
-    feed was asked for by; of one that is missing it is the feed's own. ``status`` None:
-    that of the feeds.
+    the title of the whole unless that is a feed's. ``topics``: the URL that each feed
+    was asked for by; by default the feed's own. ``status`` None: the status of the
+    feeds.
     """
 
     topic: str
@@ -79,7 +79,8 @@ def notify(collected: CollectedEntries) -> Notification:
 
 
 def _status_of_all(collected: CollectedEntries) -> Status:
-    """When the first of the feeds is fetched next, and when the last one was."""
+    """The combined status: the earliest time of a next fetch, and the latest of a last
+    one."""
     every = [shown_status(each.feed, each.statistics) for each in collected.sources]
     if not every:
         return Status(code=200, http=collected.line)

@@ -1,5 +1,5 @@
-"""The way of entries: when one was published, by which poll it was seen, when it was
-committed, and who was sent it; and which were committed in a span of time."""
+"""The way of entries: when an entry was published, which poll saw it, when it was
+committed, and who was sent it; and which entries were committed in a span of time."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from storage.records import (
 )
 
 SOUGHT_RECORDS: Final = 2_000
-"""Of its feed, from its publication on, among which an entry is looked for."""
+"""Records of its feed, from its publication on, in which an entry is looked for."""
 SHOWN_SUBSCRIBERS: Final = 10
 SOUGHT_ATTEMPTS: Final = 100
 SENT_WITHIN: Final = timedelta(hours=1)
-"""After its commit: in which requests are looked for that told of it."""
+"""How long after its commit requests are examined for whether they told of it."""
 NOTED_WITHIN: Final = timedelta(seconds=60)
-"""Between a poll's answer and the commit of what it found."""
+"""The longest time between a poll's answer and the commit of what it found."""
 MOST_RECORDS: Final = 5_000
-"""Looked at for a page of committed entries, most of which may tell of none."""
+"""Records examined for one page of committed entries; most may tell of no entries."""
 RECORD_PAGE: Final = 500
 OUT_OF_ORDER: Final = timedelta(seconds=10)
-"""By which records may stand behind others that were found later."""
+"""How far records may be out of order in the log, by the time they were found."""
 _TOLD: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED})
 _FINDING: Final = frozenset({PollOutcome.FIRST, PollOutcome.NEW, PollOutcome.CHANGED})
 
@@ -60,9 +60,9 @@ class EntryDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryReport:
-    """``records`` that tell of it, the first that was found first, and the ``poll``
-    that saw it: None where the log or the history of polls has it no more.
-    ``deliveries`` are those to the first subscribers of the feed."""
+    """An entry. ``records``: those that tell of it, the earliest first. ``poll``: the
+    one that saw it. They are empty or None if the log or the history no longer has
+    them. ``deliveries``: those to the first subscribers of the feed."""
 
     feed: StoredFeed
     id: EntryId
@@ -85,7 +85,8 @@ class EntryOrder(StrEnum):
 
 
 class EntryCursor(msgspec.Struct, frozen=True):
-    """Where a page of committed entries goes on: with which entry of a record."""
+    """Where the next page of committed entries begins: at which entry of which
+    record."""
 
     position: Position
     number: int
@@ -93,10 +94,13 @@ class EntryCursor(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedEntry:
-    """An entry that a record tells of. ``delay``: seconds from its publication to its
-    commit, None without a believable date. ``first_delivery``: seconds from the commit
-    to the first 2xx of a callback, at most so many unless it ``is_exact``. None: no
-    callback has taken it, or, if it ``is_sent``, only when it was retried."""
+    """An entry that a record tells of.
+
+    ``delay``: seconds from its publication to its commit, None without a credible date.
+    ``first_delivery``: seconds from the commit to the first 2xx of a callback; if not
+    ``is_exact``, that is an upper bound. None: no callback has accepted it, or, if it
+    ``is_sent``, only at a retry.
+    """
 
     feed: StoredFeed
     record: Record
@@ -111,7 +115,7 @@ class CommittedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedPage:
-    """``next`` None: there are no more."""
+    """A page of committed entries. ``next`` None: this is the last page."""
 
     entries: tuple[CommittedEntry, ...]
     next: EntryCursor | None
@@ -132,8 +136,11 @@ class EntryReportService:
         order: EntryOrder = EntryOrder.EARLIEST,
     ) -> CommittedPage:
         """New and updated entries that were committed from ``since`` on and before
-        ``until``; as many records are looked at as `MOST_RECORDS`, so a page that is
-        not the last may be short. The cursor is of a page in the same order."""
+        ``until``.
+
+        At most `MOST_RECORDS` records are examined, so a page may be short and not the
+        last. The cursor must come from a page in the same order.
+        """
         tell = (
             self._notified_entries
             if order is EntryOrder.EARLIEST
@@ -170,7 +177,7 @@ class EntryReportService:
         limit: int,
         cursor: EntryCursor | None,
     ) -> tuple[list[tuple[Record, EntryRef]], EntryCursor | None]:
-        """What records say, and where they go on."""
+        """The entries that records tell of, and where the next page begins."""
         log = self._storage.log
         if cursor:
             after = Position(cursor.position - 1)
@@ -253,7 +260,7 @@ class EntryReportService:
         )
 
     async def get(self, entry_id: EntryId) -> EntryReport:
-        """Raises `NotFound`, also if its feed was removed."""
+        """The way of an entry. Raises `NotFound`, also if its feed was removed."""
         stored = next(iter(await self._storage.log.entries([entry_id])), None)
         if stored is None:
             raise NotFound("entry", entry_id)
@@ -297,7 +304,7 @@ class EntryReportService:
         ]
 
     async def _poll(self, feed_id: FeedId, records: Sequence[Record]) -> Poll | None:
-        """The one that brought the first of the records."""
+        """The poll that brought the first of the records; None if it is not known."""
         if not records:
             return None
         committed = records[0].at
@@ -326,12 +333,12 @@ class EntryReportService:
 
 
 def _wanted(record: Record, since: datetime, until: datetime) -> Sequence[EntryRef]:
-    """New and updated entries that a record of the span tells of."""
+    """The new and updated entries of a record, if it is in the span of time."""
     is_told = record.kind in _TOLD and record.source is None
     return record.entries if is_told and since <= record.at < until else ()
 
 
 def _done_of(record: Record, cursor: EntryCursor | None) -> int:
-    """How many of its entries the page before has told."""
+    """How many of the record's entries were on the previous page."""
     is_begun = cursor is not None and cursor.position == record.position
     return cursor.number if cursor and is_begun else 0

@@ -54,18 +54,19 @@ from storage.subscription_filter import keeps_document
 
 FETCHED_AT_ONCE = 8
 MOST_FEEDS = 199
-"""Superfeedr took "less than 200" for one callback."""
+"""The most feeds of one callback: Superfeedr took "less than 200"."""
 SEARCHED_FOR_ID = 200
-"""Entries that are looked through for an id that is not their key."""
+"""Entries that are searched for an id that is not an entry's key."""
 MATCHED_RECORDS = 200
-"""Of each track query, how many of the last are read."""
+"""How many of its last records are read of each track query."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Where a selection's entries are: in feeds, or among what track queries found."""
+    """Where the entries of a selection are: in feeds, or among those track queries
+    found."""
 
     feeds: list[FeedId]
     matches: Sequence[TrackMatch]
@@ -90,7 +91,7 @@ class RetrievalService:
         *,
         tells_unlisted: bool = True,
     ) -> None:
-        """``tells_unlisted``: whether subscribers get entries that are kept out of
+        """``tells_unlisted``: subscribers also get entries that are kept out of
         lists."""
         self._storage = storage
         self._feeds = feeds
@@ -125,7 +126,8 @@ class RetrievalService:
         )
 
     async def collect(self, selection: Selection, page: EntryRange) -> CollectedEntries:
-        """Raises `InvalidValue` for ids that are not of the selection's entries."""
+        """The entries of a selection. Raises `InvalidValue` for ids that are not among
+        them."""
         reach = await self._reach(selection)
         entries = await self._storage.entries.newest(
             reach.feeds,
@@ -157,7 +159,7 @@ class RetrievalService:
 
     async def _status(self, selection: Selection, reach: _Reach) -> Status | None:
         """The status of a selection that is one track query: when it last found an
-        entry. None for any other."""
+        entry. None for any other selection."""
         if not selection.is_track:
             return None
         if reach.matches:
@@ -193,8 +195,8 @@ class RetrievalService:
         )
 
     async def own_document(self, selection: Selection) -> NotificationBody | None:
-        """The document of one topic that is no feed: as it came, or the part that is
-        followed.
+        """The document of one topic that is not a feed: as it came, or the selected
+        part.
 
         None for every other selection. Nothing is fetched for it.
         """
@@ -207,8 +209,8 @@ class RetrievalService:
         return await self._kept(feed)
 
     async def _kept_or_fetched(self, feed: StoredFeed) -> NotificationBody | None:
-        """The body that is kept. Of a resource that nobody has wanted as it is so far
-        none is kept: it is fetched once more."""
+        """The body that is kept. If no as-is subscription has wanted a resource so far,
+        none is kept, and it is fetched once more."""
         kept = await self._kept(feed)
         is_known = feed.format or feed.polling.code != HTTPStatus.OK
         if kept is not None or feed.state is not FeedState.ACTIVE or is_known:
@@ -246,7 +248,7 @@ class RetrievalService:
         )
 
     async def _holds(self, principal: Principal, feed: StoredFeed) -> bool:
-        """Whether the feed is one of the account's. The operator has all of them."""
+        """Whether the account holds the feed. The operator holds all feeds."""
         account = principal.account.id
         return principal.is_admin or await self._storage.subscriptions.holds(
             account, feed.id
@@ -255,7 +257,8 @@ class RetrievalService:
     async def _subscriptions(
         self, principal: Principal, wanted: RetrievalRequest
     ) -> Sequence[ListedSubscription]:
-        """One more than is allowed, so that too many are noticed."""
+        """The subscriptions that a request means; one more than is allowed, so that too
+        many are noticed."""
         account, viewer = principal.account.id, principal.viewer
         search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
@@ -266,10 +269,10 @@ class RetrievalService:
         return [each for each in listing.items if (viewer, each.feed.id) in readable]
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
-        """Fetch the feeds that never were, some at once, in no more time than one may
-        take.
+        """Fetch the feeds that were never fetched, some at once, in no more time than
+        one fetch may take.
 
-        What failed, or had no turn by then, is answered as it is stored.
+        A feed whose fetch fails, or has no turn by then, is answered as it is stored.
         """
         sources = await self._storage.entries.sources(feeds)
         unread = [each.feed for each in sources if each.feed.polling.last_fetch is None]
@@ -282,15 +285,16 @@ class RetrievalService:
             pass
 
     async def _fetch_each(self, turns: Iterator[StoredFeed]) -> None:
-        """``turns`` is shared by all who fetch: each feed is taken once."""
+        """Fetch feeds one by one. ``turns`` is shared with others, so each feed is
+        fetched once."""
         for feed in turns:
             try:
                 await self._feeds.fetched(feed)
-            except StorageError as error:  # it was removed meanwhile, for one
+            except StorageError as error:  # for instance, it was removed meanwhile
                 log.info("first_fetch_failed", feed=feed.id, error=str(error))
 
     async def _place(self, reach: _Reach, field: str, id: str) -> EntryPlace | None:
-        """Where the entry stands that is shown with an id; most ids are keys."""
+        """The place of the entry that is shown with an id; most ids are keys."""
         if not id:
             return None
         entries = self._storage.entries
@@ -338,7 +342,7 @@ MOST_COUNT = 50
 class RetrievalRequest:
     """What to read: a topic, or else the topics of a callback or of a search.
 
-    The search is over the account's subscriptions. A topic goes before all else.
+    The search is over the account's subscriptions. A topic takes precedence.
     """
 
     topic: str = ""
@@ -348,7 +352,8 @@ class RetrievalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRange:
-    """``before`` and ``after`` are ids of entries; those themselves are left out."""
+    """Which entries to read. ``before`` and ``after`` are ids of entries, which are
+    left out themselves."""
 
     count: int = DEFAULT_COUNT
     before: str = ""
@@ -364,9 +369,9 @@ class SelectedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Topics that may be read; ``name`` is what they were asked for by.
+    """Topics that may be read; ``name`` is what was requested.
 
-    ``has_unlisted``: also entries that are kept out of whatever many can find.
+    ``has_unlisted``: include entries that are kept out of public listings.
     """
 
     name: str
@@ -376,12 +381,12 @@ class Selection:
 
     @property
     def is_track(self) -> bool:
-        """Whether it is one track query and nothing else."""
+        """Whether the selection is exactly one track query."""
         return len(self.topics) == 1 and self.topics[0].is_track
 
     @property
     def queries(self) -> list[FeedId]:
-        """The feeds among them that stand for track queries."""
+        """The feeds among the topics that stand for track queries."""
         return [each.feed_id for each in self.topics if each.is_track]
 
     @property
@@ -390,7 +395,7 @@ class Selection:
 
 
 class Redelivering(Protocol):
-    """What is needed of `hub.delivery.redelivery.Redeliveries`."""
+    """The part of `hub.delivery.redelivery.Redeliveries` that is needed here."""
 
     async def send(
         self, subscription: Subscription, document: NotificationBody
@@ -423,10 +428,11 @@ class RedeliveryService:
         *,
         waits: bool,
     ) -> None:
-        """Return when the callback has taken it; at once if nobody ``waits``.
+        """Send the last entries to a callback. If somebody ``waits``, return when the
+        callback has accepted them, otherwise at once.
 
         Raises `NotReadable` without such a subscription, `InvalidValue` if the callback
-        does not take it, and `TooManyWaiting`.
+        does not accept it, and `TooManyWaiting`.
         """
         url = read_topic("hub.topic", topic).url
         account = principal.account.id

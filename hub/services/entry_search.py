@@ -1,8 +1,8 @@
 """Search: stored entries that match a query, in the language of track queries.
 
 Entries are matched on a thread of its own, some milliseconds at a time, in which
-accounts take turns: no search delays a delivery, and none waits for all that another
-account searches.
+accounts take turns: no search delays a delivery, or waits until all searches of another
+account are done.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ from storage.records import EntrySource, FeedId, Matches, StoredEntry
 
 PAGE = 100
 MOST_LOOKED_AT = 2_000
-"""Entries that have a query's words and may yet not match it, or not be seen."""
+"""Entries with the words of a query that are examined: they may not match, or not be
+visible."""
 MOST_PAGES = 200
-"""Of them, and of what must not be seen."""
+"""Pages of the index that are examined, including those with entries that are not
+visible."""
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of found entries, unpacked; one more than that ends the search."""
+"""Unpacked bytes of found entries; the entry that exceeds them ends the search."""
 SECONDS: Final = 5.0
-"""For one search, its waiting included; then it is answered with what it has found."""
+"""Seconds for one search, its waiting included; then it returns what it has found."""
 TURN_SECONDS: Final = 0.02
-"""After which another account has its turn; an entry that is begun is finished."""
+"""Seconds until another account has its turn; the entry being matched is finished."""
 MOST_WAITING: Final = 4
-"""Searches of one account that wait; a further one is refused."""
+"""Searches of one account that may wait; any more are refused."""
 
 _BUILDING: Final = "; the index is being built, so older ones may be missing"
 
@@ -47,7 +49,7 @@ Sources = dict[FeedId, EntrySource]
 
 
 class IndexState(StrEnum):
-    """Whether entries can be found by their words: none, those read so far, all."""
+    """Which entries can be found by their words: none, those read so far, or all."""
 
     OFF = "off"
     BUILDING = "building"
@@ -56,8 +58,8 @@ class IndexState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """``days``: entries of so many can be found, by their dates. ``share`` of them that
-    was read."""
+    """The state of the index. ``days``: entries dated in the last so many days can be
+    found. ``share``: the part of them that is read."""
 
     state: IndexState
     days: float
@@ -75,9 +77,9 @@ class SearchService:
         monotonic: Callable[[], float] = time.monotonic,
         seconds: float = SECONDS,
     ) -> None:
-        """``days``: entries of so many are in the index; 0: there is none.
-        ``tells_unlisted``: subscribers, of entries that are not to be found.
-        ``seconds`` are those of one search."""
+        """``days``: entries of the last so many days are in the index; 0: there is no
+        index. ``tells_unlisted``: subscribers also find entries that are kept out of
+        listings. ``seconds``: for one search."""
         self._storage = storage
         self._public_url = public_url
         self._days = days
@@ -91,8 +93,8 @@ class SearchService:
     ) -> CollectedEntries:
         """The newest entries that match and that the account may see.
 
-        Raises `SearchOff`; `InvalidValue`: a `QueryError` that says where and what was
-        expected; and `TooManyWaiting` while the account has as many searches under way
+        Raises `SearchOff`; `InvalidValue` (a `QueryError` that says where, and what was
+        expected); and `TooManyWaiting` while the account has as many searches under way
         as it may.
         """
         if not self._days:
@@ -125,7 +127,7 @@ class SearchService:
         )
 
     async def report(self) -> IndexReport:
-        """Raises `StorageError`."""
+        """The state of the index. Raises `StorageError`."""
         if not self._days:
             return IndexReport(state=IndexState.OFF, days=0.0, share=0.0)
         state = await self._storage.search.state()
@@ -144,7 +146,7 @@ class SearchService:
         found: list[StoredEntry],
         sources: Sources,
     ) -> None:
-        """Add to what is ``found`` until that is enough, or all was looked at."""
+        """Add entries to ``found`` until there are enough, or all were examined."""
         room, looked_at = MOST_BYTES, 0
         below: int | None = None
         for _ in range(MOST_PAGES):
@@ -178,7 +180,7 @@ class SearchService:
         )
 
     async def _learn(self, sources: Sources, entries: Sequence[StoredEntry]) -> None:
-        """Add what is not known yet of where entries come from."""
+        """Add the sources of entries that are not known yet."""
         unknown = {each.feed_id for each in entries} - sources.keys()
         for source in await self._storage.entries.sources(sorted(unknown)):
             sources[source.feed.id] = source
@@ -195,8 +197,8 @@ def _choose(
     seconds: float,
     monotonic: Callable[[], float],
 ) -> tuple[list[StoredEntry], tuple[StoredEntry, ...]]:
-    """Those that match, and those that there was no time for. The index knows words
-    and places; what else is asked, the entries say."""
+    """The entries that match, and those for which there was no time. The index has
+    found words and their places; other conditions are checked on the entries."""
     end = monotonic() + seconds
     heads: dict[FeedId, Feed] = {}
     chosen = []

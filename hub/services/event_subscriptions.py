@@ -1,4 +1,4 @@
-"""The operator's own subscriptions: to operational events, not to topics."""
+"""The operator's subscriptions to operational events, rather than to topics."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ class EventSubscriptionService:
         local_topics: LocalTopics,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
-        """``secret_overlap``: how long the secret that a subscription had before signs
-        as well."""
+        """``secret_overlap``: for how long a replaced secret signs as well."""
         self._storage = storage
         self._addresses = addresses
         self._clock = clock
@@ -40,10 +39,10 @@ class EventSubscriptionService:
     async def add(
         self, callback: str, types: Sequence[str], secret: str = ""
     ) -> SubscriptionMade:
-        """Tell a callback of events of these types from now on.
+        """Notify a callback of events of these types from now on.
 
-        They are always signed: without a ``secret`` the hub makes one, unless the
-        callback is subscribed to the same types already. Raises `InvalidValue` and
+        Notifications are always signed: without a ``secret`` the hub makes one, unless
+        the callback is subscribed to the same types already. Raises `InvalidValue` and
         `AddressRefused`.
         """
         topic = event_topic(read_event_types(types, "types"))
@@ -75,6 +74,6 @@ class EventSubscriptionService:
 
 
 def _secret_of(known: Subscription | None) -> str:
-    """Of a subscription that goes on."""
+    """The secret of an active subscription; "" if there is none."""
     is_active = known is not None and known.state is SubscriptionState.ACTIVE
     return known.secret if known is not None and is_active else ""

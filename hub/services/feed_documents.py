@@ -1,4 +1,4 @@
-"""What the hub makes of a feed's document, and the entries that it has of the feed."""
+"""How the hub reads a feed's document, and the entries that it has of the feed."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from storage.records import (
 )
 
 SECONDS: Final = 30.0
-"""How long a fetch may take, with the turn of its host."""
+"""Seconds for a fetch, including the wait for the turn of its host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedDocument:
-    """A document that was fetched just now; nothing of it is kept.
+    """A document that was fetched just now, and is not kept.
 
-    ``error``: why it is not a feed, or was not had. Without an answer ``status`` is 0
-    and ``encoding`` None; ``explanation`` None: it is no feed.
+    ``error``: why it is not a feed, or could not be fetched. Without an answer
+    ``status`` is 0 and ``encoding`` None; ``explanation`` None: it is not a feed.
     """
 
     feed: StoredFeed
-    url: str  # where it came from in the end
+    url: str  # the final URL, after redirects
     at: datetime
     status: int
     content_type: str
@@ -65,7 +65,7 @@ class ExplainedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedEntry:
-    """An entry as it is now; ``revision`` 1: it was never changed."""
+    """An entry in its current state; ``revision`` 1: it was never changed."""
 
     id: EntryId
     entry: Entry
@@ -74,7 +74,8 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedEntries:
-    """Entries of a feed, newest first; ``next``: the last one, where more follow."""
+    """Entries of a feed, newest first; ``next``: the last one, None if no more
+    follow."""
 
     feed: StoredFeed
     entries: tuple[FeedEntry, ...]
@@ -82,7 +83,7 @@ class FeedEntries:
 
 
 class FeedDocumentService:
-    """``fetcher`` keeps the pace of hosts."""
+    """Explains documents and lists entries. Its ``fetcher`` keeps the pace of hosts."""
 
     def __init__(
         self,
@@ -99,9 +100,9 @@ class FeedDocumentService:
         self._identity = identity
 
     async def explain(self, feed_id: FeedId) -> ExplainedDocument:
-        """Fetch a feed's document, and say how it is read. The feed stays as it is.
+        """Fetch a feed's document, and say how it is read. The feed is not changed.
 
-        Raises `NotFound`, and `Conflict` for what has no such document.
+        Raises `NotFound`, and `Conflict` for a feed without such a document.
         """
         target = await self._target(feed_id)
         fetched = await self._fetch(target)
@@ -129,7 +130,7 @@ class FeedDocumentService:
     async def entries(
         self, feed_id: FeedId, limit: int, before: EntryId | None = None
     ) -> FeedEntries:
-        """The newest of those older than ``before``. Raises `NotFound`."""
+        """The newest of the entries older than ``before``. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
         place: EntryPlace | None = None
         if before is not None:

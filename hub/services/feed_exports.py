@@ -1,4 +1,4 @@
-"""Feeds that a filter finds, as a list in OPML that other programs import."""
+"""Feeds that a filter finds, as an OPML list that other programs can import."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ PAGE: Final = 500
 
 
 class FeedExportService:
-    """Exports lists of feeds for operators: private feeds are in them."""
+    """Exports lists of feeds for operators; private feeds are included."""
 
     def __init__(self, selections: FeedSelectionStore, public_url: str) -> None:
         self._selections = selections
         self._host = public_url.partition("://")[2]
 
     async def render(self, wanted: FeedFilter) -> bytes:
-        """Folders are the categories; in a category the feeds are by id."""
+        """The list as OPML. Its folders are the categories, with feeds in the order of
+        their ids."""
         outlines: list[FeedOutline] = []
         after: ListPlace | None = None
         while True:

@@ -1,8 +1,8 @@
 """Lists of feeds that an operator gives: checked first, then added once confirmed.
 
 An import says how many feeds are new, known and refused, and why. It is kept in memory
-alone: after a restart the list is given again, and feeds that are known by then stay as
-they are.
+only: after a restart the list must be given again, and feeds that are known by then
+stay as they are.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from storage.records import Account
 PART: Final = 100
 """Feeds that are checked or added before the next import has its turn."""
 SHOWN: Final = 50
-"""Of those that are refused, and of those that are new."""
+"""How many refused feeds, and how many new ones, are shown."""
 MOST_KEPT: Final = 8
 RETRY_SECONDS: Final = 5.0
-"""While storage fails."""
+"""Seconds between tries while storage fails."""
 
 log = structlog.get_logger()
 
@@ -59,10 +59,11 @@ _OVER: Final = frozenset({ImportState.DONE, ImportState.STOPPED})
 
 @dataclass(slots=True, kw_only=True)
 class FeedImport:
-    """One list. ``found`` counts what it was checked for, ``came`` what came of it.
+    """One list. ``found`` counts what its check found, ``came`` the results of adding.
 
-    ``place``: how many have been looked at, of all while they are checked, of the
-    ``new`` ones while they are added. ``refused``: the first of them, with reasons.
+    ``place``: how many feeds were handled: of all feeds while they are checked, of the
+    ``new`` ones while they are added. ``refused``: the first refused feeds, with
+    reasons.
     """
 
     id: int
@@ -88,8 +89,8 @@ class FeedImport:
 
     @property
     def asked(self) -> Sequence[AddFeed]:
-        """The feeds that the import looks at in its state: all wanted ones while it
-        checks, the new ones then."""
+        """The feeds that the import handles in its state: all of them while it checks,
+        then the new ones."""
         return self.wanted if self.state is ImportState.CHECKING else self.new
 
 
@@ -109,7 +110,7 @@ class FeedImportService:
     ) -> FeedImport:
         """Read a list in OPML, and begin to check its feeds.
 
-        ``category``: of feeds outside folders. Raises `InvalidValue` and
+        ``category``: for feeds outside folders. Raises `InvalidValue` and
         `TooManyWaiting`.
         """
         check_name("category", category, LONGEST_CATEGORY)
@@ -128,7 +129,8 @@ class FeedImportService:
         return made
 
     def _make_room(self) -> None:
-        """Forget the oldest that is over, or at least was not confirmed."""
+        """Forget the oldest import that is over, or else the oldest that was not
+        confirmed."""
         if len(self._kept) < MOST_KEPT:
             return
         kept = self._kept.values()
@@ -140,7 +142,7 @@ class FeedImportService:
         del self._kept[found]
 
     def get(self, number: int) -> FeedImport:
-        """Raises `NotFound`, also for those before a restart."""
+        """An import. Raises `NotFound`, also for one from before a restart."""
         if number not in self._kept:
             raise NotFound("import", number)
         return self._kept[number]
@@ -149,7 +151,7 @@ class FeedImportService:
         return [*self._kept.values()][::-1]
 
     def confirm(self, number: int) -> FeedImport:
-        """Begin to add what is new. Raises `NotFound` and `Conflict`."""
+        """Begin to add the new feeds. Raises `NotFound` and `Conflict`."""
         found = self.get(number)
         if found.state is not ImportState.CHECKED:
             raise Conflict(f"import {number} is {found.state}, and cannot be confirmed")
@@ -159,7 +161,7 @@ class FeedImportService:
         return found
 
     def stop(self, number: int) -> FeedImport:
-        """Add no more; what is added stays. Raises `NotFound` and `Conflict`."""
+        """Add no more feeds; those added stay. Raises `NotFound` and `Conflict`."""
         found = self.get(number)
         if found.is_over:
             raise Conflict(f"import {number} is {found.state} already")
@@ -179,7 +181,7 @@ class FeedImportService:
     # --- at work ---
 
     async def run(self) -> None:
-        """Check and add what there is, until cancelled."""
+        """Check and add feeds of all imports, until cancelled."""
         while True:
             self._woken.clear()
             try:
@@ -192,9 +194,9 @@ class FeedImportService:
                     await wait_for(self._woken, None)
 
     async def _work(self) -> bool:
-        """A part of each import; False: there is none at work.
+        """Handle a part of each import; False if no import is at work.
 
-        A fault of one stops that one. Raises `StorageError`.
+        A fault of one import stops only that import. Raises `StorageError`.
         """
         working = [each for each in self._kept.values() if each.is_at_work]
         for each in working:
@@ -232,7 +234,7 @@ class FeedImportService:
 
 
 def _read(document: bytes) -> FeedList:
-    """Raises `InvalidValue`."""
+    """The list in a document. Raises `InvalidValue`."""
     try:
         listed = read_outlines(document, "")
     except FeedError as error:
