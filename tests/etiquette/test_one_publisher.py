@@ -24,7 +24,7 @@ from hub.http import Answer, Purpose, Request
 from hub.http.response_parser import AnswerHeaders
 from hub.limits.host_limiter import INTERVAL
 from hub.settings import Settings
-from tests.simulation.asgi_requests import Heard, Knock, knock
+from tests.simulation.asgi_requests import AsgiRequest, AsgiResponse, send_request
 from tests.simulation.disk import Disk
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import PlayedClock, PlayedTime
@@ -115,9 +115,9 @@ class Scene:
             "Authorization": "Bearer token",
             "Content-Type": "application/json",
         }
-        heard = await self._knock(method, path, headers, orjson.dumps(body))
-        assert heard.status < 300, heard
-        return orjson.loads(heard.body) if heard.body else None
+        response = await self._send(method, path, headers, orjson.dumps(body))
+        assert response.status < 300, response
+        return orjson.loads(response.body) if response.body else None
 
     async def subscribe(self, topic: str) -> None:
         """As a stranger, at the open hub."""
@@ -127,8 +127,8 @@ class Scene:
             "hub.callback": "https://subscriber.example/callback",
         }
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        heard = await self._knock("POST", "/hub", headers, urlencode(form).encode())
-        assert heard.status == 202, heard
+        response = await self._send("POST", "/hub", headers, urlencode(form).encode())
+        assert response.status == 202, response
 
     async def read_site(self) -> None:
         """Until the hub is in the middle of it."""
@@ -139,11 +139,13 @@ class Scene:
         await asyncio.sleep(10)
         assert "/openfeeder" in self.publisher.paths
 
-    async def _knock(
+    async def _send(
         self, method: str, path: str, headers: dict[str, str], body: bytes
-    ) -> Heard:
-        request = Knock(method=method, url=f"{HUB}{path}", headers=headers, body=body)
-        return await knock(self.hub.server.config.app, request)  # type: ignore[arg-type]
+    ) -> AsgiResponse:
+        request = AsgiRequest(
+            method=method, url=f"{HUB}{path}", headers=headers, body=body
+        )
+        return await send_request(self.hub.server.config.app, request)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
