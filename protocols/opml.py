@@ -34,15 +34,15 @@ from protocols.urls import is_web_url, resolve, resource_url
 from protocols.xml_syntax import XmlWriter
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of one list."""
+"""The size of one list."""
 MOST_FEEDS: Final = 100_000
-"""Of one list, and of all that it includes."""
+"""In one list, and in all that it includes."""
 MOST_INCLUSIONS: Final = 1_000
-"""Of one list. Far more than are ever read; to make all absolute takes seconds."""
+"""In one list. Far more than are ever read; making all absolute takes seconds."""
 LONGEST_CATEGORY: Final = 200
 """Characters."""
 SLASH_IN_NAME: Final = "\u2215"
-"""Stands for a slash in a folder's own name: in a category they are between folders."""
+"""Replaces a slash in a folder's own name: in a category, slashes separate folders."""
 _LONGEST_TEXT: Final = 1_000
 _MOST_NOTES: Final = 20
 _FEED_SCHEME: Final = re.compile(r"feed:(?://(?=[^/])|(?=https?://))", re.IGNORECASE)
@@ -53,7 +53,7 @@ _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class ListedFeed:
     """One feed of a list; ``category`` is its folders' names, "" for none.
 
-    Between two of them is a slash; one in a name is written `SLASH_IN_NAME`.
+    The names are separated by slashes; a slash in a name is written `SLASH_IN_NAME`.
     """
 
     url: str
@@ -64,7 +64,7 @@ class ListedFeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inclusion:
-    """Another list that is to be read in the place of this."""
+    """Another list that is to be read in place of this outline."""
 
     url: str
     category: str = ""
@@ -81,9 +81,9 @@ class FeedList:
 
 
 def read_outlines(body: bytes, url: str, content_type: str = "") -> FeedList:
-    """Read a list that came from a URL ("": from a file, without relative addresses).
+    """Read a list. ``url`` is where it came from; "" for a file, without relative URLs.
 
-    Raises a `FeedError`: `NotAFeed` for what is no OPML.
+    Raises a `FeedError`: `NotAFeed` for a document that is not OPML.
     """
     context = ParseContext(url=url, content_type=content_type, now=_NEVER)
     document = open_document(body, context)
@@ -145,8 +145,11 @@ def _outlines(root: Element) -> Iterator[tuple[Attributes, str]]:
 
 
 def _attributes(element: Element) -> Attributes:
-    """The first ones, asked for one by one: to list all values of an element takes
-    lxml squared time, in which nothing else of the process runs."""
+    """The first attributes, each read by itself.
+
+    To list all values of an element takes lxml quadratic time, while all other threads
+    wait.
+    """
     names = element.keys()[:MAX_ATTRIBUTES]
     return {local_name(name).lower(): element.get(name) or "" for name in names}
 
@@ -175,7 +178,7 @@ def _absolute(address: str, base: str) -> str:
 
 
 def _web_scheme(match: re.Match[str]) -> str:
-    """``feed://host`` is http, ``feed:https://host`` is what it says."""
+    """``feed://host`` becomes http; in ``feed:https://host`` the scheme is given."""
     return "http://" if match[0].endswith("//") else ""
 
 
@@ -193,7 +196,7 @@ def _name(outline: Attributes) -> str:
 
 
 def _inside(category: str, name: str) -> str:
-    """Folders inside of folders, with what cannot be shown left out."""
+    """The category of a folder inside another; unprintable characters are dropped."""
     shown = _printable(name).replace("/", SLASH_IN_NAME)
     return "/".join(filter(None, (category, shown)))[:LONGEST_CATEGORY]
 
@@ -221,10 +224,10 @@ _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n<
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedOutline:
-    """One feed of the list; ``html_url`` is its site's, "" if that is not known.
+    """One feed of the list; ``html_url`` is its site's, "" if it is not known.
 
     ``category`` is its folders' names with slashes between them, "" for none; a slash
-    in a name is `protocols.opml.SLASH_IN_NAME` there.
+    in a name is written `protocols.opml.SLASH_IN_NAME`.
     """
 
     title: str
@@ -237,9 +240,11 @@ class FeedOutline:
 def render_opml(
     title: str, outlines: Sequence[FeedOutline], modified: datetime | None
 ) -> bytes:
-    """Feeds without a category come first, as the proposal has them, then a folder for
-    each category, by name. Texts are never empty: the title stands in for a missing
-    description, the URL for a missing title. What leads nowhere safe is left out.
+    """Write a list of feeds.
+
+    Feeds without a category come first, as in the proposal, then a folder for each
+    category, by name. Texts are never empty: the title stands in for a missing
+    description, the URL for a missing title. Feeds without a safe URL are left out.
     """
     writer = XmlWriter()
     writer.put(_HEAD)
@@ -265,7 +270,9 @@ def _folders(outline: FeedOutline) -> tuple[str, ...]:
 def _change_folder(
     writer: XmlWriter, opened: tuple[str, ...], wanted: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Close what is not wanted any more, and open what is; ``wanted``."""
+    """Close folders that are no longer wanted, and open the others. Returns
+    ``wanted``.
+    """
     shared = sum(1 for _ in takewhile(_are_equal, zip(opened, wanted, strict=False)))
     for _ in opened[shared:]:
         writer.put(b"</outline>\n")
@@ -280,7 +287,9 @@ def _are_equal(pair: tuple[str, str]) -> bool:
 
 
 def _put_outline(writer: XmlWriter, outline: FeedOutline) -> None:
-    """``type`` is rss whatever the format of the feed is: the proposal has it so."""
+    """Write one feed. ``type`` is rss whatever the feed's format, as in the
+    proposal.
+    """
     title = outline.title.strip() or outline.xml_url
     writer.parts += (b'<outline type="rss" text="', title, b'" title="', title)
     description = outline.description.strip() or title
@@ -293,12 +302,12 @@ def _put_outline(writer: XmlWriter, outline: FeedOutline) -> None:
 
 MOST_LISTS: Final = 50
 DEEPEST: Final = 5
-"""Lists inside of lists; the first one is not counted."""
+"""Levels of included lists; the first list is not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkedList:
-    """A list that was asked for; ``error`` says why it was not read."""
+    """A list that was requested; ``error`` says why it was not read."""
 
     url: str
     feeds: int = 0
@@ -313,7 +322,9 @@ class _Wanted:
 
 @dataclass(slots=True)
 class OutlineWalk:
-    """How far a walk has come: ``feeds`` are those found, each once, in their order."""
+    """The state of a walk through lists: ``feeds`` are those found, each once, in
+    order.
+    """
 
     feeds: list[ListedFeed] = field(default_factory=list)
     lists: list[WalkedList] = field(default_factory=list)
@@ -326,21 +337,23 @@ class OutlineWalk:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that the lists name was read."""
+        """Whether everything that the lists name was read."""
         is_read = not any(each.error for each in self.lists)
         return is_read and not self._is_cut and len(self.feeds) < MOST_FEEDS
 
     def begin(self, urls: Sequence[str], *, depth: int = 0) -> None:
-        """Lists to read; ``depth`` is how deep they are themselves."""
+        """Add lists to read; ``depth`` is their own depth."""
         self._want([Inclusion(url=url) for url in urls], depth)
 
     def begin_with(self, found: FeedList) -> None:
-        """A list that is there already."""
+        """Add a list that has been read already."""
         self._add(found, "", 0)
 
     def next_url(self) -> str | None:
-        """The list to ask for now; None: all is read. Its answer comes next, by
-        `take` or `give_up`."""
+        """The list to request next; None if there is none.
+
+        The caller passes its answer to `take` or `give_up` before calling this again.
+        """
         while self._waiting:
             wanted = self._waiting.popleft()
             resource = resource_url(wanted.inclusion.url)
@@ -355,7 +368,9 @@ class OutlineWalk:
         return None
 
     def take(self, url: str, found: FeedList) -> None:
-        """The list that was asked for, and the URL it was found at in the end."""
+        """Add the list that was requested; ``url`` is where it was found after
+        redirects.
+        """
         wanted = self._answered()
         resource = resource_url(url)
         is_elsewhere = resource != resource_url(wanted.inclusion.url)
@@ -366,12 +381,12 @@ class OutlineWalk:
         self.lists.append(WalkedList(url=url, feeds=added))
 
     def give_up(self, error: str) -> None:
-        """The list that was asked for cannot be read; the others can."""
+        """Record that the requested list cannot be read; the others still can."""
         url = self._answered().inclusion.url
         self.lists.append(WalkedList(url=url, error=error))
 
     def stop(self, reason: str) -> None:
-        """Ask for nothing more."""
+        """Request no more lists."""
         self._waiting.clear()
         self._is_cut = True
         self.notes.append(reason)

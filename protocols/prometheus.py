@@ -18,7 +18,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSample:
-    """One number; ``suffix`` is what a histogram's series add to the name."""
+    """One number; ``suffix`` is what a histogram's series adds to the metric's name."""
 
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,8 +43,8 @@ def histogram_samples(
 ) -> tuple[MetricSample, ...]:
     """The series of a histogram.
 
-    ``counts`` has one number for each of the bounds, not cumulated, and a last one
-    for what lies above them; ``total`` is the sum of all observed values.
+    ``counts`` has a number for each of the bounds, not cumulative, and a last one for
+    values above them; ``total`` is the sum of all observed values.
     """
     samples: list[MetricSample] = []
     seen = 0

@@ -1,4 +1,4 @@
-"""Public values: safe addresses, names without mail addresses, URLs without secrets."""
+"""Public values: safe URLs, names without e-mail addresses, URLs without secrets."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from protocols.text import collapse
 from protocols.urls import host_name, is_web_url
 
 LONGEST_NAME: Final = 200
-"""Characters of a name that are read, to the end of a word."""
+"""Characters of a name that are read, up to the end of a word."""
 
 _NOTHING: Final[tuple[Any, ...]] = ("", [], {})
 
-# Its time grows with the square of what it reads.
+# It takes time quadratic in the text's length.
 _MAIL = re.compile(r"[^\s@<>()]+@[^\s@<>()]+\.[^\s@<>()]+")
 
 
 def display_name(person: Author) -> str:
-    """A name without the mail address that may stand in it."""
+    """A name without an e-mail address in it."""
     name = person.name
     if len(name) > LONGEST_NAME:
         name = name[:LONGEST_NAME].rpartition(" ")[0]  # no half address at its end
@@ -30,8 +30,11 @@ def display_name(person: Author) -> str:
 
 
 def without_addresses(value: Any) -> Any:
-    """What an extension says, JSON, without mail addresses; what was nothing else is
-    gone. Long texts and URLs are as they were, and names of the kind @ann@host."""
+    """An extension's value, JSON, without e-mail addresses.
+
+    Values that become empty by that are dropped. Long texts, URLs and names such as
+    @ann@host are unchanged.
+    """
     if isinstance(value, str):
         return _without_address(value) if "@" in value else value
     if isinstance(value, list):
@@ -60,7 +63,7 @@ SAFE_SCHEMES: Final = frozenset(
         *("news", "sms", "tel", "xmpp"),
     }
 )
-"""All others are dropped: ``javascript:``, ``data:``, and what nobody knows."""
+"""All other schemes are dropped: ``javascript:``, ``data:``, and unknown ones."""
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
@@ -69,7 +72,9 @@ Linked = TypeVar("Linked", Entry, Feed, Author, ActivityObject)
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether it is absolute, in one line, and of a scheme that starts no program."""
+    """Whether a URL is absolute, on one line, and of a scheme that starts no
+    program.
+    """
     found = _SCHEME.match(url)
     if found is None or _UNPRINTABLE.search(url):
         return False
@@ -77,7 +82,7 @@ def is_safe_url(url: str) -> bool:
 
 
 def is_safe_page(url: str) -> bool:
-    """The same for what is fetched: http and https only."""
+    """Like `is_safe_url`, for a page that is fetched: http and https only."""
     return is_web_url(url) and not _UNPRINTABLE.search(url)
 
 
@@ -86,7 +91,7 @@ def safe_links(links: Sequence[Link]) -> tuple[Link, ...]:
 
 
 def safe_feed(feed: Feed) -> Feed:
-    """A feed's head, or an entry's source, without unsafe addresses."""
+    """A feed's head, or an entry's source, without unsafe URLs and e-mail addresses."""
     return replace(
         _with_safe_links(feed),
         icon=_safe(feed.icon),
@@ -98,8 +103,9 @@ def safe_feed(feed: Feed) -> Feed:
 
 
 def safe_entry(entry: Entry) -> Entry:
-    """An entry without unsafe addresses and mail addresses of people; its texts are
-    what the feed says."""
+    """An entry without unsafe URLs and people's e-mail addresses; texts are
+    unchanged.
+    """
     return replace(
         _with_safe_links(entry),
         authors=_people(entry.authors),
@@ -114,7 +120,7 @@ def safe_entry(entry: Entry) -> Entry:
 
 
 def _people(people: Sequence[Author]) -> tuple[Author, ...]:
-    """Without mail addresses, too: they are not for everybody."""
+    """The people without their e-mail addresses, which are not public."""
     return tuple(
         replace(
             _with_safe_links(each),
@@ -134,15 +140,15 @@ def _safe(url: str) -> str:
     return url if is_safe_url(url) else ""
 
 
-# --- what is shown of a URL that may open something ---
+# --- what is shown of a URL that may grant access ---
 
 
 def without_query(url: str) -> str:
-    """A query often is what opens a feed."""
+    """A URL without its query, which often grants access to a feed."""
     address, separator, _ = url.partition("?")
     return f"{address}?…" if separator else address
 
 
 def host_only(url: str) -> str:
-    """``https://host/…``: so may the path be, and a name and a password before it."""
+    """``https://host/…``: path, user name and password may grant access as well."""
     return f"{url.partition(':')[0]}://{host_name(url)}/…"

@@ -1,13 +1,13 @@
-"""Answers of OpenFeeder sites, read leniently.
+"""Read answers of OpenFeeder sites leniently.
 
-A document that is wrong as a whole is an `InvalidDocument`, with a JSON pointer and
-what was expected there. An invalid item is left out, and so is an invalid optional
-value; items are noted. Broken JSON is repaired as for feeds.
+A document that is invalid as a whole raises `InvalidDocument`, with a JSON pointer and
+what was expected there. An invalid item is left out and noted; an invalid optional
+value is left out. Broken JSON is repaired as for feeds.
 
 Both bounds of a differential answer (3.4) are inclusive. Some servers take the time of
 an answer only after they have looked for changes, so that changes in between are in no
-answer. Therefore the next request begins a little earlier; what comes twice is
-recognized by its content.
+answer. Therefore the next request begins a little earlier; items that come twice are
+recognized by their content.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from protocols.text import collapse
 from protocols.urls import host_name, is_web_url, resolve
 
 LARGEST_MENDED: Final = 512 * 1024
-"""Bytes; to mend more may take long, and others wait for the thread."""
+"""Bytes. Repairing a larger document may take long, and others wait for the thread."""
 _NOWHERE: Final = ParseContext(url="", now=datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def load_loosely(body: bytes) -> Json:
-    """In whichever encoding; what people and templates write for JSON is mended.
+    """Decode JSON in any encoding, with repairs of common mistakes.
 
-    Raises a `FeedError`: `NotAFeed` for a page or whatever else is no JSON at all,
-    `MalformedDocument` for what nothing mends, or is too large to be mended.
+    Raises a `FeedError`: `NotAFeed` for a page or anything else that is not JSON,
+    `MalformedDocument` if it cannot be repaired or is too large for that.
     """
     document = open_document(body, _NOWHERE)
     if document.kind != DocumentKind.JSON:
@@ -72,8 +72,8 @@ class DiscoveryDocument(Struct, frozen=True, kw_only=True, gc=False):
 class ListedItem(Struct, frozen=True, kw_only=True, gc=False):
     """An item of an index, or of a differential answer.
 
-    ``reference`` is its URL as the site gives it, which ``?url=`` is asked for;
-    ``url`` the absolute one. ``digest`` is of all that is said of it here.
+    ``reference`` is its URL as the site gives it, which is sent as ``?url=``; ``url``
+    is the absolute one. ``digest`` is a hash of the whole item.
     """
 
     reference: str
@@ -89,7 +89,7 @@ class ListedItem(Struct, frozen=True, kw_only=True, gc=False):
 class ListedIndex(Struct, frozen=True, kw_only=True, gc=False):
     """One page of the index (3.3). ``is_whole``: no item had to be left out.
 
-    ``total_pages`` is 0 where nothing is said, or nothing that can be.
+    ``total_pages`` is 0 if it is missing or invalid.
     """
 
     items: tuple[ListedItem, ...]
@@ -105,9 +105,9 @@ class ListedTombstone(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ListedChanges(Struct, frozen=True, kw_only=True, gc=False):
-    """A differential answer (3.4): ``changed`` are those added and updated.
+    """A differential answer (3.4): ``changed`` are the items added and updated.
 
-    ``cursor`` is what the next one is to be asked with; "" if none was given.
+    ``cursor`` is the value for the next request's ``since``; "" if there is none.
     """
 
     changed: tuple[ListedItem, ...]
@@ -124,7 +124,7 @@ class ContentChunk(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ContentPage(Struct, frozen=True, kw_only=True, gc=False):
-    """The content of one page (3.2). ``missing``: chunks that were not sent."""
+    """The content of one page (3.2). ``missing`` is the number of chunks not sent."""
 
     url: str
     chunks: tuple[ContentChunk, ...]
@@ -146,7 +146,7 @@ _LARGEST: Final = 1_000_000
 
 
 def is_discovery(document: Members) -> bool:
-    """Whether it means to be a discovery document, valid or not."""
+    """Whether the document is meant to be a discovery document, valid or not."""
     return (
         isinstance(document.get("version"), str)
         and "site" in document
@@ -156,14 +156,14 @@ def is_discovery(document: Members) -> bool:
 
 
 def is_content(document: Members) -> bool:
-    """Whether the content endpoint itself has answered."""
+    """Whether the document is an answer of the content endpoint."""
     schema = document.get("schema")
     is_schema = isinstance(schema, str) and schema.startswith("openfeeder/")
     return is_schema or "openfeeder_version" in document
 
 
 def read_front(body: bytes, url: str) -> DiscoveryDocument:
-    """Read what a site was registered by: its discovery document, or its endpoint.
+    """Read the document that a site was registered by: discovery document or endpoint.
 
     Raises a `FeedError`.
     """
@@ -174,8 +174,11 @@ def read_front(body: bytes, url: str) -> DiscoveryDocument:
 
 
 def read_discovery(document: Members, url: str) -> DiscoveryDocument:
-    """``url`` is where it was: the endpoint is relative to that, and not to the site's
-    own idea of its address, which may be another. Raises `InvalidDocument`."""
+    """Read a discovery document from ``url``. Raises `InvalidDocument`.
+
+    The endpoint is relative to ``url``, not to the URL that the site gives for itself,
+    which may differ.
+    """
     version = document.get("version")
     if not isinstance(version, str) or not _VERSION.match(version):
         raise InvalidDocument("/version", 'expected "1.0"')
@@ -202,8 +205,10 @@ def read_discovery(document: Members, url: str) -> DiscoveryDocument:
 
 
 def read_listing(body: bytes, site_url: str) -> ListedIndex | ListedChanges:
-    """What was asked for with ``since``, or without: an index either way from those
-    who know no differences. Raises a `FeedError`."""
+    """Read the answer to a request with or without ``since``. Raises a `FeedError`.
+
+    Servers without differential answers always send an index.
+    """
     document = _load(body)
     if isinstance(document.get("sync"), dict):
         return _read_changes(document, site_url)
@@ -211,7 +216,7 @@ def read_listing(body: bytes, site_url: str) -> ListedIndex | ListedChanges:
 
 
 def read_page(body: bytes, site_url: str) -> ContentPage:
-    """Raises a `FeedError`."""
+    """Read the content of one page. Raises a `FeedError`."""
     document = _load(body)
     chunks = document.get("chunks")
     if not isinstance(chunks, list):
@@ -319,7 +324,7 @@ def _listed(item: Members, reference: str, url: str) -> ListedItem:
 def _read_tombstones(
     deleted: list[Json], site_url: str, problems: list[str]
 ) -> tuple[ListedTombstone, ...]:
-    """Some send bare URLs."""
+    """Read the deleted items. Some servers send bare URLs."""
     read = []
     for number, each in enumerate(deleted[:MAX_ENTRIES]):
         reference = each.get("url") if isinstance(each, dict) else each
@@ -333,9 +338,9 @@ def _read_tombstones(
 
 
 def _url(reference: Json, site_url: str) -> str:
-    """Absolute and of the web, "" for anything else.
+    """The absolute web URL of a reference; "" if there is none.
 
-    A fragment is part of it: there are sites whose entries are places of one page.
+    A fragment is part of it: on some sites the entries are places in one page.
     """
     if not isinstance(reference, str) or not reference.strip():
         return ""
@@ -353,10 +358,12 @@ def _number(value: Json) -> int:
 
 
 def _digest(item: Members) -> int:
-    """63 bits of all that an item says, in any order of its members."""
+    """A hash of 63 bits of all of an item's members, in any order; 0 if nested too
+    deeply.
+    """
     try:
         written = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # nested too deep to be written again
+    except orjson.JSONEncodeError:  # nested too deeply to be encoded
         return 0
     digest = blake2b(written, digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
@@ -368,10 +375,10 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC) + OVERLAP
 
 
 def cursor_after(token: str, as_of: str) -> str:
-    """What to ask with next; "" if neither says.
+    """The ``since`` of the next request; "" if neither token nor time is usable.
 
-    ``sync_token = base64( JSON.stringify({ "t": "<as_of ISO timestamp>" }) )``: one
-    of this form is moved, any other is taken as it is.
+    ``sync_token = base64( JSON.stringify({ "t": "<as_of ISO timestamp>" }) )``: the
+    time in a token of this form is moved back; any other token is returned unchanged.
     """
     named = _time_of_token(token)
     if named is not None:
@@ -383,7 +390,9 @@ def cursor_after(token: str, as_of: str) -> str:
 
 
 def _earlier(moment: datetime) -> datetime:
-    """Times begin with the year 1, which is what a server says that has none."""
+    """Move a time back. Servers without a time send the year 1, before which none
+    exists.
+    """
     return max(moment, _FIRST) - OVERLAP
 
 
@@ -392,13 +401,16 @@ def token_of(moment: datetime) -> str:
 
 
 def time_of(moment: datetime) -> str:
-    """With ``Z``: a ``+`` is lost where a query is read carelessly, and a time without
-    a zone is taken for a local one."""
+    """A time with ``Z``: careless servers lose a ``+`` in a query, and take a time
+    without a zone for local time.
+    """
     return f"{moment.isoformat('T', 'milliseconds')[:23]}Z"
 
 
 def _time_of_token(token: str) -> datetime | None:
-    """Standard or URL-safe alphabet, padded or not."""
+    """The time in a token, in standard or URL-safe Base64, padded or not; None if
+    none.
+    """
     plain = token.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         padded = plain + "=" * (-len(plain) % 4)

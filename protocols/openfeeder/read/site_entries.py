@@ -14,18 +14,18 @@ from protocols.model import Author, Entry, Link, Text
 from protocols.openfeeder.read.site_answers import ContentChunk, ContentPage, ListedItem
 
 GROUP: Final = "openfeeder"
-"""Of extensions: what the format says and the entry model has no place for."""
+"""The group of extensions for members that the entry model has no field for."""
 _ELEMENTS: Final = {"heading": "h2", "quote": "blockquote", "code": "pre"}
 _BULLETS: Final = "-*•"
 
 
 def key_of(url: str) -> str:
-    """A page's identity: its absolute URL."""
+    """A page's key, made from its absolute URL."""
     return key_of_id(url)
 
 
 def entry_of(listed: ListedItem, page: ContentPage | None, language: str) -> Entry:
-    """``page`` is None where a site does not give the content of what it lists."""
+    """``page`` is None if the site does not give the content of the pages it lists."""
     summary = (page.summary if page else "") or listed.summary
     author = (page.author if page else "") or listed.author
     updated = (page.updated if page else None) or listed.updated
@@ -46,8 +46,10 @@ def entry_of(listed: ListedItem, page: ContentPage | None, language: str) -> Ent
 
 
 def content_of(entry: Entry, page: ContentPage | None) -> int:
-    """63 bits of what an entry says: the order of chunks is not, for there are servers
-    that lose it."""
+    """A hash of 63 bits of an entry's content, whatever the order of its chunks.
+
+    Some servers do not keep that order.
+    """
     if page is None:
         return fingerprint(content_hash(entry)) >> 1
     chunks = sorted(page.chunks, key=lambda chunk: (chunk.text, chunk.type))
@@ -56,11 +58,11 @@ def content_of(entry: Entry, page: ContentPage | None) -> int:
 
 
 def is_of(page: ContentPage, listed: ListedItem) -> bool:
-    """Whether a page is the one that was asked for.
+    """Whether a page is the one that was requested.
 
     Servers drop queries and fragments, and answer with the page that has none. Hosts
-    may differ, and the final slash. A page that only lacks the fragment is the one if
-    it does not call itself something else.
+    may differ, and the final slash. A page that only lacks the fragment is accepted if
+    its title does not differ.
     """
     if not page.url:
         return True

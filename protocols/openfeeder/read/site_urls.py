@@ -13,7 +13,7 @@ from protocols.http.headers import parse_typed_links
 from protocols.urls import is_web_url, resolve
 
 LIMIT: Final = 50
-"""The most that the specification allows; above 100 there are servers that refuse."""
+"""The most that the specification allows; some servers refuse more than 100."""
 
 
 def index_url(endpoint: str, page: int) -> str:
@@ -21,12 +21,14 @@ def index_url(endpoint: str, page: int) -> str:
 
 
 def changes_url(endpoint: str, since: str) -> str:
-    """A ``+`` must not go as it is: it would be read as a space."""
+    """The URL of a differential request. A ``+`` in ``since`` is escaped, or it would
+    be read as a space.
+    """
     return _with_query(endpoint, f"since={quote(since, safe='')}&limit={LIMIT}")
 
 
 def page_url(endpoint: str, reference: str) -> str:
-    """The URL of the page that the site calls ``reference``, in its own spelling."""
+    """The URL for requesting the page that the site calls ``reference``."""
     return _with_query(endpoint, f"url={quote(reference, safe='')}&limit={LIMIT}")
 
 
@@ -38,9 +40,9 @@ def _with_query(endpoint: str, query: str) -> str:
 
 WELL_KNOWN: Final = "/.well-known/openfeeder.json"
 WORDPRESS: Final = "/wp-json/openfeeder/v1/discovery"
-"""There, where a server has no rewriting of addresses."""
+"""Where a WordPress site has it if its server cannot rewrite URLs."""
 ENDPOINT: Final = "/openfeeder"
-"""There, where nothing but a header tells that there is one."""
+"""Where it is tried if only a header tells that the site has OpenFeeder."""
 LLMS: Final = "/llms.txt"
 MOST_PLACES: Final = 4
 MOST_OF_LLMS: Final = 2
@@ -57,10 +59,10 @@ _SIGNS_OF_WORDPRESS: Final = (b"wp-content/", b"wp-json", b"wp-includes/")
 def discovery_urls(
     url: str, link: str, page: bytes, *, is_spoken: bool = False
 ) -> tuple[str, ...]:
-    """What a page's header and the page itself name, then the usual places.
+    """Where the discovery document may be: URLs named by a page, then the usual ones.
 
-    ``link`` is the value of its ``Link`` header, ``page`` its bytes, b"" if it has
-    none that matter; ``is_spoken`` if it came with an ``X-OpenFeeder``.
+    ``link`` is the value of the page's ``Link`` header, ``page`` its bytes, b"" if it
+    need not be read; ``is_spoken``: the answer had an ``X-OpenFeeder`` header.
     """
     named = (
         each.href
@@ -78,7 +80,9 @@ def discovery_urls(
 
 
 def urls_in_llms(body: bytes, url: str) -> tuple[str, ...]:
-    """Discovery documents that an ``llms.txt`` names; ``url`` is its own."""
+    """The discovery documents that an ``llms.txt`` names; ``url`` is the URL of that
+    file.
+    """
     text = body[:_READ_BYTES].decode("utf-8-sig", "replace")
     words = dict.fromkeys(islice(_documents_in(text), _MOST_LOOKED_AT))
     named = (resolve(word, url) for word in words)
@@ -86,7 +90,7 @@ def urls_in_llms(body: bytes, url: str) -> tuple[str, ...]:
 
 
 def _documents_in(text: str) -> Iterator[str]:
-    """What each word has up to its last mention of such a document."""
+    """The beginning of each word up to its last mention of such a document."""
     for match in _WORD.finditer(text):
         at = match[0].lower().rfind(_DOCUMENT)
         if at >= 0:
@@ -94,14 +98,15 @@ def _documents_in(text: str) -> Iterator[str]:
 
 
 def _is_named(relations: Collection[str], title: str) -> bool:
-    """Whether a link names the document: by a relation of its own, or as an alternate
-    of that title."""
+    """Whether a link names the document: by its own relation, or as a titled
+    alternate.
+    """
     is_titled = "alternate" in relations and title.strip().lower() == _NAME
     return _NAME in relations or is_titled
 
 
 def _named_in(page: bytes, url: str) -> Iterator[str]:
-    """``<meta name=openfeeder content=…>``, and links."""
+    """The URLs in ``<meta name=openfeeder content=…>`` and in links."""
     root = parse_page(page[:_READ_BYTES]) if _NAME.encode() in page.lower() else None
     elements = () if root is None else root.iter("meta", "link")
     for element in islice(elements, MOST_LINKS):

@@ -1,4 +1,4 @@
-"""What is reported of a request (OpenFeeder 12), and how to Umami and GA4.
+"""Report requests of bots (OpenFeeder 12) to Umami and GA4.
 
 Only programs that read for language models and search are counted, by their User-Agent
 ("Privacy": "Analytics track bot requests only. No human user data is collected").
@@ -16,7 +16,7 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """``family`` is the company, as OpenFeeder names them."""
+    """``family`` is the company, by the name that OpenFeeder uses."""
 
     name: str
     family: str
@@ -48,7 +48,7 @@ def find_bot(user_agent: str) -> Bot | None:
 
 EVENT = "openfeeder_request"
 _LONGEST = 200
-"""Characters of what the asker wrote."""
+"""Characters of a client's text that are reported."""
 
 
 class Endpoint(StrEnum):
@@ -86,7 +86,7 @@ class AnalyticsEvent:
 
 
 def umami_body(event: AnalyticsEvent, website: str, hostname: str) -> bytes:
-    """For ``POST /api/send``."""
+    """The body for Umami's ``POST /api/send``."""
     payload = {
         "website": website,
         "hostname": hostname,
@@ -98,8 +98,8 @@ def umami_body(event: AnalyticsEvent, website: str, hostname: str) -> bytes:
 
 
 def ga4_body(event: AnalyticsEvent) -> bytes:
-    """For the Measurement Protocol; a bot is one client, there is nobody behind it."""
-    # Its values are texts and numbers.
+    """The body for GA4's Measurement Protocol. Each bot counts as one client."""
+    # Parameters may only be texts and numbers.
     params = {**event.members, "cached": int(event.cached)}
     events = [{"name": EVENT, "params": params}]
     return orjson.dumps({"client_id": event.bot_name, "events": events})

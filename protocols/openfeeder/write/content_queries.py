@@ -22,14 +22,14 @@ from protocols.protocol_errors import InvalidValue, ProtocolError
 
 
 class AuthorDisplay(StrEnum):
-    """Display names, or none at all."""
+    """Whether authors are shown by name or not at all."""
 
     NAME = "name"
     HIDDEN = "hidden"
 
 
 class PageType(StrEnum):
-    """What can be excluded by type: as schema.org would name the page."""
+    """The types of pages that can be excluded, as schema.org would name them."""
 
     POST = "post"
     AUDIO = "audio"
@@ -62,7 +62,7 @@ def invalid_parameter(name: str, expected: str, value: str = "") -> OpenFeederEr
 LONGEST_TOKEN = 512
 _MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d):(\d\d)(?:\.(\d{1,30}))?"
-    # A plus sign that was not escaped in a query comes as a space.
+    # An unescaped plus sign in a query arrives as a space.
     r"(?:([Zz])|([+\- ])(\d\d):(\d\d))"
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -71,7 +71,7 @@ EXPECTED = "a date and time of RFC 3339, such as 2026-02-20T00:00:00Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncPoint:
-    """Where a reader goes on. ``change`` 0: only the moment is known.
+    """Where a reader continues. ``change`` 0: only the moment is known.
 
     ``epoch`` is that of the database which numbered the change.
     """
@@ -82,12 +82,12 @@ class SyncPoint:
 
 
 def format_moment(moment: datetime) -> str:
-    """``2026-02-23T02:00:00.000Z``: milliseconds, always."""
+    """``2026-02-23T02:00:00.000Z``, always with milliseconds."""
     return f"{moment.astimezone(UTC).isoformat('T', 'milliseconds')[:23]}Z"
 
 
 def parse_moment(text: str) -> datetime | None:
-    """RFC 3339, whole milliseconds; None for what it is not."""
+    """An RFC 3339 time in UTC, cut to milliseconds; None if the text is not one."""
     found = _MOMENT.fullmatch(text)
     if found is None:
         return None
@@ -112,7 +112,7 @@ def encode_token(point: SyncPoint) -> str:
 
 
 def parse_since(text: str) -> SyncPoint:
-    """A moment or a token. Raises `OpenFeederError`."""
+    """Read a moment or a token. Raises `OpenFeederError`."""
     moment = parse_moment(text)
     if moment is not None:
         return SyncPoint(moment=moment)
@@ -122,7 +122,7 @@ def parse_since(text: str) -> SyncPoint:
 
 
 def parse_until(text: str) -> datetime:
-    """A moment only: ``until`` takes no token. Raises `OpenFeederError`."""
+    """Read a moment: ``until`` takes no token. Raises `OpenFeederError`."""
     moment = parse_moment(text)
     if moment is None:
         raise invalid_parameter("until", EXPECTED, text)
@@ -130,7 +130,10 @@ def parse_until(text: str) -> datetime:
 
 
 def _decode_token(text: str) -> SyncPoint | None:
-    """Of either alphabet, padded or not; some servers' tokens hold a date only."""
+    """Decode a token in either alphabet, padded or not; None if it is not one.
+
+    Some servers' tokens contain only a date.
+    """
     plain = text.strip().replace(" ", "+").rstrip("=")
     plain = plain.replace("-", "+").replace("_", "/")
     if len(plain) > LONGEST_TOKEN:
@@ -171,7 +174,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentQuery:
-    """``limit`` is cut to 1 to 50."""
+    """``limit`` is limited to 1 to 50."""
 
     limit: int = DEFAULT_LIMIT
 
@@ -183,7 +186,7 @@ class IndexQuery(ContentQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageQuery(ContentQuery):
-    """``query`` "": all chunks of the page, in their order."""
+    """``query`` "" asks for all chunks of the page, in order."""
 
     url: str
     query: str = ""
@@ -199,7 +202,7 @@ class PageSearchQuery(ContentQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncQuery:
-    """At least one of the two is there, ``until`` not before ``since``."""
+    """At least one of the two is given; ``until`` is not before ``since``."""
 
     since: SyncPoint | None = None
     until: datetime | None = None
@@ -209,10 +212,11 @@ Request: TypeAlias = IndexQuery | PageQuery | PageSearchQuery | SyncQuery
 
 
 def read_request(query: Mapping[str, str]) -> Request:
-    """Raises `OpenFeederError`, naming the parameter and what was expected.
+    """Read a request. Raises `OpenFeederError`, naming the parameter and what was
+    expected.
 
     "When ?since= or ?until= is combined with ?q=, the search parameter takes priority
-    and date range params are ignored" (3.4); so they are with a page's URL.
+    and date range params are ignored" (3.4); they are also ignored with a page's URL.
     """
     url, words = query.get("url", "").strip(), query.get("q", "").strip()
     if len(words) > LONGEST_QUERY:

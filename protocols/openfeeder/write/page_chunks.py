@@ -34,9 +34,11 @@ _ROLES: Final = frozenset(
     }
 )
 _MARKED: Final = ("div", "section", "aside", "ul", "ol", "p", "table", "figure", "ins")
-"""Elements that classes tell something of; inside of text they are about its look."""
-# Whole words of class and id, cut at - and _, so that neither "shadow" nor "leadership"
-# are meant.
+"""Elements whose classes say what they are; classes of inline elements are about
+looks.
+"""
+# Whole words of class and id, split at - and _, so that neither "shadow" nor
+# "leadership" match.
 _WORDS: Final = frozenset(
     {
         *("ad", "ads", "adsbygoogle", "advert", "advertisement", "advertising"),
@@ -75,13 +77,13 @@ _LONGEST_BOILERPLATE: Final = 600
 
 
 def prune(root: Any) -> None:
-    """Take what is excluded out of the tree; the text that follows it stays."""
+    """Remove what is excluded from the tree; the text after it stays."""
     marked = list(root.iter(*_TAGS, *_MARKED))
     take_out(each for each in marked if each is not root and _is_excluded(each))
 
 
 def is_boilerplate(text: str) -> bool:
-    """Whether a paragraph, list or heading says nothing of the page itself."""
+    """Whether a paragraph, list or heading is not about the page itself."""
     line = " ".join(text.split())
     if len(line) > _LONGEST_BOILERPLATE:
         return False
@@ -90,7 +92,7 @@ def is_boilerplate(text: str) -> bool:
 
 def _is_excluded(element: Any) -> bool:
     if element.tag in _TAGS:
-        # The source of a quotation commonly stands in its footer.
+        # A quotation often has its source in its footer.
         is_cited = element.tag == "footer" and _is_quoted(element)
         return not is_cited
     if (role := element.get("role")) and role.strip().lower() in _ROLES:
@@ -105,7 +107,7 @@ def _is_quoted(element: Any) -> bool:
 
 
 MOST_CHUNKS: Final = 50
-"""Of one page: more cannot be asked for, and the specification has no second page."""
+"""Per page: a request cannot ask for more, and there is no second page of chunks."""
 _HTML: Final = frozenset({"html", "xhtml", "text/html", "application/xhtml+xml"})
 
 
@@ -119,7 +121,7 @@ class ChunkType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """``id`` follows from what it says: it stays while others come and go."""
+    """``id`` is made from the content: it stays the same when other chunks change."""
 
     id: str
     type: ChunkType
@@ -138,14 +140,15 @@ _Said = tuple[ChunkType, str]
 
 
 def chunks_of(text: Text | None) -> tuple[Chunk, ...]:
-    """The chunks of a text; of None there are none. Pictures and media have no words,
-    and are left out."""
+    """The chunks of a text; none for None. Pictures and media are left out."""
     said = [(_TYPES[each["type"]], _words(each)) for each in _blocks(text)]
     return _named(_merged([each for each in said if _is_content(each)]))
 
 
 def chunks_of_words(words: str) -> tuple[Chunk, ...]:
-    """One paragraph, where a page has nothing else to say; none of no words."""
+    """One paragraph, for a page without other content; nothing if there are no
+    words.
+    """
     return _named([(ChunkType.PARAGRAPH, words)] if words else [])
 
 
@@ -183,7 +186,7 @@ def _is_content(said: _Said) -> bool:
 
 
 def _merged(said: Sequence[_Said]) -> Sequence[_Said]:
-    """Neighbours together, evenly, until there are few enough."""
+    """Merge neighbours evenly until there are few enough."""
     if len(said) <= MOST_CHUNKS:
         return said
     size = -(-len(said) // MOST_CHUNKS)
@@ -199,7 +202,7 @@ def _together(said: Sequence[_Said]) -> _Said:
 
 
 def _named(said: Iterable[_Said]) -> tuple[Chunk, ...]:
-    """What is said twice is told apart by its turn."""
+    """Give chunks their ids; repeated chunks are numbered."""
     turns: Counter[str] = Counter()
     chunks = []
     for kind, text in said:
@@ -211,14 +214,14 @@ def _named(said: Iterable[_Said]) -> tuple[Chunk, ...]:
 
 
 SUMMARY_LENGTH = 300
-"""Characters; up to three sentences fit."""
+"""Characters; enough for up to three sentences."""
 _ENDS = re.compile(r"[.!?\u3002](?=\s|$)")
 _MOST_SENTENCES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """A page without its chunks: an item of an index. ``author`` "": none is told."""
+    """A page without its chunks: an item of an index. ``author`` "": not shown."""
 
     url: str
     type: PageType
@@ -238,7 +241,7 @@ class EntryPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSetting:
-    """What a page is given from outside; ``language``: where none is named."""
+    """What a page does not get from its entry. ``language`` is the default."""
 
     url: str
     updated: datetime
@@ -248,7 +251,9 @@ class PageSetting:
 
 
 def page_of(entry: Entry, setting: PageSetting) -> EntryPage:
-    """The same entry in the same setting is the same page. It has a chunk at least."""
+    """The entry as a page; equal arguments give equal pages. It has at least one
+    chunk.
+    """
     content = chunks_of(entry.content)
     summary = chunks_of(entry.summary)
     words = _first_words(summary) or _first_words(content)
@@ -275,7 +280,7 @@ def page_type(entry: Entry) -> PageType:
 
 
 def _first_words(chunks: tuple[Chunk, ...]) -> str:
-    """Enough for a summary, headings left out unless there is nothing else."""
+    """Enough words for a summary, without headings unless there is nothing else."""
     texts = [each.text for each in chunks if each.type != "heading"]
     joined = " ".join(texts[:10]) or " ".join(each.text for each in chunks[:10])
     return collapse(joined[: SUMMARY_LENGTH * 4])
@@ -295,6 +300,6 @@ def _author(entry: Entry, setting: PageSetting) -> str:
 
 
 def _language(entry: Entry, setting: PageSetting) -> str:
-    """A tag of BCP 47 as it stands, if it is one."""
+    """The first valid language tag of entry and feed, else the default."""
     tags = map(language_tag, (entry.language, setting.feed.language))
     return next(filter(None, tags), setting.language)

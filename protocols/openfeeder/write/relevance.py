@@ -29,18 +29,20 @@ class Candidate:
 
 
 class Ranker(Protocol):
-    """The seam for other ways to rank."""
+    """The interface for other ways to rank."""
 
     def rank(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
-        """A score from 0 to 1 for each, in their order; 0: it is no answer at all."""
+        """A score from 0 to 1 for each candidate, in order; 0: it does not match at
+        all.
+        """
         ...
 
 
 class WordRanker:
     """Ranks texts by the words of the query.
 
-    What counts is how many of them a text has, how rare these are among all the
-    candidates, how often they come and whether in the title.
+    The score depends on how many of the words a text has, how rare these are among all
+    the candidates, how often they occur, and whether they are in the title.
     """
 
     def rank(self, query: str, candidates: Sequence[Candidate]) -> list[float]:
@@ -67,7 +69,7 @@ def _rarity(word: str, counted: Sequence[dict[str, int]]) -> float:
 
 
 def _score(counts: dict[str, int], weights: dict[str, float], total: float) -> float:
-    """Each word adds its weight, the more of it the more often it comes."""
+    """The sum of the words' weights; a word counts more the more often it occurs."""
     found = sum(
         weight * counts[word] / (counts[word] + _SATURATION)
         for word, weight in weights.items()

@@ -28,7 +28,7 @@ _Members = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherFacts:
-    """What the discovery document says. ``contact`` "": none."""
+    """The content of the discovery document. ``contact`` "": none."""
 
     name: str
     url: str
@@ -39,7 +39,7 @@ class PublisherFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Something with how well it answers; None: nothing was asked."""
+    """A page with its relevance; None if there was no query."""
 
     facts: PageFacts
     relevance: float | None = None
@@ -53,10 +53,10 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncResult:
-    """What has changed. ``as_of`` is where a reader goes on.
+    """What has changed. ``as_of`` is where a reader continues.
 
-    ``tracks_deletions`` False: pages may be gone that ``deleted`` does not name.
-    ``is_truncated``: there is more, behind ``as_of``.
+    ``tracks_deletions`` False: ``deleted`` may lack pages that are gone.
+    ``is_truncated``: there is more after ``as_of``.
     """
 
     since: datetime | None
@@ -71,7 +71,7 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cached:
-    """How long ago a page was made of its entry; None: just now."""
+    """How long ago a page was made from its entry; None: just now."""
 
     seconds: int | None = None
 
@@ -97,7 +97,7 @@ def render_discovery(
 
 
 def render_index(items: Sequence[Scored], *, page: int, total_pages: int) -> bytes:
-    """The index of all pages, or of those that answer a query."""
+    """The index of all pages, or of those that match a query."""
     return orjson.dumps(
         {
             "schema": SCHEMA,
@@ -115,7 +115,9 @@ def render_page(
     scores: Mapping[str, float],
     cached: Cached,
 ) -> bytes:
-    """``chunks``: those returned; ``scores`` by their ids, if any were asked for."""
+    """``chunks`` are those returned; ``scores`` are by chunk id, if there was a
+    query.
+    """
     facts = page.facts
     return orjson.dumps(
         {
@@ -147,7 +149,9 @@ def render_page(
 
 
 def render_sync(result: SyncResult) -> bytes:
-    """3.4; ``since`` and ``until`` are there only if they were asked for."""
+    """A differential answer (3.4); ``since`` and ``until`` are repeated if
+    requested.
+    """
     sync: _Members = {}
     if result.since is not None:
         sync["since"] = format_moment(result.since)
