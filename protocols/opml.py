@@ -270,8 +270,9 @@ def _folders(outline: FeedOutline) -> tuple[str, ...]:
 def _change_folder(
     writer: XmlWriter, opened: tuple[str, ...], wanted: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Close folders that are no longer wanted, and open the others. Returns
-    ``wanted``.
+    """Close folders that are no longer wanted, and open the others.
+
+    Returns ``wanted``.
     """
     shared = sum(1 for _ in takewhile(_are_equal, zip(opened, wanted, strict=False)))
     for _ in opened[shared:]:

@@ -27,9 +27,9 @@ _KEPT = "-._~:/?#@!$&'()*+,;=%"
 
 @lru_cache(maxsize=2_048)
 def page_address(url: str) -> str:
-    """A web URL as RFC 3986 has it, its scheme in lower case; "" for any other.
+    """A web URL in the form of RFC 3986, its scheme in lower case; "" for other texts.
 
-    What may not stand in one is escaped; a host in other letters stays as escapes.
+    Characters that a URL may not contain are escaped, in a host as well.
     """
     if _PLAIN.fullmatch(url):
         return url
@@ -41,7 +41,7 @@ def page_address(url: str) -> str:
     if not host or "\\" in host or re.search(r"\s", host):
         return ""
     path = _NO_ESCAPE.sub("%25", rest[len(host) :])
-    # Of hashes only the first begins a fragment.
+    # Only the first hash begins a fragment.
     before, mark, fragment = path.partition("#")
     path = before + mark + fragment.replace("#", "%23")
     safe_host = quote(host, safe="[]:@%-._~!$&'()*+,;=", errors="ignore")
@@ -49,7 +49,7 @@ def page_address(url: str) -> str:
 
 
 def timestamp(moment: datetime) -> str:
-    """``2026-01-02T03:04:05Z``: one form only, so that strings can be compared."""
+    """``2026-01-02T03:04:05Z``: always this form, so that strings can be compared."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     return moment.isoformat()[:19] + "Z"
@@ -58,9 +58,9 @@ def timestamp(moment: datetime) -> str:
 VERSION: Final = "0.1"
 MEDIA_TYPE: Final = "application/scp"
 EXTENSION: Final = "https://scp-protocol.org/schemas/sitemap/1.0"
-"""The namespace of what a sitemap says of collections."""
+"""The namespace of SCP's elements in a sitemap."""
 ALL: Final = "all"
-"""The section that has the pages of all the others."""
+"""The section that contains the pages of all the others."""
 
 _OTHERS = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST = 48
@@ -83,7 +83,7 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionHead:
-    """``since`` is a delta's; the window is (since, generated]."""
+    """``since`` is None for a snapshot; a delta covers (since, generated]."""
 
     section: str
     type: CollectionType
@@ -92,7 +92,7 @@ class CollectionHead:
 
     @property
     def id(self) -> str:
-        """Letters, digits, ``-`` and ``_`` only: readers refuse the file otherwise."""
+        """Letters, digits, ``-`` and ``_`` only, since readers refuse others."""
         moment = re.sub("[:-]", "", timestamp(self.generated))
         return f"{self.section}-{self.type}-{moment}"
 
@@ -115,9 +115,9 @@ def head_line(head: CollectionHead) -> bytes:
 
 
 def section_name(label: str) -> str:
-    """A feed's category as the name of a section; "" for none.
+    """A feed's category as the name of a section; "" if there is none.
 
-    Two labels that differ in more than these characters may have one name.
+    Two labels that differ only in other characters than these may get the same name.
     """
     name = _OTHERS.sub("-", label).strip("-")
     if (label.strip() and not name) or len(name) > _LONGEST:

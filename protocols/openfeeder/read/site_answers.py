@@ -390,8 +390,9 @@ def cursor_after(token: str, as_of: str) -> str:
 
 
 def _earlier(moment: datetime) -> datetime:
-    """Move a time back. Servers without a time send the year 1, before which none
-    exists.
+    """Move a time back.
+
+    Servers without a time send the year 1, before which none exists.
     """
     return max(moment, _FIRST) - OVERLAP
 

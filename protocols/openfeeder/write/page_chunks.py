@@ -251,8 +251,9 @@ class PageSetting:
 
 
 def page_of(entry: Entry, setting: PageSetting) -> EntryPage:
-    """The entry as a page; equal arguments give equal pages. It has at least one
-    chunk.
+    """The entry as a page; equal arguments give equal pages.
+
+    It has at least one chunk.
     """
     content = chunks_of(entry.content)
     summary = chunks_of(entry.summary)

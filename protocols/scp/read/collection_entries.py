@@ -32,9 +32,11 @@ Block = dict[str, Any]
 def html_of_blocks(
     blocks: list[Any], line: int, warnings: Warnings
 ) -> tuple[str, list[Any]]:
-    """And the blocks of audio and video: what these have to show are their names, where
-    they lead to a page; files are no part of the text. Blocks of unknown types are
-    noted and passed over."""
+    """Write blocks as HTML. Also returns the audio and video blocks.
+
+    Of these only links to pages are written, by their names; files are not part of the
+    text. Blocks of unknown types are noted and skipped.
+    """
     parts: list[str] = []
     media: list[Any] = []
     for number, block in enumerate(blocks):
@@ -53,7 +55,7 @@ def html_of_blocks(
 
 
 def media_urls(block: Block) -> list[tuple[str, str]]:
-    """Addresses with their media types, of an audio or video block."""
+    """The URLs of an audio or video block, with their media types."""
     listed = block.get("url")
     if type(listed) is str:
         url = page_url(listed)
@@ -68,7 +70,7 @@ def media_urls(block: Block) -> list[tuple[str, str]]:
 
 
 def _shown(text: str) -> str:
-    """Like `html.escape` without quotes; most texts have nothing to be escaped."""
+    """Like `html.escape` without quotes, but faster: most texts need no escaping."""
     if "&" in text:
         text = text.replace("&", "&amp;")
     if "<" in text:
@@ -209,15 +211,17 @@ _WRITERS: Final[dict[str, Callable[[Block], str | None]]] = {
 
 
 GROUP: Final = "scp"
-"""Of extensions: ``schema`` and ``media`` as the page has them."""
+"""The group of extensions for ``schema`` and ``media``, as the page has them."""
 MOST_LINKS: Final = 50
-"""Of one kind, such as enclosures; more are left out."""
+"""Links of one relation, such as enclosures; more are left out."""
 _MOST_AUTHORS: Final = 50
 _MOST_KEYWORDS: Final = 100
 
 
 def entry_of_page(page: CollectionPage, warnings: Warnings) -> Entry:
-    """Never fails: what is wrong with an optional member is left out and noted."""
+    """Turn a page into an entry. Never fails: an invalid optional member is left out
+    and noted.
+    """
     found, url = page.members, page.url
     schema = found.get("schema")
     if type(schema) is not dict:
@@ -282,7 +286,7 @@ class _Links:
 
 
 def _add_media(links: _Links, block: dict[str, Any]) -> None:
-    """Files are enclosures; pages stand in the text."""
+    """Add the files of a block as enclosures; pages are linked in the text."""
     for url, type_ in media_urls(block):
         if type_.lower() != "text/html":
             links.add_file(url, type_)
@@ -301,14 +305,14 @@ def _add_related(links: _Links, found: dict[str, Any], schema: dict[str, Any]) -
 
 
 def _first(value: Any) -> Any:
-    """The address of a picture, whichever of schema.org's forms it has."""
+    """The URL of a picture, in any of schema.org's forms."""
     if type(value) is list:
         value = value[0] if value else None
     return value.get("url") if type(value) is dict else value
 
 
 def _authors(found: dict[str, Any], schema: dict[str, Any]) -> tuple[Author, ...]:
-    """schema.org may name several, and where each is at home."""
+    """The authors. schema.org may name several, and give their URLs."""
     listed = schema.get("author")
     people = listed if type(listed) is list else [listed]
     authors = tuple(
@@ -334,7 +338,7 @@ def _uri(person: Any) -> str:
 
 
 def _categories(schema: dict[str, Any]) -> tuple[Category, ...]:
-    """Keywords are a list, or separated by commas."""
+    """The categories. Keywords are a list, or a text separated by commas."""
     words: dict[str, None] = {}
     for name in ("keywords", "articleSection"):
         listed = schema.get(name)
@@ -347,8 +351,10 @@ def _categories(schema: dict[str, Any]) -> tuple[Category, ...]:
 
 
 def _language(tag: str, schema: dict[str, Any]) -> str:
-    """What is said more exactly in schema.org's words is taken from there: readers
-    of the protocol know but a language and a country."""
+    """The language. schema.org's tag is used if it is more exact for the same language.
+
+    Tags of the protocol have only a language and a country.
+    """
     fuller = schema.get("inLanguage")
     known = language_tag(tag)
     whole = language_tag(fuller) if type(fuller) is str else ""

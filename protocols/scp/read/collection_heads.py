@@ -28,7 +28,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def read_moment(value: object, *, allows_days: bool = True) -> datetime | None:
-    """Aware, in UTC; None if it is not a time. Without a zone it is taken as UTC."""
+    """A time in UTC; None if it is not one. Without a zone UTC is assumed."""
     if not isinstance(value, str):
         return None
     if not _FULL.fullmatch(value) and not (allows_days and _DAY.fullmatch(value)):
@@ -45,7 +45,7 @@ def read_moment(value: object, *, allows_days: bool = True) -> datetime | None:
 
 
 MAJOR: Final = 0
-"""The major version that is understood, with all its minor ones."""
+"""The major version that is supported, with all its minor ones."""
 _PLACE: Final = "line 1: /collection"
 _NAME = re.compile("[a-zA-Z0-9_-]+")
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})", re.ASCII)
@@ -53,8 +53,11 @@ _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRules:
-    """``skew`` is how far a clock elsewhere may be ahead, ``oldest`` how old a
-    collection may be: an older one may be a replay (SCP, "Replay Attacks")."""
+    """How a collection's first line is checked.
+
+    ``skew`` is how far ahead another clock may be, ``oldest`` how old a collection may
+    be: an older one may be a replay (SCP, "Replay Attacks").
+    """
 
     now: datetime
     skew: timedelta = timedelta(days=1)
@@ -64,7 +67,7 @@ class HeadRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteHead:
-    """``checksum`` is as claimed, "" without a claim, or if none is looked at."""
+    """``checksum`` is as claimed; "" if there is none, or if checksums are ignored."""
 
     id: str
     section: str
@@ -76,9 +79,12 @@ class SiteHead:
 
 
 def read_head(line: bytes, rules: HeadRules) -> SiteHead:
-    """Raises `MalformedDocument`, `InvalidDocument` and `UnsupportedVersion`."""
+    """Read the first line.
+
+    Raises `MalformedDocument`, `InvalidDocument` and `UnsupportedVersion`.
+    """
     found = _members(line)
-    # First of all: what else a later version says is not known.
+    # Checked first: in a later version the other members may have changed.
     version = _version(found)
     try:
         type_ = CollectionType(str(found.get("type")))

@@ -1,8 +1,9 @@
-"""A collection as a stream: bytes in pieces of any size, pages out, in flat memory.
+"""Read a collection as a stream: bytes in pieces of any size, pages out.
 
-Lines have a bounded length. An error that makes a file unusable is raised where it is
-found; so a file is read to its end once before anything of it is believed. An error
-that costs a page, or less, is noted and the reading continues (SCP, "Error Handling").
+Memory does not grow with the file, and lines have a bounded length. An error that makes
+the file unusable is raised where it is found, so a file is read to its end once before
+any of it is used. An error that costs a page, or less, is noted and reading continues
+(SCP, "Error Handling").
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ BOM: Final = b"\xef\xbb\xbf"
 
 
 class LineSplitter:
-    """`feed` pieces, then take the `last` line, which may lack its line feed.
+    """Splits pieces into lines: `feed` pieces, then take the `last` line.
 
-    Lines come as they are, without the line feed; one of more than ``limit`` bytes
-    comes as ``None``, and is never held.
+    Lines come without their line feed, which the last one may lack. A line of more than
+    ``limit`` bytes is ``None``, and is never held in memory.
     """
 
     __slots__ = ("_is_too_long", "_limit", "_rest")
@@ -62,13 +63,12 @@ class LineSplitter:
             self._rest = b""
 
     def last(self) -> bytes | None:
-        """``b""`` if the file ends with a line feed."""
+        """The rest after the last line feed; ``b""`` if the file ends with one."""
         return None if self._is_too_long else self._rest
 
 
 MOST_BLOCKS: Final = 1_000
-"""SCP, "Resource Limits": "1000 blocks per page maximum"; a page with more is left
-out."""
+"""SCP, "Resource Limits": "1000 blocks per page maximum"; a larger page is left out."""
 _PLAIN: Final = re.compile(
     "https?://[A-Za-z0-9][A-Za-z0-9.-]{0,255}(?:[/?#][!-~]{0,2000})?"
 )
@@ -77,7 +77,7 @@ _TEXTS: Final = ("url", "title", "description", "modified", "language")
 
 
 class CollectionPage(NamedTuple):
-    """A page that has what it must have; ``members`` are as the file has them.
+    """A page with all required members; ``members`` are as in the file.
 
     ``line`` counts from 1, the collection's own line.
     """
@@ -90,7 +90,7 @@ class CollectionPage(NamedTuple):
 
 @dataclass(slots=True)
 class Warnings:
-    """What was wrong and did no more harm: how often, and the first of it."""
+    """Errors that did not stop the reading: their number, and the first of them."""
 
     count: int = 0
     lines: list[str] = field(default_factory=list)
@@ -102,11 +102,11 @@ class Warnings:
 
 
 class CollectionReader:
-    """One file: `feed` it piece by piece, then `finish`; both give pages.
+    """Reads one file: `feed` it piece by piece, then `finish`; both yield pages.
 
-    What comes of it depends on the bytes alone. ``lines`` counts those of pages, read
-    or not; ``unknown`` are those of which not even the URL could be read. Raises a
-    `FeedError` and nothing else, and is of no use afterwards.
+    The result depends only on the bytes. ``lines`` is the number of pages' lines, read
+    or not; ``unknown`` is the number of those whose URL could not be read. Raises only
+    a `FeedError`, and must not be used afterwards.
     """
 
     def __init__(self, rules: HeadRules, limits: SizeLimits | None = None) -> None:
@@ -125,12 +125,12 @@ class CollectionReader:
 
     @property
     def wire(self) -> int:
-        """Bytes of the file itself."""
+        """The bytes of the file that were read."""
         return self._unpacker.wire
 
     @property
     def output(self) -> int:
-        """Bytes of its lines."""
+        """The bytes of its lines."""
         return self._unpacker.output
 
     def feed(self, piece: bytes) -> Iterator[CollectionPage]:
@@ -138,14 +138,14 @@ class CollectionReader:
             yield from self._take(unpacked)
 
     def finish(self) -> Iterator[CollectionPage]:
-        """The last pages; then the checksum is verified."""
+        """Yield the last pages; then verify the checksum."""
         for unpacked in self._unpacker.finish():
             yield from self._take(unpacked)
         checksums = self._checksums
         if checksums is None:
             if not self._beginning:
                 raise EmptyDocument
-            checksums, _ = self._begin(self._beginning)  # there is no other line
+            checksums, _ = self._begin(self._beginning)  # it is the only line
         if (page := self._read(self._splitter.last())) is not None:
             yield page
         checksums.verify()
@@ -167,7 +167,7 @@ class CollectionReader:
                 yield page
 
     def _begin(self, unpacked: bytes) -> tuple[Checksums, bytes]:
-        """Read the first line; gives what came with it."""
+        """Read the first line. Returns what came after it."""
         self._beginning = b""
         end = unpacked.find(b"\n") + 1 or len(unpacked)
         first = unpacked[:end]
@@ -200,7 +200,9 @@ class CollectionReader:
         return self._check(members)
 
     def _check(self, members: Any) -> CollectionPage | None:
-        """SCP, "Fatal Errors": "Missing required fields in page object"."""
+        """Check a page. SCP, "Fatal Errors": "Missing required fields in page
+        object".
+        """
         if type(members) is not dict:
             raise InvalidDocument(f"line {self._number}", "expected an object")
         for name in _TEXTS:
@@ -231,7 +233,7 @@ class CollectionReader:
 
 
 def page_url(text: str) -> str:
-    """A web URL with a host, blanks escaped; "" for any other."""
+    """A web URL with a host, with blanks escaped; "" for other texts."""
     if _PLAIN.fullmatch(text):
         return text
     url = resolve(text, "")

@@ -1,6 +1,6 @@
-"""Which file of a site is read next, and what a page changes.
+"""Decide which file of a site is read next.
 
-Pure: from a section's sitemap and from how far it was read (SCP, "Snapshots and
+Pure: from a section's sitemap and how far the section was read (SCP, "Snapshots and
 Deltas").
 """
 
@@ -15,18 +15,19 @@ from protocols.scp.collection import ALL
 from protocols.scp.read.sitemap_reader import SiteFile, SiteMap
 
 _FAR: Final = timedelta(days=1)
-"""Ahead of now, for clocks that are not quite right."""
+"""How far in the future a file may be generated, since clocks differ."""
 LONGEST_AGO: Final = timedelta(days=366)
-"""Of what is still to be read: no publisher promises to renew it less than monthly
-(SCP, "updateFreq")."""
+"""The oldest file that is read: publishers renew files at least monthly (SCP,
+"updateFreq").
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionState:
-    """How far a section is read.
+    """How far a section has been read.
 
     ``reached`` is the ``generated`` of the last file, ``snapshot`` that of the last
-    snapshot. ``is_broken``: something between was missed.
+    snapshot. ``is_broken``: something in between was missed.
     """
 
     reached: datetime
@@ -36,12 +37,11 @@ class SectionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionReadingPlan:
-    """``files`` in the order in which they are to be read.
+    """``files`` are in the order in which they must be read.
 
-    ``is_expired``: one that is wanted is no longer there, so the sitemap is to be read
-    again first. ``is_broken``: what lies between two of the files, or before the first,
-    is nowhere. ``incredible``: one that would be read if it were of a time that can be
-    believed.
+    ``is_expired``: a needed file has expired, so the sitemap must be read again first.
+    ``is_broken``: changes between two of the files, or before the first, are in no
+    file. ``incredible``: a file that would be read if its time were credible.
     """
 
     files: tuple[SiteFile, ...] = ()
@@ -51,8 +51,11 @@ class SectionReadingPlan:
 
 
 def wanted_sections(sitemap: SiteMap) -> tuple[str, ...]:
-    """In the order of their names. ``all`` alone, where it has as many pages as any
-    other: then reading the others would be reading twice."""
+    """The sections to read, sorted by name.
+
+    Only ``all``, if it has as many pages as any other section: the others would be read
+    twice.
+    """
     pages: dict[str, int] = {}
     for each in sitemap.files:
         known = pages.get(each.section, 0)
@@ -70,11 +73,11 @@ def plan_section(
     *,
     is_full: bool = False,
 ) -> SectionReadingPlan:
-    """``files`` are those of one section, in any order.
+    """Decide which files to read. ``files`` are those of one section, in any order.
 
-    A snapshot first, if there was none yet, if deltas were missed, or if it has fewer
-    bytes than they; then the deltas, each of which begins where what was read before
-    it ends, or earlier. ``is_full``: as if nothing had been read.
+    A snapshot first, if none has been read yet, if deltas were missed, or if it is
+    smaller than the deltas; then the deltas, each of which begins where the previous
+    file ends, or earlier. ``is_full``: as if nothing had been read.
     """
     named = list(files)
     listed = [each for each in named if _is_credible(each, now)]
@@ -83,7 +86,7 @@ def plan_section(
     plan = _plan(there, state)
     if len(there) == len(named):
         return plan
-    # Had nothing expired, would anything else be read?
+    # Would other files be read if none had expired?
     wanted = _plan(listed, state)
     doubted = [each for each in _plan(named, state).files if each not in listed]
     return SectionReadingPlan(
@@ -95,7 +98,7 @@ def plan_section(
 
 
 def _is_credible(file: SiteFile, now: datetime) -> bool:
-    """Whether a file was made at a time that its publisher can mean.
+    """Whether the time at which a file was generated is credible.
 
     "Crawlers SHOULD verify that the `generated` timestamp is recent and reject
     collections with timestamps far in the past or future (beyond reasonable clock
@@ -131,7 +134,9 @@ def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionReadi
 def _first_plan(
     snapshot: SiteFile | None, deltas: Sequence[SiteFile]
 ) -> SectionReadingPlan:
-    """Without a snapshot what the deltas have is all there is to be had."""
+    """The plan for a section that was never read; without a snapshot, all its
+    deltas.
+    """
     first = snapshot or min(deltas, key=lambda each: each.generated, default=None)
     if first is None:
         return SectionReadingPlan()
@@ -148,7 +153,7 @@ def _size(files: Sequence[SiteFile]) -> int:
 def _chain(
     deltas: Sequence[SiteFile], reached: datetime
 ) -> tuple[list[SiteFile], bool]:
-    """As few deltas as lead from there to the last, and whether some are missing.
+    """The fewest deltas from ``reached`` to the last one, and whether some are missing.
 
     SCP, "Recovery from Missed Deltas": "apply them in chronological order (by
     `generated` timestamp)".

@@ -1,7 +1,7 @@
-"""Sitemaps, SCP's extensions of them (SCP, Appendix A), and robots.txt that names them.
+"""Read sitemaps, SCP's extensions of them (SCP, Appendix A), and robots.txt.
 
-An invalid attribute is noted by its name; it costs the element only if that means
-nothing without it. A site is registered by a sitemap with SCP's elements.
+An invalid attribute is noted by its name; its element is left out only if it is
+meaningless without it. A site is registered by a sitemap with SCP's elements.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _EXTENSION = EXTENSION.encode()
 
 
 def site_of_sitemap(body: bytes, url: str) -> ParsedFeed | None:
-    """Without entries, for it only says where they are; None for any other document.
+    """A feed without entries for a sitemap with SCP's elements; None for other
+    documents.
 
-    Raises a `FeedError` for such a sitemap that cannot be read.
+    Raises a `FeedError` if such a sitemap cannot be read.
     """
     is_packed = body.startswith(GZIP)
     beginning = _unpacked_beginning(body) if is_packed else body[:_BEGINNING]
@@ -54,8 +55,7 @@ def _unpacked_beginning(body: bytes) -> bytes:
 
 
 def head_of_site(url: str) -> Feed:
-    """The metadata of the feed that a site is: a sitemap says nothing of it but where
-    it is."""
+    """The head of the feed that a site is. A sitemap tells only the site's address."""
     home = urljoin(url, "/")
     return Feed(title=host_name(url), links=(Link(href=home),))
 
@@ -68,8 +68,9 @@ _SITEMAP = re.compile(r"[ \t]*sitemap[ \t]*:[ \t]*([^\s#]\S*)", re.IGNORECASE)
 
 
 def sitemaps_of_robots(body: bytes, url: str) -> tuple[str, ...]:
-    """The addresses behind ``Sitemap:``, each once, in their order; ``url`` is that of
-    the ``robots.txt``."""
+    """The URLs of ``Sitemap:`` lines, each once, in order; ``url`` is the
+    robots.txt's.
+    """
     text = body[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
     matches = filter(None, map(_SITEMAP.match, text.splitlines()))
     named = (resolve(match[1], url) for match in islice(matches, _MOST_LOOKED_AT))
@@ -77,12 +78,13 @@ def sitemaps_of_robots(body: bytes, url: str) -> tuple[str, ...]:
 
 
 LARGEST: Final = 16 * 1024 * 1024
-"""Bytes, unpacked; about what a document may have that comes as it is, though
-sitemaps.org allows 50 MB."""
+"""Bytes when unpacked, about the limit of other documents; sitemaps.org allows 50
+MB.
+"""
 MOST_ELEMENTS: Final = 500_000
 """Of any kind; sitemaps.org: "no more than 50,000 URLs", of five elements each."""
 MOST_EXTENSIONS: Final = 5_000
-"""Elements of SCP, right or wrong."""
+"""SCP's elements, valid or not."""
 MOST_FILES: Final = 1_000
 MOST_SECTIONS: Final = 200
 MOST_CHILDREN: Final = 1_000
@@ -94,7 +96,7 @@ _SCP = f"{{{EXTENSION}}}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSection:
-    """``pages`` is about how many it has, if that is said."""
+    """``pages`` is their approximate number, None if it is not given."""
 
     name: str
     frequency: str = ""
@@ -103,9 +105,9 @@ class SiteSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFile:
-    """A collection as a sitemap names it: a snapshot, or a delta, which has ``since``.
+    """A collection that a sitemap names: a snapshot, or a delta, which has ``since``.
 
-    ``size`` is in bytes as sent. None is what is not said, or wrongly.
+    ``size`` is in bytes as sent. None stands for a missing or invalid value.
     """
 
     section: str
@@ -124,7 +126,7 @@ class SiteFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMap:
-    """What one sitemap says of SCP, or, as an index, which others there are."""
+    """What one sitemap says about SCP, or which other sitemaps an index names."""
 
     version: str = ""
     sections: tuple[SiteSection, ...] = ()
@@ -134,17 +136,17 @@ class SiteMap:
 
 
 def read_sitemap(body: bytes, url: str, *, largest: int = LARGEST) -> SiteMap:
-    """Read a sitemap or an index of them, packed or not; ``url`` is its own, and
-    ``largest`` the most bytes it may have unpacked.
+    """Read a sitemap or an index of sitemaps, packed or not.
 
-    Raises `MalformedDocument`, `NotAFeed` for other documents, and `LimitExceeded`.
+    ``url`` is its own, ``largest`` the most bytes it may have when unpacked. Raises
+    `MalformedDocument`, `NotAFeed` for other documents, and `LimitExceeded`.
     """
     reading = _Reading(url)
     root = ""
     try:
         for element in _elements(_unpacked(body, largest)):
             reading.read(element)
-            root = element.tag  # the last to end is the outermost
+            root = element.tag  # the root element ends last
     except etree.XMLSyntaxError as error:
         raise MalformedDocument(error.msg or "no XML", error.lineno) from None
     if _local_name(root) not in ("urlset", "sitemapindex"):
@@ -153,7 +155,7 @@ def read_sitemap(body: bytes, url: str, *, largest: int = LARGEST) -> SiteMap:
 
 
 def _local_name(tag: str) -> str:
-    """`lxml.etree.QName` raises for a namespace with braces."""
+    """Needed because `lxml.etree.QName` raises for a namespace with braces."""
     return tag.rpartition("}")[2]
 
 
@@ -161,7 +163,8 @@ def _unpacked(body: bytes, largest: int) -> bytes:
     unpacker = Unpacker(SizeLimits(wire=largest, output=largest))
     parts = [*unpacker.feed(body), *unpacker.finish()]
     unpacked = b"".join(parts)
-    # sitemaps.org: "must be UTF-8 encoded"; in any other a document type could hide.
+    # sitemaps.org: "must be UTF-8 encoded"; another encoding could hide a document
+    # type.
     if b"\0" in unpacked:
         raise MalformedDocument("is not encoded in UTF-8")
     if b"<!DOCTYPE" in unpacked or b"<!ENTITY" in unpacked:
@@ -170,7 +173,9 @@ def _unpacked(body: bytes, largest: int) -> bytes:
 
 
 def _elements(body: bytes) -> Iterator[Any]:
-    """Each as it ends; then it is let go, so that a long list takes no memory."""
+    """Yield each element when it ends, then free it, so that a long list takes no
+    memory.
+    """
     events = etree.iterparse(BytesIO(body), events=("end",), **SAFE)
     for number, (_, element) in enumerate(events):
         if number >= MOST_ELEMENTS:
@@ -193,7 +198,7 @@ class _Reading:
     children: dict[str, None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     extensions: int = 0  # elements of SCP
-    met: int = 0  # of them collections and deltas
+    met: int = 0  # collections and deltas among them
 
     def read(self, element: Any) -> None:
         if element.tag.startswith(_SCP):
@@ -275,7 +280,7 @@ class _Reading:
 
 
 class _Attributes:
-    """The attributes of one element; what is wrong with one is noted."""
+    """The attributes of one element; invalid values are noted."""
 
     __slots__ = ("_element", "_reading", "place")
 
@@ -311,7 +316,7 @@ class _Attributes:
         return ""
 
     def moment(self, name: str) -> datetime | None:
-        """xs:dateTime, which requires a time of day."""
+        """An xs:dateTime, which requires a time of day; None if it is not one."""
         value = read_moment(self.text(name), allows_days=False)
         if value is None:
             self.note(name, "a time such as 2026-01-02T03:04:05Z")

@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked by their content and not by what is declared.
+"""Unpack a file by its content, not by what is declared.
 
 Clients and proxies decode gzip on the way, leave zstd as it is, or compress a second
 time; only the magic numbers tell (RFC 1952, RFC 8878).
@@ -22,13 +22,15 @@ from typing import Any, Final, Protocol
 from protocols.protocol_errors import InvalidDocument, LimitExceeded, MalformedDocument
 
 CHECKSUM: Final = re.compile("sha256:[0-9a-fA-F]{64}")
-"""The specification wants lower case, the schema takes either."""
+"""The specification requires lower case, the schema allows both."""
 _MEMBER: Final = re.compile(rb'("checksum"\s*+:\s*+)"sha256:[0-9a-fA-F]{64}"')
 
 
 class ChecksumRule(StrEnum):
-    """``LENIENT`` takes any of the ways, ``STRICT`` only the hash of the whole file as
-    it is, which no publisher can give."""
+    """``LENIENT`` accepts any of the hashes, ``STRICT`` only that of the whole file.
+
+    No publisher can give the latter.
+    """
 
     LENIENT = "lenient"
     STRICT = "strict"
@@ -36,15 +38,15 @@ class ChecksumRule(StrEnum):
 
 
 class Checksums:
-    """The hashes of one file in all ways at once: its first line, then all the rest.
+    """Computes all hashes of a file at once: first its first line, then the rest.
 
-    Without a claim nothing is hashed.
+    Nothing is hashed if the file claims no checksum.
     """
 
     __slots__ = ("_claim", "_hashes")
 
     def __init__(self, claim: str, first_line: bytes, rule: ChecksumRule) -> None:
-        """``first_line`` is as it came, with its line feed."""
+        """``first_line`` is as received, with its line feed."""
         self._claim = claim.lower().removeprefix("sha256:")
         beginnings: dict[bytes, None] = {}
         if claim and rule is not ChecksumRule.OFF:
@@ -58,7 +60,7 @@ class Checksums:
             each.update(piece)
 
     def verify(self) -> None:
-        """Raises `InvalidDocument`."""
+        """Raise `InvalidDocument` if no hash is the claimed one."""
         if self._hashes and all(e.hexdigest() != self._claim for e in self._hashes):
             raise InvalidDocument(
                 "line 1: /collection/checksum", "the file has another checksum"
@@ -66,9 +68,9 @@ class Checksums:
 
 
 def _without_claim(line: bytes) -> Iterator[bytes]:
-    """A first line as it may have been before the claim was made, or nothing of it.
+    """The first line as it may have been before the checksum was added, or b"".
 
-    Blanks are cut by index: a pattern that begins with them takes the square of time.
+    Blanks are stripped by index: a pattern that begins with them takes quadratic time.
     """
     if (found := _MEMBER.search(line)) is not None:
         before, after = line[: found.start()], line[found.end() :]
@@ -91,24 +93,28 @@ MOST_LAYERS: Final = 2
 MOST_RATIO: Final = 100
 """SCP, "Resource Limits": "Limit decompression ratio to 100:1 maximum"."""
 RATIO_COUNTS_FROM: Final = 1 << 20
-"""Bytes of output; a small file of boilerplate exceeds any ratio."""
+"""Bytes of output; a small file of repetitive text exceeds any ratio."""
 _STEP: Final = 1 << 14
 _OUTPUT_STEP: Final = 1 << 18
 _WINDOW: Final = 23
-"""RFC 9659: "a frame with a Window_Size that is more than 8 MB" is not for decoders
-of content; each takes that much memory."""
+"""RFC 9659: "a frame with a Window_Size that is more than 8 MB" is not for decoders of
+content. The window is held in memory.
+"""
 _ZSTD_OPTIONS: Final[dict[int, int]] = {
     zstd.DecompressionParameter.window_log_max: _WINDOW
 }
 _FREE_MEMBERS: Final = 1_000
 _MEMBER_BYTES: Final = 1 << 10
-"""Beyond the free ones members have as many bytes on average: opening one costs."""
+"""The average size that members must have beyond the free ones: opening one is
+costly.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeLimits:
-    """Bytes; those of the specification are 50 GB on the wire, 500 GB unpacked and
-    100 MB a page."""
+    """Limits in bytes. The specification's are 50 GB on the wire, 500 GB unpacked and
+    100 MB for a page.
+    """
 
     wire: int = 1 << 30
     output: int = 10 << 30
@@ -124,11 +130,11 @@ class _Member(Protocol):
 
 
 class Unpacker:
-    """One file, `feed` in pieces of any size, then `finish`.
+    """Unpacks one file: `feed` it in pieces of any size, then `finish`.
 
-    What it gives and when depends on the bytes alone and not on the pieces. Raises
-    `MalformedDocument` and `LimitExceeded`, and is of no use afterwards. ``wire`` and
-    ``output`` are the bytes that were taken and given so far.
+    The output depends only on the bytes, not on how they are split. Raises
+    `MalformedDocument` and `LimitExceeded`, and must not be used afterwards. ``wire``
+    and ``output`` are the numbers of bytes read and returned so far.
     """
 
     __slots__ = ("_held", "_layers", "_limits", "output", "wire")
@@ -162,7 +168,7 @@ class Unpacker:
         yield from self._pass(step, 0)
 
     def _pass(self, data: bytes, number: int) -> Iterator[bytes]:
-        """Through the layers from that number on."""
+        """Pass data through the layers from this number on."""
         if number == len(self._layers):
             self.output += len(data)
             yield data
@@ -180,13 +186,15 @@ class Unpacker:
 
 
 class _Layer:
-    """One packing, or none: what does not begin with a magic number stays as it is."""
+    """One layer of packing; data that does not begin with a magic number is
+    unchanged.
+    """
 
     __slots__ = ("_begun", "_held", "_magic", "_member", "_members", "_taken", "output")
 
     def __init__(self) -> None:
         self._magic: bytes | None = None  # b"": it is not packed
-        self._held = b""  # too short to tell what it begins
+        self._held = b""  # too short to recognize a magic number
         self._member: _Member | None = None
         self._members = 0
         self._taken = 0
@@ -211,7 +219,9 @@ class _Layer:
                 data = self._rest()
 
     def finish(self) -> Iterator[bytes]:
-        """What was too short to tell. Raises `MalformedDocument` for an early end."""
+        """Yield what was too short. Raises `MalformedDocument` if the file ends
+        early.
+        """
         if self._member is not None:
             raise MalformedDocument("the compressed file ends early")
         if self._held and self._magic is not None:
@@ -221,8 +231,9 @@ class _Layer:
             yield self._held
 
     def _begin(self, data: bytes) -> bool:
-        """The next member, whose kind the file's beginning has told; whether there is
-        enough of it to know."""
+        """Begin the next member, of the kind of the first. False if there is too little
+        data.
+        """
         if self._magic is None:
             found = next((m for m in (GZIP, ZSTD) if data.startswith(m)), b"")
             if not found and any(m.startswith(data) for m in (GZIP, ZSTD)):
@@ -260,7 +271,7 @@ class _Layer:
             raise MalformedDocument(f"cannot be decompressed: {error}") from None
 
     def _rest(self) -> bytes:
-        """What follows the member, if it has ended."""
+        """The data after the member, if the member has ended."""
         member = self._member
         if member is None or not member.eof:
             return b""

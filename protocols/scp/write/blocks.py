@@ -1,7 +1,7 @@
-"""HTML into content blocks (SCP, "Content Block Types").
+"""Turn HTML into content blocks (SCP, "Content Block Types").
 
-Only the ten types of the specification, and only members that it names: readers drop a
-whole page for another. Links and images in a text follow it.
+Only the ten types of the specification, and only the members it names: readers drop a
+whole page because of any other. Links and images in a text follow the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INLINE: Final = frozenset(
         *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
     }
 )
-"""Inside of a text."""
+"""Elements that do not end a text."""
 DROPPED: Final = frozenset(
     {
         *("applet", "base", "button", "canvas", "command", "dialog", "embed", "frame"),
@@ -33,7 +33,7 @@ DROPPED: Final = frozenset(
         *("style", "svg", "template", "textarea", "title"),
     }
 )
-"""Left out with all that is in them."""
+"""Elements that are left out with everything inside."""
 
 _HIDING: Final = "display:none|visibility:hidden"
 _UNSEEN: Final = re.compile(
@@ -41,14 +41,14 @@ _UNSEEN: Final = re.compile(
 )
 _HIDDEN: Final = re.compile(rf"(?:^|;)(?:{_HIDING})(?:;|!|$)", re.IGNORECASE)
 _Moved: TypeAlias = dict[tuple[Any, bool], list[str]]
-"""Text that goes to the end of an element's own (True), or of its tail."""
+"""Text to add to an element's own text (True), or to its tail (False)."""
 
 
 def is_hidden(element: Any) -> bool:
-    """Whether no reader sees it: by its attribute, or by its own style.
+    """Whether an element is invisible, by its attribute or its own style.
 
-    ``hidden="until-found"`` is to be found, and so it is content (HTML, "The hidden
-    attribute").
+    ``hidden="until-found"`` can be found by searching, so it is content (HTML, "The
+    hidden attribute").
     """
     hidden = element.get("hidden")
     if hidden is not None and hidden.strip().lower() != "until-found":
@@ -58,11 +58,11 @@ def is_hidden(element: Any) -> bool:
 
 
 def take_out(elements: Iterable[Any]) -> None:
-    """Take elements, none of them the root, out of their tree; the text that follows
-    them stays.
+    """Remove elements, none of them the root, from their tree; the text after them
+    stays.
 
-    Their tails are noted first: joined one by one, those of a long run would cost the
-    square of its length.
+    Their tails are collected first: joining those of a long run one by one would take
+    quadratic time.
     """
     moved: _Moved = {}
     for element in elements:
@@ -80,7 +80,7 @@ def take_out(elements: Iterable[Any]) -> None:
 
 
 def is_pixel(image: Any) -> bool:
-    """Too small to see, or hidden: it is there to count who reads."""
+    """Whether an image is too small to see, or hidden: it only counts readers."""
     if any(
         (image.get(side) or "").strip().removesuffix("px") in ("0", "1")
         for side in ("width", "height")
@@ -91,18 +91,18 @@ def is_pixel(image: Any) -> bool:
 
 
 Block: TypeAlias = dict[str, Any]
-"""A block as JSON has it."""
+"""A block as a JSON object."""
 Prune: TypeAlias = Callable[[Any], None]
-"""Takes elements out of a tree of HTML."""
+"""Removes elements from a tree of HTML."""
 
 LARGEST_MARKUP: Final = 1024 * 1024
-"""Characters of an entry's content that are read; what follows is left out."""
+"""Characters of an entry's content that are read; the rest is left out."""
 MOST_BLOCKS: Final = 1_000
-"""Of one page (SCP, "Resource Limits"); the rest becomes one text."""
+"""Per page (SCP, "Resource Limits"); the rest becomes one text."""
 DEEPEST: Final = 150
-"""Elements inside of each other; what is deeper is left out."""
+"""Levels of nested elements; deeper ones are left out."""
 
-# Making one takes half as long as reading a post. Threads take turns with it.
+# Shared by all threads in turn: making a parser takes half as long as reading a post.
 _PARSER: Final = etree.HTMLParser(
     encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
 )
@@ -114,21 +114,21 @@ _LANGUAGE = re.compile(
 _MAY_HIDE: Final = re.compile(rb"hidden|display", re.IGNORECASE)
 _TEXTS: Final = {"text": "text", "heading": "text", "quote": "text", "code": "code"}
 _DASHES: Final = " \t\r\n\f\u00a0-~\u2010\u2011\u2012\u2013\u2014\u2015\u2028"
-"""What may stand between a quotation and whose it is."""
+"""Characters that may separate a quotation from its source."""
 _CAPTIONS: Final = frozenset({"captions", "subtitles"})
 _PIXELS: Final = re.compile("[0-9]{1,6}")
 _MEDIA_TYPES: Final = {"audio": "audio/mpeg", "video": "video/mp4"}
 
 
 def blocks_of_html(markup: str, prune: Prune | None = None) -> list[Block]:
-    """In the order of the document; empty if it says nothing.
+    """The blocks of HTML in the order of the document; none if it has no content.
 
-    ``prune`` takes out what is not to be read, before it is.
+    ``prune`` removes what must not be read from the tree first.
     """
     data = markup[:LARGEST_MARKUP].encode("utf-8", "ignore").replace(b"\0", b"")
     if b"<" not in data and b"&" not in data:
         return blocks_of_text(data.decode())
-    # Inside an element, so that there is a root whatever the markup begins with.
+    # Wrapped in an element, so that there is always a root.
     root = etree.fromstring(b"<div>" + data + b"</div>", _PARSER)
     if _MAY_HIDE.search(data):
         take_out(each for each in list(root.iter("*")) if is_hidden(each))
@@ -140,13 +140,13 @@ def blocks_of_html(markup: str, prune: Prune | None = None) -> list[Block]:
 
 
 def blocks_of_text(text: str) -> list[Block]:
-    """Plain text, a block for each paragraph."""
+    """The blocks of plain text: one for each paragraph."""
     paragraphs = (_collapse(each) for each in re.split(r"\n\s*\n", text))
     return [{"type": "text", "text": each} for each in paragraphs if each]
 
 
 def limit_blocks(blocks: list[Block]) -> list[Block]:
-    """What is more than one page may have becomes one text at its end."""
+    """Merge the blocks beyond a page's limit into one text at its end."""
     if len(blocks) <= MOST_BLOCKS:
         return blocks
     kept = blocks[: MOST_BLOCKS - 1]
@@ -155,7 +155,7 @@ def limit_blocks(blocks: list[Block]) -> list[Block]:
 
 
 def text_of_block(block: Block) -> str:
-    """What a block says in words; "" of pictures and media."""
+    """The words of a block; "" for pictures and media."""
     kind = block["type"]
     if kind in _TEXTS:
         return str(block[_TEXTS[kind]])
@@ -167,7 +167,7 @@ def text_of_block(block: Block) -> str:
 
 
 def captions_block(url: str, language: str, label: str) -> Block:
-    """Captions as a video block has them; all three members are required of them."""
+    """Captions for a video block, with the three members that are required."""
     language = reduce_language(language) or "und"
     return {"language": language, "url": url, "label": label or language}
 
@@ -182,15 +182,15 @@ def _collapse(text: str) -> str:
 
 
 class _Walk:
-    """Through the elements, gathering text until a block of it ends."""
+    """Walks through the elements, and collects text until its block ends."""
 
     __slots__ = ("_following", "_seen", "_text", "blocks")
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._text: list[str] = []
-        self._following: list[Block] = []  # what stands in the text, to come after it
-        self._seen: set[str] = set()  # addresses that were linked
+        self._following: list[Block] = []  # links and images that follow the text
+        self._seen: set[str] = set()  # URLs that have been linked
 
     def block(self, element: Any, depth: int) -> None:
         if self._text or self._following:
@@ -200,7 +200,7 @@ class _Walk:
             self.flush()
 
     def flush(self) -> None:
-        """The text that was gathered is a block."""
+        """Make the collected text a block, followed by its links and images."""
         if gathered := self._text:
             said = "".join(gathered) if len(gathered) > 1 else gathered[0]
             if text := _collapse(said):
@@ -216,7 +216,7 @@ class _Walk:
             gather(text)
         if depth >= DEEPEST:
             return
-        # This is where the time of a page goes: what most elements are comes first, and
+        # Most of the time is spent here: the most frequent elements come first, and
         # nothing is called for a leaf.
         for child in element:
             tag = child.tag
@@ -233,7 +233,7 @@ class _Walk:
                 gather(tail)
 
     def _apart(self, element: Any, depth: int) -> tuple[list[Block], list[Block]]:
-        """What is inside, as blocks of its own: those of text, and the others."""
+        """The element's content as separate blocks: those of text, and the others."""
         outer = self.blocks, self._text, self._following
         self.blocks, self._text, self._following = [], [], []
         self.block(element, depth)
@@ -294,10 +294,10 @@ class _Walk:
     def _put_item(
         self, element: Any, depth: int, items: list[str], following: list[Block]
     ) -> None:
-        """An item, then those of the lists inside of it."""
+        """Add an item, then those of the lists inside it."""
         if depth >= DEEPEST:
             return
-        if not len(element):  # the most of them
+        if not len(element):  # most items
             if text := _collapse(element.text or ""):
                 items.append(text)
             return
@@ -342,7 +342,7 @@ class _Walk:
         self.blocks += others
 
     def table(self, element: Any, depth: int) -> None:
-        """One with a single column, or a table inside, only lays things out."""
+        """Read a table. With a single column or a table inside it is only a layout."""
         rows = list(element.iter("tr"))
         cells = [[each for each in row if each.tag in ("td", "th")] for row in rows]
         is_layout = next(element.iterdescendants("table"), None) is not None
@@ -362,10 +362,10 @@ class _Walk:
         return "\n".join(text_of_block(each) for each in parts)
 
     def media(self, element: Any, depth: int) -> None:
-        """Media without a title are named by the page that is made of them."""
+        """Read audio or video. Media without a title get the page's name later."""
         kind = element.tag
         urls: dict[str, Block] = {}
-        # The parser takes one that is not closed for the parent of the next.
+        # An unclosed source becomes the parent of the next one.
         for each in [element, *element.iter("source")]:
             written = each.get("src") or ""
             if url := page_address(written):
@@ -383,8 +383,10 @@ class _Walk:
 
 
 def _attribution(quote: Any) -> Any:
-    """Where a quotation ends by saying whose it is: a ``cite`` that nothing follows,
-    with the line or footer that it stands in; None if there is none."""
+    """The element with which a quotation names its source; None if there is none.
+
+    That is a ``cite`` at the end, or the line or footer that contains it.
+    """
     element = quote
     while (element := _last_inside(element)) is not None:
         if element.tag == "footer" and next(element.iter("cite"), None) is not None:
@@ -399,7 +401,7 @@ def _attribution(quote: Any) -> Any:
 
 
 def _last_inside(element: Any) -> Any:
-    """The last element inside that is not empty, if no text follows it."""
+    """The last element inside that is not empty, unless text follows it."""
     child = element[-1] if len(element) else None
     while child is not None:
         if (child.tail or "").strip(_DASHES):
@@ -411,7 +413,7 @@ def _last_inside(element: Any) -> Any:
 
 
 def _picture(video: Any) -> Block:
-    """Its size, poster and captions."""
+    """The video's size, poster and captions."""
     block: Block = {}
     for side in ("width", "height"):
         written = (video.get(side) or "").strip()

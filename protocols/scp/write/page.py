@@ -41,12 +41,12 @@ _UNKNOWN_TYPES: Final = {"audio": "audio/mpeg", "video": "video/mp4"}
 def media_blocks(
     files: Sequence[EnclosedFile], entry: Entry, feed: Feed, name: str
 ) -> list[Block]:
-    """One for each recording, with all its sources, and one for each picture.
+    """One block for each recording, with all its sources, and one for each picture.
 
-    Files of one kind are one recording, unless they have titles or durations of their
-    own ("two or more attachments with the exact same title are considered alternate
-    representations of the same thing", JSON Feed 1.1). ``name`` is what those are
-    called that have no title.
+    Files of one kind are one recording, unless they differ in title or duration ("two
+    or more attachments with the exact same title are considered alternate
+    representations of the same thing", JSON Feed 1.1). ``name`` is used for recordings
+    without a title.
     """
     files = [each for each in files if page_address(each.href)]
     blocks = [
@@ -108,8 +108,7 @@ def _recording_block(
 
 
 def _picture_size(sources: Iterable[EnclosedFile]) -> Block:
-    """The size that the first source with both sides tells, else what the first source
-    tells."""
+    """The size of the first source with both sides, else with one."""
     sized = [each for each in sources if each.width or each.height]
     whole = [each for each in sized if each.width and each.height]
     for each in (whole or sized)[:1]:
@@ -132,18 +131,18 @@ def icon_of(entry: Entry, feed: Feed) -> str:
 
 
 def series_of(extensions: Extensions) -> str:
-    """``Season 3``, or "" if that is not said."""
+    """``Season 3``, or "" if there is none."""
     season = _text_of_value(_member(extensions, "itunes", "season"))
     return f"Season {season}" if season.isdigit() else season
 
 
 def duration_of(files: Iterable[EnclosedFile]) -> str:
-    """``PT1H2M3S`` (ISO 8601), of the first that says it; "" if none does."""
+    """The first known duration as ``PT1H2M3S`` (ISO 8601); "" if none is known."""
     return iso_duration(next((each.seconds for each in files if each.seconds), 0))
 
 
 def iso_duration(seconds: int) -> str:
-    """ "" of none."""
+    """The duration in ISO 8601; "" for 0."""
     if not seconds:
         return ""
     hours, rest = divmod(seconds, 3_600)
@@ -153,7 +152,7 @@ def iso_duration(seconds: int) -> str:
 
 
 def _chapters(extensions: Extensions) -> list[dict[str, object]]:
-    """Podlove's simple chapters, as far as they have a time and a title."""
+    """The chapters (Podlove's simple chapters) that have a time and a title."""
     group = _member(extensions, "psc", "chapters")
     listed = group.get("chapter") if isinstance(group, Mapping) else None
     chapters = listed if isinstance(listed, list) else [listed]
@@ -182,17 +181,17 @@ def _first_picture(links: Iterable[Link]) -> str:
 
 TITLE_LENGTH: Final = 80
 DESCRIPTION_LENGTH: Final = 300
-"""Characters, where one is made of the text."""
+"""Characters of a description that is made from the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
-    """What a page is given from outside of its entry."""
+    """What a page does not get from its entry."""
 
     feed: Feed
     url: str
     modified: datetime
-    language: str  # where neither entry nor feed names one
+    language: str  # if neither entry nor feed has one
 
 
 def page_url(entry: Entry) -> str:
@@ -237,8 +236,10 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
 
 
 def _name_media(blocks: list[Block], name: str) -> None:
-    """``name`` is required of audio and video: what has no title is called like its
-    page, or its file, but never by an address."""
+    """Name audio and video after the page or the file: ``name`` is required.
+
+    A URL is never used as a name.
+    """
     for block in blocks:
         if block["type"] in ("audio", "video") and not block["name"]:
             block["name"] = (
@@ -256,7 +257,7 @@ def _blocks_of(text: Text | None) -> list[Block]:
 
 
 def _words(blocks: Sequence[Block]) -> str:
-    """How a page begins, its headings left out."""
+    """The beginning of a page, without its headings."""
     said: list[str] = []
     length = 0
     for block in blocks:
@@ -269,7 +270,7 @@ def _words(blocks: Sequence[Block]) -> str:
 
 
 def _summary(entry: Entry) -> str:
-    """What a summary says beside the content, as far as it is read."""
+    """The text of a summary, or its beginning; "" if there is none."""
     summary = entry.summary
     if summary is None or summary.type not in ("html", "xhtml", "text"):
         return ""
@@ -281,7 +282,7 @@ def _summary(entry: Entry) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """At the end of a word, in one line."""
+    """Cut a text to one line of at most ``length``, at the end of a word."""
     line = " ".join(text[: length * 2].split())
     if len(line) <= length:
         return line
@@ -289,7 +290,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def author_name(people: tuple[Author, ...]) -> str:
-    """The first name."""
+    """The first author's name; "" if none has a name."""
     for person in people:
         if name := display_name(person):
             return name
@@ -302,7 +303,7 @@ def _schema(
     context: PageContext,
     page: dict[str, object],
 ) -> dict[str, object]:
-    """schema.org's words for it, where they say more than the page does; else {}."""
+    """The page in schema.org's terms, if they say more than the page does; else {}."""
     kind = _kind(files)
     more = _more(entry, context, page)
     if kind == "BlogPosting" and not more:
@@ -320,7 +321,7 @@ def _schema(
 def _more(
     entry: Entry, context: PageContext, page: dict[str, object]
 ) -> dict[str, object]:
-    """What any kind of page may have besides."""
+    """The members that pages of any kind may have."""
     more: dict[str, object] = {}
     tag = language_tag(entry.language) or language_tag(context.feed.language)
     if tag and tag != page["language"]:
@@ -341,7 +342,7 @@ def _more(
 def _recorded(
     kind: str, entry: Entry, context: PageContext, page: dict[str, object]
 ) -> dict[str, object]:
-    """What schema.org has of an episode or a video besides what all pages have."""
+    """The members of an episode or a video that other pages lack."""
     more: dict[str, object] = {}
     is_video = kind == "VideoObject"
     if not is_video and context.feed.title:

@@ -36,7 +36,7 @@ class ListedCollection:
 
 
 def update_frequency(seconds: float) -> str:
-    """The word for it; there is none for less than an hour."""
+    """SCP's word for an interval; there is none for less than an hour."""
     for longest, word in _FREQUENCIES:
         if seconds <= longest:
             return word
@@ -51,7 +51,7 @@ def render_sitemap(
     compression: Sequence[str],
     frequency: str,
 ) -> bytes:
-    """``pages``: addresses of the site itself, at least one."""
+    """Write the sitemap. ``pages`` are URLs of the site itself, at least one."""
     writer = XmlWriter()
     writer.put(
         b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="%b" xmlns:scp="%b">\n'
