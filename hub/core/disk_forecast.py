@@ -21,11 +21,11 @@ from storage.records import DiskSample
 MEASURED: Final = timedelta(hours=24)
 """How far back samples count."""
 LEAST_MEASURED: Final = timedelta(hours=6)
-"""Of less no rate is believed."""
+"""If samples span less, no rate is computed."""
 FARTHEST: Final = timedelta(days=3_650)
-"""What is farther ahead is not foreseen."""
+"""Nothing farther ahead than this is forecast."""
 NEAR: Final = 0.02
-"""Of its limit: within so much of it the log is trimmed as fast as it grows."""
+"""Within this share of its limit, the log is trimmed as fast as it grows."""
 _DAY: Final = timedelta(days=1)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from storage.records import DatabaseStatus, Position, Retention
 
 SPARED_SECONDS: Final = 86_400.0
-"""What is younger stays, however large it is: subscribers may be a day late."""
+"""Younger records stay, however large they are: subscribers may be a day late."""
 
 
 class ByteLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +24,12 @@ class ByteLimits(msgspec.Struct, frozen=True, kw_only=True):
 def retention_within(
     limits: ByteLimits, retention: Retention, database: DatabaseStatus, log_bytes: int
 ) -> Retention:
-    """The retention with the ends of what is too much by now.
+    """The retention, with the ends up to which records exceed the limits.
 
-    ``log_bytes`` of the database are the log and its entries. As large a share of the
-    records goes as these bytes are too many. The index of words shrinks later: so it
-    takes some rounds. If all else alone is more than a limit, no record goes for it:
-    that would not help.
+    ``log_bytes`` of the database are the log and its entries. The share of records to
+    delete is the share of these bytes that is too much. The index of words shrinks
+    later, so it takes several rounds. If everything else alone exceeds a limit, no
+    record is deleted for it: that would not help.
     """
     return replace(
         retention,

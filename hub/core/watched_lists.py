@@ -1,8 +1,8 @@
-"""Lists of feeds elsewhere that are watched: what has changed, and when to look again.
+"""Watched lists of feeds elsewhere: what has changed, and when to read them again.
 
-A feed leaves only when a list that was read as a whole lacks it. One without any feed
-is taken for broken; one that has lost more than half of them, too, until the next
-reading says the same.
+A feed is taken to have left only if a list that was read as a whole lacks it. A list
+without any feed is taken for broken; so is one that has lost more than half of its
+feeds, until the next reading says the same.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _RULES: Final = PollingRules()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListChanges:
-    """``added``: feeds to add, also those whose adding was refused or interrupted;
-    ``moved``: feeds as they were, with the category that each has now; ``left``: those
-    the list has no more. ``doubt``: why none is believed to have left, or ""."""
+    """``added``: feeds to add, including those whose adding was refused or interrupted;
+    ``moved``: feeds as they were, with their new category; ``left``: feeds no longer on
+    the list. ``doubt``: why none is believed to have left, or ""."""
 
     added: tuple[ListedFeed, ...] = ()
     moved: tuple[tuple[WatchedFeed, str], ...] = ()
@@ -43,7 +43,7 @@ def changes_of(
 ) -> ListChanges:
     """What to do about a list that was read, ``is_whole``: without any gap.
 
-    ``is_confirmed``: the reading before has lost more than half of it, too.
+    ``is_confirmed``: the previous reading had lost more than half of it, too.
     """
     before = {resource_url(each.url): each for each in known}
     now = {resource_url(each.url): each for each in listed}

@@ -1,1 +1,1 @@
-"""What the answer of a callback changes."""
+"""What the answer of a callback changes in storage."""

@@ -30,9 +30,10 @@ NOT_RENDERABLE = "the hub could not render the notification"
 
 
 class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a retrying subscription has come: it is owed all above ``position``.
+    """How far a retrying subscription has come: it is owed all records above
+    ``position``.
 
-    What it got before is left out (``skip_after``, ``skip_to``). ``failures`` are
+    Records it got before are left out (``skip_after``, ``skip_to``). ``failures`` are
     consecutive, at the next record; an exhausted subscription has used up all tries. A
     try before ``scheduled``, when the next one is due, is made because of new records
     and is not counted. ``missed`` records are named in the next request. A request up
@@ -75,7 +76,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def after(cls, first: FirstDelivery, lease_id: int) -> CatchUpProgress:
-        """The rest of a first delivery whose callback does not answer."""
+        """The progress after a first delivery whose callback does not answer."""
         return cls(
             subscription=first.subscription,
             lease_id=lease_id,
@@ -86,7 +87,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_failing(self) -> bool:
-        """Whether an attempt was not taken since the last one that was."""
+        """Whether an attempt has failed since the last one that succeeded."""
         return self.failures > 0 or self.is_exhausted
 
     def skips(self, position: Position) -> bool:
@@ -96,7 +97,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
         return self.skip_after < position <= self.skip_to
 
     def delivered(self, last: Position) -> CatchUpProgress:
-        """Where it stands after a 2xx."""
+        """The progress after a 2xx."""
         return msgspec.structs.replace(
             self,
             position=last,
@@ -111,7 +112,7 @@ class CatchUpProgress(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def moved(self, next_try: datetime) -> RetryMoved:
-        """The row to store: as it stands, with the lease going on until then."""
+        """The row to store: the position stays, and the lease goes on until then."""
         return RetryMoved(
             subscription_id=self.subscription.id,
             lease_id=self.lease_id,
@@ -132,7 +133,7 @@ def progressed(
     at: datetime,
     until: datetime,
 ) -> DeliveryOutcome:
-    """The outcome of a 2xx that brought it up to ``last``; the lease goes on."""
+    """The outcome of a 2xx for all records up to ``last``; the lease goes on."""
     subscription_id = before.subscription.id
     return DeliveryOutcome(
         moved=replace(before.delivered(last).moved(until), last_status=reply.status),
@@ -158,8 +159,7 @@ def finished(
 def unsendable(
     catch_up: CatchUpProgress, last: Position, *, at: datetime, reason: str = NOT_KEPT
 ) -> DeliveryOutcome:
-    """The outcome when the records up to ``last`` have no document (any more) that
-    tells of them."""
+    """The outcome if no document (any more) contains the records up to ``last``."""
     lost = NewDeadLetter(
         subscription_id=catch_up.subscription.id,
         lease_id=catch_up.lease_id,
@@ -173,8 +173,8 @@ def unsendable(
 
 
 def released(catch_up: CatchUpProgress, *, due: datetime) -> DeliveryOutcome:
-    """The outcome of a lease that is given back as it stands; no try was made, and none
-    is counted."""
+    """The outcome of giving a lease back unchanged; no try was made, and none is
+    counted."""
     next_try = max(due, catch_up.scheduled or due)
     moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
     return DeliveryOutcome(moved=moved)
@@ -189,9 +189,10 @@ def held_up(
     jitter: float,
     log_end: Position,
 ) -> DeliveryOutcome:
-    """The outcome of a request that was to bring it up to ``last`` and got no 2xx.
+    """The outcome of a request for the records up to ``last`` that got no 2xx.
 
-    ``log_end`` is the end of the log: all up to there is given up with the last try.
+    ``log_end`` is the end of the log: all records up to it are given up with the last
+    try.
     """
     subscription_id = catch_up.subscription.id
     attempt = attempt_of(subscription_id, last, reply, at)
@@ -223,9 +224,10 @@ def held_up(
 def _next_try(
     catch_up: CatchUpProgress, reply: CallbackResponse, at: datetime, jitter: float
 ) -> tuple[int, datetime | None]:
-    """The number of failures with this one, and the next time; None: no more tries.
+    """The number of failures including this one, and the next time; None: no more
+    tries.
 
-    A try because of new records changes neither, but for what ``Retry-After`` asks.
+    A try made because of new records changes neither, except for ``Retry-After``.
     """
     if catch_up.scheduled is not None and at < catch_up.scheduled:
         pause = timedelta(seconds=news_pause(reply.retry_after))

@@ -19,7 +19,8 @@ from storage.records import (
 )
 
 STRAINED_STATUSES = frozenset({0, 429, 502, 503, 504})
-"""Answers that speak of the whole origin; 0: none. A 404 or 500 is one callback's."""
+"""Statuses that concern the whole origin; 0: no answer. A 404 or 500 is one
+callback's."""
 
 
 class Verdict(StrEnum):
@@ -56,7 +57,7 @@ GONE = "the callback answered 410 Gone"
 
 
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a delivery writes, in one transaction or not at all."""
+    """Everything a delivery writes, in one transaction or not at all."""
 
     outcome: ChunkOutcome | None = None
     opened: RetryOpened | None = None

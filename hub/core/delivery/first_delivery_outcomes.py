@@ -99,8 +99,8 @@ def delivered(first: FirstDelivery, reply: CallbackResponse) -> DeliveryOutcome:
 def refused(
     first: FirstDelivery, reply: CallbackResponse, *, at: datetime, jitter: float
 ) -> DeliveryOutcome:
-    """The outcome without a 2xx. An exhausted subscription has no other try of the
-    record."""
+    """The outcome without a 2xx. For an exhausted subscription, the record is not tried
+    again."""
     subscription = first.subscription
     outcome = first.over(reply.status, reply.milliseconds)
     attempt = attempt_of(subscription.id, first.position, reply, at)
@@ -138,8 +138,8 @@ def refused(
 def not_started(
     first: FirstDelivery, *, at: datetime, due: datetime, reason: str = NOT_STARTED
 ) -> DeliveryOutcome:
-    """The outcome of a delivery that was held back here, for a reason: that is no try,
-    and none is counted."""
+    """The outcome of a delivery that the hub itself held back: no try was made, and
+    none is counted."""
     opened = RetryOpened(
         chunk=first.chunk,
         subscription_id=first.subscription.id,
@@ -155,7 +155,7 @@ def not_started(
 def demoted(
     first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
 ) -> DeliveryOutcome:
-    """The outcome of a request that goes on, as a retrying subscription's, under that
+    """The outcome if the request goes on as one of a retrying subscription, under that
     lease."""
     opened = RetryOpened(
         chunk=first.chunk,

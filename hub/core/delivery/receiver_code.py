@@ -1,8 +1,8 @@
-"""What developers of receivers copy: a request as a command of the shell, byte for
-byte, and code that tells whether a request is the hub's.
+"""Code for developers of receivers to copy: a request as a shell command, byte for
+byte, and code that checks whether a request comes from the hub.
 
 The code checks the signature of Standard Webhooks, which every signed delivery has,
-whatever its format; while a secret is being changed, by either secret.
+whatever its format. While a secret is being changed, either secret is accepted.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from shlex import quote
 from typing import Final
 
 LONGEST_BODY: Final = 16 * 1024
-"""Bytes of a body that become part of the command."""
+"""The most bytes of a body that become part of the command."""
 BODY_FILE: Final = "body.txt"
 _OF_CURL: Final = frozenset({"host", "content-length", "transfer-encoding"})
-"""Headers that it sets by itself."""
+"""Headers that curl sets by itself."""
 
 
 def as_curl(method: str, url: str, headers: Mapping[str, str], body: bytes) -> str:
-    """The request as a command for curl. Of a body longer than `LONGEST_BODY` it names
-    only a file that has it."""
+    """The request as a command for curl. A body longer than `LONGEST_BODY` is read from
+    a file that the command names."""
     given = [
         f"-H {quote(f'{name}: {value}')}"
         for name, value in headers.items()
@@ -33,7 +33,7 @@ def as_curl(method: str, url: str, headers: Mapping[str, str], body: bytes) -> s
 
 
 def _data(body: bytes) -> tuple[str, str]:
-    """What goes before the command, and its option."""
+    """The shell text to put before the command, and curl's option for the body."""
     if len(body) > LONGEST_BODY:
         return "", f"--data-binary @{BODY_FILE}"
     try:

@@ -6,22 +6,22 @@ SCHEDULE = (
     *(5.0, 15.0, 45.0, 120.0, 300.0),
     *(1_800.0, 7_200.0, 18_000.0, 36_000.0, 36_000.0),
 )
-"""Seconds to wait after the first failure, the second, …; then the hub gives up.
-
-A subscriber that restarts is waited for a few seconds, one that is down for a day."""
+"""Seconds to wait after the first failure, the second, …; then the hub gives up. The
+first waits suit a subscriber that restarts, the last one that is down for a day."""
 
 FAILURES_ALLOWED = len(SCHEDULE)
-"""After so many the next failure is the last. An exhausted subscription is there."""
+"""After so many failures the next one is the last. An exhausted subscription has
+reached this number."""
 
 SPREAD = 0.2
-"""Each wait is up to this part shorter or longer, so that failures do not return as
-one herd."""
+"""Each wait is up to this share shorter or longer, so that failed deliveries are not
+all retried at once."""
 
 NEWS_PAUSE = 10.0
-"""Seconds after a failure before news is a try of its own, beside the schedule."""
+"""Seconds after a failure before news causes an extra try, beside the schedule."""
 
 LONGEST_RETRY_AFTER = 86_400.0
-"""Seconds. A callback may put its next delivery off by a day, not by a year."""
+"""Seconds. A callback may postpone its next delivery by a day, not by a year."""
 
 
 def retry_delay(

@@ -96,8 +96,8 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
 
 
 def _same_part(decision: Decision) -> FetchCommit:
-    """The commit of a selected part that is as it was, though something else in the
-    resource has changed."""
+    """The commit for a selected part that has not changed, though the rest of the
+    resource has."""
     digest = _body_hash(decision)
     polling = replace(succeeded(decision, 0), body_hash=digest, body_error="")
     return quiet_commit(decision, polling)

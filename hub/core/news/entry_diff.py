@@ -45,9 +45,10 @@ FRESH_FOR = timedelta(minutes=3)
 """An update whose own date is younger is pushed by default (as Superfeedr does)."""
 UPDATES_A_DAY = 3
 """Changes of one entry that are logged in a day, unless its own date is fresh: two
-versions that alternate behind a load balancer are no flood of updates."""
+versions that alternate behind a load balancer must not cause a flood of updates."""
 REBUILT_ENTRIES = 5
-"""From so many on, a change of most entries at once is a rebuilt site, not fresh."""
+"""If so many entries or more, and most of them, change at once, the site was rebuilt,
+and the updates are not fresh."""
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ class EntryDiff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """How many new entries may be told, and how many bytes of new and changed ones."""
+    """How many new entries may be sent, and how many bytes of new and changed ones."""
 
     entries: int
     bytes: int
@@ -155,7 +156,7 @@ def detect(
 
 
 _Current = dict[int, tuple[Entry | None, Sighting]]
-"""By key; entries that were not read, since they are as they were, are ``None``."""
+"""Entries by key; ``None`` for those that were not read because they are unchanged."""
 
 
 def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
@@ -392,7 +393,8 @@ def _deletions(known: SeenSet, withdrawn: dict[int, Deletion]) -> tuple[Deletion
 
 
 MOST_ENTRIES = 500
-"""That one record names, and so one notification brings (as Superfeedr's do)."""
+"""The most entries that one record names, and so one notification brings (as in
+Superfeedr)."""
 
 
 def has_news(news: EntryDiff) -> bool:

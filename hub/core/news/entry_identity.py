@@ -26,8 +26,8 @@ from protocols.identity import Identity, fingerprint, identify, key_of_id, key_o
 from protocols.model import Entry, IdSource, Link, ParsedFeed, SharedKey
 
 REKEYED_ENTRIES = 2
-"""So many at least, and more than half of the document, are known again by links or
-titles."""
+"""At least so many entries, and more than half of the document, must be recognized by
+links or titles."""
 
 _ESCAPED = str.maketrans("", "", "&<>\"'")
 
@@ -66,11 +66,11 @@ def find_continued(
     shared: Mapping[int, SharedKey],
     sources: Mapping[int, IdSource],
 ) -> _Matches:
-    """Of entries that share an id now, the one that had it alone before.
+    """Among entries that now share an id, the one that had this id alone before.
 
-    It is found by its link, or else its title and date, or else what it says.
-    ``shared`` has unknown keys, and what these entries share, whose key is known;
-    ``sources`` says where their keys came from now.
+    It is found by its link, or else its title and date, or else its content. ``shared``
+    has unknown keys, and what these entries share, whose key is known; ``sources`` says
+    where their keys come from now.
     """
     sharing: dict[int, list[int]] = {}
     for key, each in shared.items():
@@ -94,9 +94,10 @@ def find_continued(
 def find_reread(
     known: SeenSet, current: Mapping[int, Sighting], unknown: Mapping[int, str]
 ) -> _Matches:
-    """What a former version knew by a generated id, and this one by another.
+    """Entries that a former version knew by one generated id, and this version by
+    another.
 
-    It is found by title, and date if there is any. ``unknown`` has the titles.
+    They are found by title, and date if there is any. ``unknown`` has the titles.
     """
     made_up = {
         each.title: each.key
@@ -115,9 +116,9 @@ def find_reread(
 def find_unescaped(
     known: SeenSet, current: Collection[int], unknown: Mapping[int, str]
 ) -> _Matches:
-    """What a former version knew by an id that lacks what is escaped in it.
+    """Entries that a former version knew by an id without its escaped characters.
 
-    Of documents that could only be recovered it read ``?a=1&amp;b=2`` as ``?a=1b=2``.
+    In documents that could only be recovered it read ``?a=1&amp;b=2`` as ``?a=1b=2``.
     ``unknown`` has the keys as texts.
     """
     found: _Matches = {}

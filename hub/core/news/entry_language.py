@@ -9,9 +9,9 @@ from protocols.model import Entry
 from protocols.track.subject import primary_language, texts_of
 
 FEWEST_LETTERS: Final = 100
-"""Of less no language is guessed: a name and a number look like many of them."""
+"""With fewer letters no language is guessed: a name and a number fit many languages."""
 MOST_CHARACTERS: Final = 1_000
-"""That are looked at: they tell enough, and each takes time."""
+"""The most characters looked at: they are enough, and each takes time."""
 LEAST_CONFIDENCE: Final = 0.9
 
 

@@ -19,13 +19,13 @@ from protocols.model import ParsedFeed
 from storage.records import Polling
 
 CHANGED_ID = 1.0
-"""Known under another id before. What was left out weighs as much."""
+"""Known under another id before. An entry that was left out counts as much."""
 HASHED_ID = 0.5
-"""No id, link or enclosure to know it by."""
+"""The entry has no id, link or enclosure to identify it."""
 MADE_UP_ID = 0.2
-"""Known by its link or enclosure."""
+"""The entry is identified by its link or enclosure."""
 NO_DATE = 0.2
-"""None that can be read."""
+"""The entry has no date that can be read."""
 MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200
 

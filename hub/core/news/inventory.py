@@ -20,7 +20,7 @@ from protocols.model import Deletion, Entry, ParsedFeed
 from storage.packing import pack, unpack
 
 MOST_GONE = 0.5
-"""The share of a list that may be gone at once without being asked for again."""
+"""The largest share of a list that may be gone at once without being confirmed."""
 
 
 class _Listed(msgspec.Struct, frozen=True, array_like=True):

@@ -20,11 +20,11 @@ from protocols.identity import (
 from protocols.model import Entry, IdSource
 
 KEPT_DAYS = 90
-"""After its last sighting a key is kept this long."""
+"""Days for which a key is kept after its last sighting."""
 KEPT_DOCUMENTS = 2
-"""However old, as many keys are kept as so many documents hold."""
+"""As many keys as so many documents hold are kept, however old they are."""
 MOST_SIGHTINGS = 20_000
-"""Never more, unless the document itself holds more."""
+"""The most sightings kept, unless the document itself holds more."""
 
 PRESENT = 1
 """Flag: the entry was in the last document."""
@@ -134,9 +134,10 @@ def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
 
 
 def mark_of(source: IdSource, key: int) -> int:
-    """The key under which it is remembered that entries share an id, link or enclosure.
+    """The key that records that several entries share an id, link or enclosure.
 
-    It is none of theirs. ``key`` is the fingerprint of the one that they share.
+    It differs from the keys of these entries. ``key`` is the fingerprint of what they
+    share.
     """
     return fingerprint(f"shared {source} {key}")
 

@@ -27,18 +27,18 @@ from protocols.track.subject import ANY_KEY, Subject, language_key, link_key, si
 from protocols.track.words import folded
 
 Name = TypeVar("Name", bound=Hashable)
-"""What a query is known by."""
+"""The type of the names of queries."""
 Candidate: TypeAlias = tuple[Name, Query, Member | None]
-"""A query by its name, and what of it is left to ask."""
+"""A query with its name, and the condition that is left to check."""
 Share = Callable[[str], float]
-"""Of a word: the share of all entries that have it, 0 to 1."""
+"""For a word, the share of all entries that contain it, 0 to 1."""
 
 _SITE_SHARE = 0.001
 _LANGUAGE_SHARE = 0.3
 
 
 class _Requirement(NamedTuple):
-    """Every match has one of the keys, and so has this share of all entries."""
+    """Every match has one of the keys; ``share`` of all entries have one, too."""
 
     share: float
     keys: frozenset[str]
@@ -77,7 +77,7 @@ class QueryIndex(Generic[Name]):
                 del self._waiting[key]
 
     def keys_of(self, name: Name) -> frozenset[str]:
-        """What a query waits under; nothing if it is not there."""
+        """The keys a query is stored under; none if it is not there."""
         return frozenset(self._queries[name][1] if name in self._queries else ())
 
     def matches(self, subject: Subject) -> set[Name]:
@@ -85,7 +85,7 @@ class QueryIndex(Generic[Name]):
         return matching_names(subject, self.candidates(subject))
 
     def candidates(self, subject: Subject) -> list[Candidate[Name]]:
-        """The queries that wait under what the entry has; some of them twice."""
+        """The queries stored under keys of the entry; some of them twice."""
         return [
             (name, self._queries[name][0], rest)
             for key in subject.keys & self._waiting.keys()
@@ -147,10 +147,11 @@ def _rarest(words: Words, share_of: Share) -> _Requirement:
 
 
 MOST_WORDS = 100_000
-"""As many are counted; when there are more, what is old and rare is forgotten."""
+"""The most words counted; beyond that, old and rare ones are forgotten."""
 
 _PRIOR_ENTRIES = 20.0
-"""So many entries are made up, in which short words are common and long ones rare."""
+"""The counts start as if so many entries had been seen, in which short words are common
+and long ones rare."""
 _LONGEST_COMMON = 10
 
 

@@ -49,7 +49,7 @@ def validator_of_feed(head: Feed) -> str:
 
 MOST_MARKS = 4
 SITE = "site "
-"""Before the address of a site, as a mark."""
+"""Prefix of a mark that is the address of a site."""
 _LONGEST_MARK = 2_048
 
 

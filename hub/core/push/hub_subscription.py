@@ -23,13 +23,15 @@ from storage.records import (
 )
 
 LEASE = timedelta(days=10)
-"""What hubs are asked for; "10 days is a good default" (WebSub 5.1)."""
+"""The lease that hubs are asked for; "10 days is a good default" (WebSub 5.1)."""
 CONFIRMED_WITHIN = timedelta(hours=1)
-"""Hubs verify "as soon as possible", and some in a queue."""
+"""How long to wait for confirmation: hubs verify "as soon as possible", some in a
+queue."""
 LEAST_PAUSE = timedelta(hours=1)
-"""Between two requests for one feed, whatever its hub says of leases."""
+"""The shortest time between two requests for one feed, whatever its hub says of
+leases."""
 DOUBT_PAUSE = timedelta(days=1)
-"""Between two requests because a hub that was believed missed something."""
+"""The shortest time between two requests because a trusted hub missed something."""
 ENDED_WITHIN = timedelta(hours=1)
 """How long a hub may ask whether the end of a subscription was meant."""
 LONGEST_BACKOFF = timedelta(days=7)

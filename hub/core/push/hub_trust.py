@@ -18,7 +18,7 @@ from hub.core.push.hub_offers import marks_of
 from storage.records import Polling, Push, PushCount, PushOffer, PushWrite
 
 GRACE = timedelta(minutes=10)
-"""A push may come so long after the poll that found its news first."""
+"""How long after the poll that found its news first a push may still come."""
 MOST_NEEDED = 16
 NOTHING = Push(offer=None)
 HINT_PAUSE = timedelta(minutes=1)
@@ -78,7 +78,8 @@ def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
 
 
 def after_useless(push: Push, at: datetime) -> PushChange:
-    """The push was of no use, but may mean that there is something new."""
+    """The change after a push that was of no use, but may mean that there is something
+    new."""
     record = replace(push.record, foreign=push.record.foreign + 1, proofs=0)
     hinted = replace(push, record=record, hinted_at=push.hinted_at or at)
     return PushChange(push=hinted, counted=(PushCount.FOREIGN,), is_useless=True)

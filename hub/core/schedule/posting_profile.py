@@ -50,9 +50,10 @@ PRIOR_DAYS = 2.5
 BURST_MEMORY = 7_200.0
 """Seconds over which the posts of a burst are forgotten."""
 TOGETHER = 60.0
-"""Seconds between two posts of which one is no answer to the other, at most."""
+"""Posts no more than so many seconds apart count as made together, not as answers."""
 LATE_DATES = timedelta(hours=1)
-"""Publishers' dates may lie so much before the poll that did not show them yet."""
+"""How far publishers' dates may lie before the poll that did not show the entries
+yet."""
 _MEMORY = MEMORY_DAYS * 86_400.0
 
 
@@ -207,7 +208,8 @@ def trust_after(trust: float, factor: float) -> float:
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
 EVEN_POSTS = 24.0
-"""By what all feeds' habits are shrunk to even ones: a few feeds are not everybody."""
+"""By how much all feeds' habits are shrunk to even ones: a few feeds are not
+everybody."""
 DAYS_SEEN, WEEKS_SEEN = 3.0, 14.0
 """Days after which a feed's own hours, and its own weekdays, count in full."""
 MOST_COUNTED = 500.0
@@ -358,9 +360,7 @@ def _shrunk(counts: Sequence[float]) -> Counts:
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """Factors on a feed's rate, for each hour, weekday and part of an hour. Each of the
-    three has the mean 1 over its range. Factors are computed when asked for: most
-    forecasts end within a few hours.
+    """Factors on a feed's rate, for each hour, weekday and part of an hour.
 
     Each of the three has the mean 1 over its range. Factors are computed when asked
     for: most forecasts end within a few hours.

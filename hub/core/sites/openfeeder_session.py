@@ -39,7 +39,7 @@ _VERSION = 1
 
 
 class IndexMark(msgspec.Struct, frozen=True, array_like=True):
-    """What a page of the index has that shows whether it has changed."""
+    """Values that show whether a page of the index has changed."""
 
     etag: str = ""
     last_modified: str = ""
@@ -89,7 +89,7 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def reached(self) -> tuple[int, str, str]:
-        """How far that has come which is read one by one."""
+        """How far everything that is read step by step has come."""
         return self.checked, self.read_through, self.confirmed
 
     def found(self, discovery: DiscoveryDocument) -> OpenFeederState:
@@ -134,9 +134,9 @@ def pack_state(state: OpenFeederState) -> bytes:
 
 
 STEP: Final = 20
-"""Pages that are read before what they say is saved."""
+"""Pages that are read before their content is saved."""
 MOST_FAILURES: Final = 3
-"""Pages in a row that cannot be read, before the site is taken to fail."""
+"""Unreadable pages in a row after which the whole site counts as failing."""
 GONE: Final = (404, 410)
 _GENERAL: Final = (0, 401, 403, 429, *range(501, 600))
 """Statuses that say nothing of one page alone. There are pages that always answer 500,
@@ -198,7 +198,8 @@ class OpenFeederSession:
             yield from self.save()
 
     def save_reached(self) -> Part[None]:
-        """What was read, and how far, when the visit ends in the middle of a step."""
+        """Save what was read, and how far, when the visit ends in the middle of a
+        step."""
         is_further = self.state.reached != self._saved.reached
         if self._pages or self._deletions or is_further:
             yield from self.save()
@@ -206,7 +207,7 @@ class OpenFeederSession:
     # --- answers ---
 
     def check(self, fetched: Fetched) -> None:
-        """Raises `VisitFailed` for an answer that is of no use."""
+        """Raise `VisitFailed` for an answer that cannot be used."""
         if fetched.error:
             raise VisitFailed(fetched, fetched.error)
         self.answer = fetched
@@ -225,9 +226,9 @@ class OpenFeederSession:
     def read_pages(
         self, items: Iterable[ListedItem], deleted: Set[str] = frozenset()
     ) -> Part[bool]:
-        """Whether all could be; those that could not are noted. What was read is saved
-        with the next step, or when the visit ends before. Keys of what was ``deleted``
-        stay so unless there is a page."""
+        """Read pages; returns whether all could be read. Unreadable ones are noted.
+        What was read is saved with the next step, or when the visit ends before. Keys
+        in ``deleted`` stay deleted unless there is a page."""
         is_whole = True
         for item in items:
             fetched = yield from self.ask_page(item)

@@ -52,12 +52,13 @@ from protocols.urls import resolve
 from storage.records import StoredSitePage
 
 SHARE: Final = 0.1
-"""Of the time, at a request a second, that may go into reading what has not changed."""
+"""The share of time, at a request a second, that may be spent on reading unchanged
+pages."""
 
 
 def needs_walk(state: OpenFeederState, now: float, every: float) -> bool:
-    """Whether the index is to be looked at. Where the site reports all changes by
-    itself that is every so many seconds, else at each visit; a long one less often."""
+    """Whether the index must be looked at: every so many seconds if the site reports
+    all changes by itself, else at each visit; a long index less often."""
     interval = every if reports_all(state) else 0.0
     return now - state.walked_at >= max(interval, state.total_pages / SHARE - 60.0)
 
@@ -82,11 +83,12 @@ def reports_all(state: OpenFeederState) -> bool:
 
 
 MOST_GONE: Final = 0.5
-"""The share of a site that may be missing at once without being looked for again."""
+"""The largest share of a site that may be missing at once without being looked for
+again."""
 
 
 def confirm_absence(session: OpenFeederSession) -> Part[None]:
-    """Delete what neither the walk that has ended nor ``?url=`` finds any more."""
+    """Delete pages that neither the finished walk nor ``?url=`` finds any more."""
     state = session.state
     if not session.visit.is_read or state.is_doubtful:
         return
@@ -106,7 +108,7 @@ def confirm_absence(session: OpenFeederSession) -> Part[None]:
 def _is_suspicious(session: OpenFeederSession) -> Part[bool]:
     """Whether most pages are gone at once.
 
-    That is more often an accident: it is believed when the next walk says so again.
+    That is usually an accident: it is believed only when the next walk says so again.
     """
     tally = yield from count(session.state.walk)
     is_much = tally.unlisted > MOST_GONE * tally.pages
@@ -139,11 +141,13 @@ def _confirm(
 REFUSED = (400, 422)
 """The server does not want this cursor."""
 MOST_MISSES: Final = 3
-"""Answers in a row that are asked for again, for a page that could not be read."""
+"""Answers in a row that are requested again because of a page that could not be
+read."""
 
 
 def read_changes(session: OpenFeederSession) -> Part[bool]:
-    """Whether the site has told all that is new, deletions included."""
+    """Read what has changed; returns whether the site has reported everything,
+    deletions included."""
     state = session.state
     if not (state.cursor and state.gives_changes and session.visit.is_read):
         return False
@@ -203,21 +207,21 @@ def _advance_cursor(session: OpenFeederSession) -> None:
 
 
 MOST_PAGES: Final = 2_000
-"""Of an index that are walked: 100,000 items."""
+"""The most pages of an index that are walked: 100,000 items."""
 MOST_MARKS: Final = 200
-"""Pages of an index that are known again by their validators or bytes."""
+"""The most pages of an index that are recognized by their validators or bytes."""
 MOST_EMPTY: Final = 3
 """Pages of an index in a row that list nothing, before it is taken to end."""
 MARGIN: Final = timedelta(seconds=2)
-"""Before the time of an answer, for what is changed while it is made."""
+"""Subtracted from the time of an answer, for what changes while the answer is made."""
 _EARLIEST: Final = 1970
-"""The year. A clock that says less is none, and before the year 1 there is no time."""
+"""The earliest year that a server's clock is believed to show."""
 
 
 def index_is_same(session: OpenFeederSession) -> Part[bool]:
-    """Whether every page of the index is as it was when it was walked last.
+    """Whether every page of the index is as it was when it was last walked.
 
-    A comparison that a visit has no room for goes on in the next one.
+    A comparison that does not fit into one visit goes on in the next one.
     """
     state = session.state
     if not state.marks or len(state.marks) < state.total_pages:

@@ -51,9 +51,9 @@ class ScpSection(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ScpState(msgspec.Struct, frozen=True, array_like=True):
-    """``pending`` is what is still to be read, in this order; of the first of it all up
-    to ``line`` has been. ``walk`` is the number of the last full reading, or of the one
-    under way, which ``is_full``."""
+    """``pending`` lists what is still to be read, in this order; its first file has
+    been read up to ``line``. ``walk`` is the number of the last full reading, or of the
+    one under way, which ``is_full``."""
 
     version: int = _VERSION
     sections: dict[str, ScpSection] = {}
@@ -202,7 +202,8 @@ class ScpSession:
 
 
 def scp_facts(packed: bytes) -> ReadingFacts:
-    """How far it is; changes are asked for from the section that is least far."""
+    """The progress of the reading; the cursor is that of the section that lags the
+    most."""
     state = read_state(packed)
     reached = [each.reached for each in state.sections.values()]
     return ReadingFacts(

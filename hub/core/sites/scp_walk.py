@@ -57,9 +57,9 @@ from protocols.urls import is_web_url
 def read_feed(
     session: ScpSession, reason: str, *, is_needed: bool = True
 ) -> Part[None]:
-    """What the feed has that is not known.
+    """Read what the feed has that is not known yet.
 
-    ``reason`` says why there is no SCP: `VisitFailed` is raised for it if there is no
+    ``reason`` says why there is no SCP: `VisitFailed` is raised with it if there is no
     feed either and one ``is_needed``.
     """
     feed = yield from _find(session)
@@ -129,11 +129,12 @@ _GONE: Final = (404, 410)
 
 
 class UnusableCollection(Exception):
-    """A collection that cannot be used, and will not be by asking soon again."""
+    """A collection that cannot be used, and that will not change soon."""
 
 
 class MissingDelta(Exception):
-    """A delta that is named but not there; the next snapshot has what it had."""
+    """The sitemap names a delta that does not exist; the next snapshot has its
+    content."""
 
 
 def read_file(session: ScpSession, file: ScpFile) -> Part[None]:
@@ -231,7 +232,7 @@ def _check(
 
 
 def pass_by(session: ScpSession, file: ScpFile) -> None:
-    """Go on behind a delta that is missing."""
+    """Skip a delta that is missing."""
     section = session.state.sections.get(file.section, ScpSection(reached=0.0))
     reached = max(section.reached, file.generated)
     broken = replace(section, reached=reached, is_broken=True)
@@ -278,7 +279,7 @@ def _advance(session: ScpSession, file: ScpFile, downloaded: Downloaded) -> None
 
 
 MOST_GONE: Final = 0.5
-"""The share of a site that may be missing at once without being seen twice."""
+"""The largest share of a site that may be missing at once without being seen twice."""
 _STEP: Final = 200
 _FIRST_RETRY: Final = 3_600.0
 
@@ -423,7 +424,7 @@ def _is_full_due(session: ScpSession, sitemap: SiteMap) -> bool:
 
 
 def _finish(session: ScpSession) -> Part[None]:
-    """All that was pending is read; what was in no file is gone."""
+    """Everything pending is read: delete pages that were in no file."""
     if session.state.is_full:
         if session.is_read and session.state.was_read:
             yield from _sweep(session)

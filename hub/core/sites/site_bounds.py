@@ -9,7 +9,7 @@ from protocols.model import FeedFormat
 MEBIBYTE = 1 << 20
 COLLECTION_BYTES = 1 << 30
 COLLECTION_SECONDS = 600.0
-"""For one collection, at most."""
+"""The most seconds for downloading one collection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,8 @@ class SiteBounds:
     def of(self, format: str) -> SiteBounds:
         """The bounds for a format.
 
-        Pages that come in files are read up to a day's bound: to stop within a file
-        means to fetch it again.
+        Pages that come in files are read up to a day's bound: stopping within a file
+        would mean fetching it again.
         """
         if format != FeedFormat.SCP:
             return self

@@ -1,4 +1,4 @@
-"""From a step of a site's reading, and from its end, to what is committed.
+"""What is committed for a step of reading a site, and for the end of a visit.
 
 As in `hub.core.news.entry_diff`, an unknown page is new, and other content is an
 update. During the first reading of a site nothing is sent. Until a visit has ended its
@@ -55,9 +55,10 @@ from storage.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageComparison:
-    """``baseline`` are new entries that nobody is told of; ``pages`` are to be put.
+    """``baseline`` are new entries that nobody is notified of; ``pages`` are to be
+    stored.
 
-    ``growth`` is by how many pages there are more now.
+    ``growth`` is the increase in the number of pages.
     """
 
     news: EntryDiff
@@ -74,9 +75,12 @@ def compare(
     is_read: bool,
     is_news: Callable[[Entry], bool] = lambda entry: False,
 ) -> PageComparison:
-    """``known`` has the pages of the step that are known. While the site was not
-    ``is_read`` whole, no new entry is told of unless it ``is_news`` all the same, no
-    update is, and deletions wait for the next reading."""
+    """Compare a step's pages with the ``known`` ones among them.
+
+    While the site was not ``is_read`` whole, subscribers are notified of no update and
+    of no new entry unless it ``is_news`` all the same; deletions wait for the next
+    reading.
+    """
     read = {page.entry.key: page for page in reversed(step.pages)}
     day = day_of(at)
     compared = [
@@ -142,7 +146,7 @@ def _compare(
 
 
 def content_of(entry: Entry) -> int:
-    """What a page's content is compared by."""
+    """A hash of the page's content, for comparison."""
     return fingerprint(content_hash(entry)) >> 1
 
 
@@ -178,7 +182,7 @@ def _deleted(
 
 
 SOON = timedelta(seconds=10)
-"""After this a reading goes on that was interrupted, or has used up one visit."""
+"""How soon a reading continues that was interrupted, or has used up one visit."""
 
 
 def step_commit(

@@ -17,7 +17,7 @@ _VERSION = 1
 
 
 class SiteState(msgspec.Struct, frozen=True, array_like=True):
-    """``walk`` is the state of the walk of that ``format``, and nobody else's."""
+    """``walk`` is the state of the walk of that ``format``; no other walk reads it."""
 
     version: int = _VERSION
     format: str = ""
@@ -30,7 +30,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True):
 
 
 def begin_anew(state: SiteState, format: str, feed_until: float = 0.0) -> SiteState:
-    """The state for a source that was something else meanwhile: a new walk."""
+    """The state of a new walk, for a source that was something else in between."""
     return msgspec.structs.replace(
         state, format=format, walk=b"", is_read=False, feed_until=feed_until
     )
@@ -59,9 +59,9 @@ def pack_state(state: SiteState) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingFacts:
-    """``phase`` is what is under way, "" between visits; ``cursor`` from where changes
-    are asked for. ``walked_at`` is the last full walk, ``reread_at`` the last time that
-    every page was read."""
+    """``phase`` says what is under way, "" between visits; ``cursor`` from where
+    changes are asked for. ``walked_at`` is the last full walk, ``reread_at`` the last
+    time that every page was read."""
 
     phase: str = ""
     cursor: str = ""

@@ -51,7 +51,7 @@ class FindUnlisted:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many pages there are: answered with a `SiteTally` for a walk."""
+    """The number of pages: answered with a `SiteTally` for a walk."""
 
     walk: int
 
@@ -179,9 +179,9 @@ class WalkEnded:
 
 
 Walk: TypeAlias = Generator[Want, WalkReply, WalkEnded]
-"""Its first value is got by ``next``."""
+"""The type of a walk; ``next`` returns its first step."""
 Part: TypeAlias = Generator[Want, WalkReply, Value]
-"""Of a walk: used with ``yield from``."""
+"""Part of a walk: used with ``yield from``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,8 @@ class VisitExhausted(Exception):
 
 
 def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
-    """Raises `VisitExhausted` instead of a request."""
+    """Request one GET. Raises `VisitExhausted` instead if no more requests are
+    allowed."""
     reply = yield Get(url=url, etag=etag, last_modified=last_modified)
     if not isinstance(reply, Fetched):
         raise VisitExhausted
@@ -234,7 +235,8 @@ def get(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
 
 
 def download(want: Download) -> Part[Downloaded]:
-    """Raises `VisitExhausted` instead of a request."""
+    """Request a download. Raises `VisitExhausted` instead if no more requests are
+    allowed."""
     reply = yield want
     if not isinstance(reply, Downloaded):
         raise VisitExhausted
@@ -242,7 +244,8 @@ def download(want: Download) -> Part[Downloaded]:
 
 
 def read_collection(after: int) -> Part[CollectionPages]:
-    """Raises `VisitExhausted` instead of pages."""
+    """Ask for the next pages of a collection. Raises `VisitExhausted` instead of
+    returning pages."""
     reply = yield ReadCollection(after)
     if not isinstance(reply, CollectionPages):
         raise VisitExhausted
@@ -276,7 +279,8 @@ def count(walk: int) -> Part[SiteTally]:
 
 
 def commit_pages(step: CommitPages) -> Part[None]:
-    """Raises `VisitExhausted` after the commit if there may be no more."""
+    """Commit a step. Raises `VisitExhausted` after the commit if no more are
+    allowed."""
     goes_on = yield step
     if not goes_on:
         raise VisitExhausted

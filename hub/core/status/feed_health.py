@@ -24,7 +24,8 @@ from storage.records import (
 )
 
 SLOW_AFTER: Final = timedelta(seconds=3)
-"""Of an answer: as long as a visit keeps its slot (`hub.ingest.visit_slots`)."""
+"""An answer that takes longer is slow: a visit keeps its slot no longer than this
+(`hub.ingest.visit_slots`)."""
 
 STOP_REASONS: Final = {
     FeedState.GONE: "it answered 410 Gone twice in a row",

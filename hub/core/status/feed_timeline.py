@@ -15,7 +15,8 @@ from storage.records import EntryId, Poll, Posting
 HOURS: Final = 24
 DAYS: Final = 7
 FEWEST_POSTS: Final = 3.0
-"""From which on a feed's own hours are told from those of all feeds."""
+"""From so many posts on, a feed's own hours are distinguished from those of all
+feeds."""
 _HOUR: Final = 3_600
 _MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC).timestamp()
 

@@ -21,8 +21,8 @@ from protocols.model import Entry
 from storage.records import FetchCommit, Polling, RecordKind
 
 LONGEST_DELAY = timedelta(days=7)
-"""Of an entry that is older something else is told than how fresh the hub is: its feed
-was paused, or its server was down."""
+"""Longer delays do not count: they say that the feed was paused, or its server down,
+not how fresh the hub is."""
 
 
 def publication_of(
@@ -85,7 +85,7 @@ def with_delays(before: Polling, commit: FetchCommit) -> FetchCommit:
 
 _STEPS_AN_OCTAVE = 2
 _MOST_BUCKETS = 62
-"""Of delays up to twelve days; what is longer counts as that."""
+"""Buckets for delays up to twelve days; longer ones count as twelve days."""
 _FULL = 255
 
 
