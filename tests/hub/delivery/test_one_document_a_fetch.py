@@ -163,9 +163,9 @@ class Course:
             body = request.document.body
             reply = self._reply(subscription.id, request.last, body)
             if reply is REFUSED:
-                head = (await self.storage.log.end()).position
+                log_end = (await self.storage.log.end()).position
                 refusal = held_up(
-                    here, request.last, reply, at=now, jitter=0.5, head=head
+                    here, request.last, reply, at=now, jitter=0.5, log_end=log_end
                 )
                 await self._write(refusal)
                 return
