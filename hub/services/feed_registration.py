@@ -50,19 +50,22 @@ from storage.records import (
 )
 
 ADDED_AT_ONCE = 64
-"""Of many that are added together: their commits are one, their lookups are not."""
+"""Feeds looked up at the same time when many are added together; they share a
+commit."""
 MOST_FETCHES_UNDER_WAY = 3
-"""One after another that are waited for while a feed's URL changes."""
+"""Fetches under way that are waited for, one after another, while a feed's URL
+changes."""
 SITE_FORMATS = frozenset((FeedFormat.OPENFEEDER, FeedFormat.SCP))
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
 
 class FeedPoller(Protocol):
-    """What the use cases need of `hub.ingest.poller.Poller`."""
+    """The part of `hub.ingest.poller.Poller` that the use cases need."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
-        """Fetch, or join the fetch under way; the feed as it is afterwards."""
+        """Fetch a feed, or join its fetch under way; returns the feed as it is
+        afterwards."""
         ...
 
     def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
@@ -71,16 +74,16 @@ class FeedPoller(Protocol):
 
     @property
     def under_way(self) -> Set[FeedId]:
-        """Feeds that are being visited."""
+        """The feeds that are being visited."""
         ...
 
     def wake(self) -> None:
-        """Something became due sooner than the poller knows."""
+        """Look for due feeds at once: some became due sooner than the poller knows."""
         ...
 
 
 class SourceFinder(Protocol):
-    """What the use cases need of `hub.sites.feed_finder.FeedFinder`."""
+    """The part of `hub.sites.feed_finder.FeedFinder` that the use cases need."""
 
     async def look(
         self,
@@ -91,7 +94,8 @@ class SourceFinder(Protocol):
 
 
 class ResponseProvider(Protocol):
-    """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
+    """The part of `hub.ingest.prefetched_responses.PrefetchedResponses` that is needed
+    here."""
 
     def provide(
         self, url: str, fetched: Fetched | None
@@ -112,8 +116,8 @@ class FeedService:
         prefetched: ResponseProvider | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private.
-        Without ``finder`` nothing is discovered; without ``prefetched`` what was looked
-        at is fetched once more."""
+        Without ``finder`` nothing is discovered; without ``prefetched`` a document that
+        was looked at is fetched once more."""
         self._finder = finder
         self._prefetched = prefetched
         self._on_hide = on_hide or (lambda: None)
@@ -127,9 +131,10 @@ class FeedService:
     async def add(self, request: AddFeed, *, field: str = "url") -> AddedFeed:
         """Register a feed and wait a little for its first fetch.
 
-        However that ends, the feed stays registered, with the outcome as its status.
-        Raises `InvalidValue` and `AddressRefused`, which name the ``field``; and
-        `SeveralFeeds` if ``discover`` finds those, and none that is clearly meant.
+        However the fetch ends, the feed stays registered, with the outcome as its
+        status. Raises `InvalidValue` and `AddressRefused`, which name the ``field``;
+        and `SeveralFeeds` if ``discover`` finds several feeds, none of which is clearly
+        meant.
         """
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
@@ -153,11 +158,12 @@ class FeedService:
         is_dry: bool = False,
         keeps_known: bool = False,
     ) -> list[ImportedFeed]:
-        """Register many feeds, some at once; what became of each, in their order.
+        """Register many feeds, some at once; returns the outcome of each, in their
+        order.
 
-        One that cannot be added does not stop the others. ``is_dry``: only say what
+        A feed that cannot be added does not stop the others. ``is_dry``: only say what
         would happen. ``keeps_known``: a known feed is no conflict, unless it is public
-        and is to be private. Raises `StorageError`.
+        and is requested as private. Raises `StorageError`.
         """
         turns = asyncio.Semaphore(ADDED_AT_ONCE)
 
@@ -193,7 +199,8 @@ class FeedService:
         return ImportedFeed(url=url, outcome=outcome, feed=added.feed)
 
     async def _checked_publisher(self, url: str | None) -> str | None:
-        """The callback that is asked about subscriptions, if it may be asked."""
+        """The callback that is asked about subscriptions, once its address was
+        checked."""
         if not url:
             return url
         field = "subscription_callback"
@@ -208,7 +215,7 @@ class FeedService:
         check_kind(field, request.kind, result)
         if result.feed is None and result.choice.feeds:
             return await self._add_chosen(field, url, credentials, request, result)
-        if credentials is not None:  # what they open is answered to nobody else
+        if credentials is not None:  # their document answers no other feed
             return await self._add(url, credentials, request)
         with self._answered_by(url, result):
             return await self._add(url, None, request)
@@ -231,7 +238,7 @@ class FeedService:
     async def discover(
         self, url: str, *, kind: LookupKind = LookupKind.ANY
     ) -> LookupResult:
-        """What is at a URL, or named there. Nothing is registered.
+        """What is at a URL, or named there. No feed is registered.
 
         Raises `InvalidValue` and `AddressRefused`.
         """
@@ -249,7 +256,8 @@ class FeedService:
     def _answered_by(
         self, url: str, result: LookupResult
     ) -> AbstractContextManager[None]:
-        """Meanwhile the first fetch of the URL gets the document that was seen."""
+        """While entered, the first fetch of the URL is answered with the document
+        found."""
         if self._prefetched is None:
             return nullcontext()
         return self._prefetched.provide(url, result.fetched)
@@ -257,8 +265,8 @@ class FeedService:
     def _best_answered_by(
         self, result: LookupResult, credentials: Credentials | None
     ) -> AbstractContextManager[None]:
-        """The same for the best that was found. Not with credentials: what they open
-        answers nobody else."""
+        """The same for the best of what was found. Not with credentials: a document
+        that they open must not answer the fetch of another feed."""
         best = result.choice.best
         if self._prefetched is None or best is None or credentials is not None:
             return nullcontext()
@@ -294,7 +302,8 @@ class FeedService:
     async def _set_publisher(
         self, feed_id: FeedId, secret: str | None, callback: str | None
     ) -> None:
-        """Store what a publisher signs with and where it is asked. None: unchanged."""
+        """Store the secret that a publisher signs with, and the callback that is asked
+        about subscriptions. None: unchanged."""
         if callback is not None:
             await self._storage.feeds.set_subscription_callback(feed_id, callback)
         if secret is not None:
@@ -303,10 +312,11 @@ class FeedService:
     async def _refuse_others(
         self, feed: StoredFeed, credentials: Credentials | None, request: AddFeed
     ) -> None:
-        """Adding never changes what is there.
+        """Refuse a request for a known feed that differs from it: adding never changes
+        a feed.
 
-        Raises `Conflict` if the known feed differs from the request: the answer that it
-        exists would be taken to mean that it is as requested.
+        Raises `Conflict`: an answer that the feed exists would be taken to mean that it
+        is as requested.
         """
         feeds = self._storage.feeds
         targets = await feeds.targets([feed.id]) if credentials is not None else []
@@ -327,7 +337,7 @@ class FeedService:
             )
 
     async def edit(self, feed_id: FeedId, request: EditFeed) -> EditedFeed:
-        """Change what a feed is, and say what follows.
+        """Change a feed, and say what follows from that.
 
         With other credentials it is fetched again at once. Raises `NotFound`,
         `Conflict`, `InvalidValue` and `AddressRefused`.
@@ -337,12 +347,12 @@ class FeedService:
         _check_pollable(before)
         if request.url is not None:
             request = await self._checked_move(before, request, request.url)
-            if request.url == before.url:  # it stays, with all that its server said
+            if request.url == before.url:  # it stays as it is
                 request = replace(request, url=None)
         change = request.change_of(before)
         callback = await self._checked_publisher(request.subscription_callback)
-        # What is interrupted here has changed nothing yet, and is asked for again; the
-        # change itself ends subscriptions made meanwhile, in a short transaction.
+        # An interruption here has changed nothing yet, and the request is made again.
+        # The change itself ends subscriptions made meanwhile, in a short transaction.
         ended = 0
         if change.shuts_out is not None:
             ended = await self._end_all(feed_id, change.shuts_out)
@@ -360,7 +370,8 @@ class FeedService:
     async def _checked_move(
         self, feed: StoredFeed, request: EditFeed, url: str
     ) -> EditFeed:
-        """The request with its URL as it is stored, and the credentials in it.
+        """The request with its URL as it is stored, and with the credentials from the
+        URL.
 
         Credentials are for one origin. Raises `InvalidValue`, `AddressRefused` and
         `Conflict`.
@@ -392,8 +403,8 @@ class FeedService:
     async def _store_edit(
         self, feed_id: FeedId, change: FeedChange
     ) -> tuple[StoredFeed, int]:
-        """The feed, and how many subscriptions ended. A fetch under way asks at the
-        former URL, and what it stores of that is taken back."""
+        """Store an edit; returns the feed, and how many subscriptions ended. A fetch
+        under way uses the former URL, and what it stores is taken back."""
         ended = 0
         for _ in range(MOST_FETCHES_UNDER_WAY):
             feed, last = await self._storage.feeds.edit(
@@ -406,7 +417,7 @@ class FeedService:
         return feed, ended
 
     async def _follow_period(self, feed: StoredFeed) -> StoredFeed:
-        """Plan a feed anew whose period was changed after it was planned."""
+        """Plan a feed again if its period was changed after it was planned."""
         if feed.polling.last_fetch is None or feed.state is not FeedState.ACTIVE:
             return feed
         planned = self._poller.explain(feed).next_fetch
@@ -428,7 +439,7 @@ class FeedService:
                 return ended
 
     async def find(self, url: str) -> StoredFeed | None:
-        """The feed behind a topic URL in any spelling, unless it was removed."""
+        """The feed behind a topic URL in any spelling; None if unknown or removed."""
         try:
             topic = read_topic("url", url)
             if self._tracks.names_query(topic.url):
@@ -439,23 +450,25 @@ class FeedService:
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def find_open(self, url: str) -> StoredFeed | None:
-        """Like `find`, among the feeds that take no credentials."""
+        """Like `find`, among the feeds without credentials."""
         if self._local_topics.owns(url):
             return await self._local_topics.find_public(self._storage.feeds, url)
         feed = await self._storage.feeds.find_open(url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def _own_feed(self, field: str, url: str) -> StoredFeed:
-        """The feed that a page of this hub shows; the page itself is never polled."""
+        """The feed that a page of this hub shows; the page itself is never polled.
+        Raises `InvalidValue`."""
         feed = await self._local_topics.find_public(self._storage.feeds, url)
         if feed is None:
             raise InvalidValue(field, "a URL outside this hub, or one of its topics")
         return feed
 
     async def fetch(self, feed_id: FeedId) -> RefreshedFeed:
-        """Fetch now; the feed as it is afterwards, or after the longest wait.
+        """Fetch a feed now; returns it as it is afterwards, or after the longest wait.
 
-        Raises `NotFound`, and `Conflict` for one that was removed or is a track query.
+        Raises `NotFound`, and `Conflict` for a feed that was removed or is a track
+        query.
         """
         feed = await existing_feed(self._storage.feeds, feed_id)
         _check_pollable(feed)
@@ -464,7 +477,8 @@ class FeedService:
         return RefreshedFeed(feed=fresh, is_fetched=is_fetched)
 
     async def fetched(self, feed: StoredFeed) -> StoredFeed:
-        """The feed after its first fetch, waited for no longer than the longest wait.
+        """The feed after its first fetch, for which it waits up to `LONGEST_WAIT`
+        seconds.
 
         Otherwise a feed that was just added would be read without entries.
         """
@@ -476,7 +490,7 @@ class FeedService:
         return await self._change(feed_id, FeedState.PAUSED)
 
     async def resume(self, feed_id: FeedId) -> StoredFeed:
-        """Poll again when it is due; a feed that was given up is trusted again."""
+        """Poll a feed again when it is due, even one that was given up."""
         feed = await self._change(feed_id, FeedState.ACTIVE)
         self._poller.wake()
         return feed
@@ -484,7 +498,7 @@ class FeedService:
     async def remove(self, feed_id: FeedId) -> int:
         """Remove a feed and end its subscriptions; returns how many were ended.
 
-        What is left after an interruption, housekeeping finishes.
+        If this is interrupted, housekeeping finishes it.
         """
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
@@ -510,7 +524,7 @@ class FeedService:
 
 
 async def existing_feed(feeds: FeedStore, feed_id: FeedId) -> StoredFeed:
-    """Also one that was removed. Raises `NotFound`."""
+    """The feed, even if it was removed. Raises `NotFound`."""
     feed = await feeds.get(feed_id)
     if feed is None:
         raise NotFound("feed", feed_id)
@@ -527,8 +541,8 @@ def _check_pollable(feed: StoredFeed) -> None:
 
 
 def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:
-    """Raises `InvalidValue`, which names the ``field``, if another kind was found than
-    the required one."""
+    """Raise `InvalidValue`, which names the ``field``, if another kind of source was
+    found than the required one."""
     site = result.site.format if result.site else None
     found = result.feed.format if result.feed else site
     if not kind.takes_feeds and (found is None or not kind.takes(found)):

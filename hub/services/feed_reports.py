@@ -44,29 +44,30 @@ from storage.records import (
 
 SHOWN_RELATED = 10
 SHOWN_RECORDS = 200
-"""Of a timeline, from its first poll on."""
+"""Records of a timeline, from its first poll on."""
 SHOWN_POSTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedReport:
-    """A feed with what explains it. ``related``: ids of public feeds of its site."""
+    """A feed with what explains its state. ``related``: ids of public feeds of its
+    site."""
 
     feed: StoredFeed
     subscribers: int
     plan: Plan
-    reason: str  # why it is fetched next when it is
+    reason: str  # why it is fetched next at that time
     statistics: FeedStatistics | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
-    site: SiteFacts | None = None  # of one that is read by many requests
-    push: PushFacts | None = None  # of one that names a hub
-    to_commit: DelaySummary  # of its new entries, from their publication
-    to_delivery: DelaySummary  # from then, since the start of the hub
+    site: SiteFacts | None = None  # None unless it is read by many requests
+    push: PushFacts | None = None  # None if it names no hub
+    to_commit: DelaySummary  # of new entries, since their publication
+    to_delivery: DelaySummary  # since publication, from the hub's start on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedFeed:
-    """Why a feed is polled when it is; of a site also how much of it was read."""
+    """Why a feed is polled when it is; for a site also how much of it was read."""
 
     feed: StoredFeed
     explanation: PlanExplanation
@@ -93,9 +94,9 @@ class FeedFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedActivity:
-    """What a list says of a feed beside its state. ``posts``: new entries a day, as
-    they were seen; ``pusher``: the hub that pushes it, "" for nobody; ``subscribers``:
-    active subscriptions."""
+    """What a list shows of a feed besides its state. ``posts``: new entries a day, as
+    the hub saw them; ``pusher``: the hub that pushes the feed, "" if none does;
+    ``subscribers``: active subscriptions."""
 
     feed: StoredFeed
     health: HealthReport
@@ -131,7 +132,7 @@ class FeedReportService:
         self._clock = clock
 
     async def get(self, feed_id: FeedId) -> FeedReport:
-        """Raises `NotFound`."""
+        """A report on a feed. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
         push = await self._push(feed_id)
         plan = self._plan(feed, push)
@@ -151,7 +152,7 @@ class FeedReportService:
         )
 
     def activity(self, report: FeedReport) -> FeedActivity:
-        """The row of the feed in a list."""
+        """The feed's row in a list."""
         return self._activity(report.feed, report.push, report.subscribers)
 
     async def activities(self, feeds: Sequence[StoredFeed]) -> list[FeedActivity]:
@@ -181,7 +182,8 @@ class FeedReportService:
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
-        """The last valid document, packed, of formats that are kept as they come.
+        """The last valid document, packed, if its format is one that is kept as it
+        came.
 
         Raises `NotFound` for an unknown feed, and for one without such a document.
         """
@@ -192,13 +194,13 @@ class FeedReportService:
         return document
 
     async def reason(self, feed: StoredFeed) -> str:
-        """Why a feed is fetched next when it is, or why it is not fetched."""
+        """Why a feed is fetched next at that time, or why it is not fetched."""
         push = await self._push(feed.id)
         is_hinted = push is not None and push.is_hinted
         return reason_of(feed, self._plan(feed, push), is_hinted=is_hinted)
 
     async def history(self, feed_id: FeedId) -> PollHistory:
-        """Also of a feed that was removed. Raises `NotFound`."""
+        """The last polls of a feed, even of a removed one. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
         polls = await self._storage.feeds.polls(feed_id)
         return PollHistory(feed=feed, polls=tuple(polls))
@@ -241,7 +243,7 @@ class FeedReportService:
     async def findings(
         self, *, after: FeedId, limit: int, kind: FindingKind | None = None
     ) -> FindingsPage:
-        """Those of a page of feeds that have findings."""
+        """The feeds of a page that have findings."""
         now = self._clock.now()
         page = await self._storage.feeds.page(after=after, limit=limit)
         pushes = {

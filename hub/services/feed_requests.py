@@ -14,7 +14,7 @@ from protocols.websub.websub_parameters import LONGEST_SECRET
 from storage.records import Credentials, FeedChange, StoredFeed, SubscriberGroup
 
 LONGEST_WAIT: Final = 20.0
-"""Seconds a caller may wait for a fetch; the fetch itself goes on."""
+"""Seconds for which a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_CATEGORY: Final = 200
 SHORTEST_PERIOD: Final = 1.0
 LONGEST_PERIOD: Final = 604_800.0
@@ -27,38 +27,38 @@ _NO_CREDENTIALS: Final = frozenset(
         *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since"),
     }
 )
-"""Headers by which a request is framed, or made conditional: the hub sets them."""
+"""Headers that frame a request or make it conditional: only the hub sets them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddFeed:
     url: str
     private: bool = False
-    as_anybody: bool = False  # fetched without the credentials the hub has
-    is_exact: bool = True  # a known feed that is not as it is to be is a conflict
+    as_anybody: bool = False  # fetch without the credentials that the hub has
+    is_exact: bool = True  # refuse a known feed that differs
     category: str = ""
-    title: str = ""  # until it has its own
-    description: str = ""  # as well
+    title: str = ""  # used until it has its own
+    description: str = ""  # used until it has its own
     credentials: Credentials | None = None
-    publish_secret: str = ""  # what its publisher signs pings with content with
-    subscription_callback: str | None = None  # asked about subscriptions; "": nobody
+    publish_secret: str = ""  # its publisher signs pings with content with it
+    subscription_callback: str | None = None  # is asked about subscriptions; "": none
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
-    discover: bool = False  # of a page, add the feed that it names, or its site
-    kind: LookupKind = LookupKind.ANY  # of what is discovered
+    discover: bool = False  # add the feed, or site, that a page names
+    kind: LookupKind = LookupKind.ANY  # what may be discovered
 
     def check(self) -> None:
-        """Raises `InvalidValue`."""
+        """Raise `InvalidValue` if a field is wrong."""
         _check_publish_secret(self.publish_secret)
         _check_names(self.category, self.title, self.description)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditFeed:
-    """What to change. None: unchanged. Empty credentials: from now on the feed takes
+    """What to change. None: unchanged. Empty credentials: from now on the feed has
     none."""
 
-    url: str | None = None  # where it is from now on
-    own_period: float | None = None  # seconds between polls; 0: as it is planned
+    url: str | None = None  # its new URL
+    own_period: float | None = None  # seconds between polls; 0: as planned
     private: bool | None = None
     category: str | None = None
     credentials: Credentials | None = None
@@ -66,7 +66,7 @@ class EditFeed:
     subscription_callback: str | None = None  # "": nobody is asked
 
     def check(self) -> None:
-        """Raises `InvalidValue`."""
+        """Raise `InvalidValue` if a field is wrong."""
         _check_publish_secret(self.publish_secret or "")
         _check_names(self.category or "")
         period = self.own_period
@@ -75,12 +75,13 @@ class EditFeed:
             raise InvalidValue("own_period", expected)
 
     def change_of(self, feed: StoredFeed) -> FeedChange:
-        """What is to be stored. Raises `InvalidValue`: credentials make a feed private.
+        """What to store. Raises `InvalidValue`: a feed with credentials cannot be
+        public.
 
-        A feed that becomes private ends the subscriptions of strangers, who were
-        admitted because it was public. Accounts keep theirs, since a private feed is
-        open to those who subscribe to it. Credentials end those of everybody but the
-        operator.
+        If a feed becomes private, the subscriptions of strangers end, who were admitted
+        because it was public. Accounts keep theirs, since a private feed is open to
+        those who subscribe to it. New credentials end the subscriptions of everybody
+        but the operator.
         """
         given = self.credentials
         is_closed = feed.has_credentials if given is None else given != Credentials()
@@ -100,15 +101,16 @@ class EditFeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedFeed:
-    """``follows``: the consequences, a sentence each, for people."""
+    """An edited feed. ``follows``: the consequences, one sentence each, for people."""
 
     feed: StoredFeed
     follows: tuple[str, ...]
-    ended: int  # subscriptions
+    ended: int  # how many subscriptions ended
 
 
 def consequences(before: StoredFeed, after: StoredFeed, ended: int) -> tuple[str, ...]:
-    """The consequences of how a feed is now, as far as that has changed."""
+    """The consequences of an edit, for the properties of the feed that it has
+    changed."""
     return tuple(_consequences(before, after, ended))
 
 
@@ -173,7 +175,8 @@ def _check_names(category: str, title: str = "", description: str = "") -> None:
 
 
 def check_name(field: str, name: str, longest: int) -> None:
-    """Raises `InvalidValue`, which names the ``field``."""
+    """Raise `InvalidValue`, which names the ``field``, for a name that is too long or
+    not printable."""
     if len(name) > longest or not name.isprintable():
         raise InvalidValue(field, f"at most {longest} printable characters")
 
@@ -185,10 +188,10 @@ class AddedFeed:
 
 
 class ImportOutcome(StrEnum):
-    """What became of one feed of many that were to be added."""
+    """The outcome for one of many feeds that were to be added."""
 
     ADDED = "added"
-    ADDABLE = "addable"  # would have been added, if that had been asked for
+    ADDABLE = "addable"  # it would have been added if this were not a dry run
     KNOWN = "known"
     UNDECIDED = "undecided"  # a page that names several feeds
     REFUSED = "refused"
@@ -196,7 +199,7 @@ class ImportOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFeed:
-    """``feeds`` are those that an undecided page names."""
+    """The outcome for one feed. ``feeds``: those that an undecided page names."""
 
     url: str
     outcome: ImportOutcome
@@ -207,7 +210,8 @@ class ImportedFeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshedFeed:
-    """``is_fetched`` is False while the server must be left alone, or still answers."""
+    """A feed after a fetch. ``is_fetched`` is False if the server must be left alone,
+    or has not answered yet."""
 
     feed: StoredFeed
     is_fetched: bool

@@ -1,8 +1,8 @@
 """What is wrong with the hub, since when, and what to do about it.
 
-An error keeps the hub from working: it is not ready. A warning does not, but needs
-attention. `HubConditions.run` checks from time to time, so that it is known since when
-each holds; each is logged when it begins and when it ends.
+With an error the hub cannot work: it is not ready. A warning does not prevent that, but
+needs attention. `HubConditions.run` checks from time to time, so that it is known since
+when each condition holds. Each condition is logged when it begins and when it ends.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ from storage.errors import StorageError
 from storage.records import FeedHealth, FeedId, OperationalEvent, SubscriptionHealth
 
 CHECK_SECONDS: Final = 5.0
-"""A trial write is made no more often than this, however often readiness is asked."""
+"""Seconds between trial writes at least, however often readiness is asked."""
 CHECK_DEADLINE: Final = 5.0
 LOOK_SECONDS: Final = 5.0
 COUNT_SECONDS: Final = 60.0
-"""Between two looks into the database at what waits and what fails."""
+"""Seconds between two looks into the database for what waits and what fails."""
 LEAST_FREE_BYTES: Final = 64 * 1024 * 1024
 FULL_SOON: Final = timedelta(days=3)
 LATE_POLL: Final = timedelta(minutes=30)
 LATE_DELIVERY: Final = timedelta(minutes=2)
 LEAST_FAILING: Final = 10
-"""Feeds or callbacks; of fewer, half may fail without any common cause."""
+"""Feeds or callbacks that must fail at least: of a few, half may fail by chance."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubCondition:
-    """``what`` is wrong and what to do, a sentence each; ``advice`` "": nothing."""
+    """A condition: ``what`` is wrong and what to do, one sentence each; ``advice`` "":
+    nothing can be done."""
 
     what: str
     since: datetime
@@ -69,7 +70,7 @@ async def tell_nobody(holding: Mapping[str, HubCondition]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
-    """``key``: by which it is known again, though its words change."""
+    """A condition that holds now. ``key`` identifies it even if its words change."""
 
     key: str
     what: str
@@ -89,10 +90,9 @@ class HubConditions:
         tell: Tell = tell_nobody,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """``warned``: each says what is to be known of something; "" when there is
-        nothing. ``under_way``: the feeds that are being visited. ``tell`` is called
-        with what holds, by what it is known by, whenever that was looked into, and
-        again soon while it returns False."""
+        """``warned``: functions that each return a warning, or "". ``under_way``: the
+        feeds that are being visited. ``tell`` is called with the conditions that hold,
+        by their keys, after each check; if it returns False it is soon called again."""
         self._storage = storage
         self._clock = clock
         self._disk = disk
@@ -103,16 +103,16 @@ class HubConditions:
         self._checked: float | None = None
         self._write_error = ""
         self._counted: tuple[_Finding, ...] = ()
-        self._free = LEAST_FREE_BYTES  # bytes of the disk, when last looked at
+        self._free = LEAST_FREE_BYTES  # free bytes, at the last look
         self._stopping = False
         self._known: dict[str, HubCondition] = {}
 
     def stop(self) -> None:
-        """The hub is about to end: no longer ready."""
+        """Note that the hub is about to end: it is no longer ready."""
         self._stopping = True
 
     async def run(self) -> None:
-        """Look from time to time, until cancelled."""
+        """Check from time to time, until cancelled."""
         counts_from = self._clock.monotonic() + COUNT_SECONDS
         is_told = True
         while True:
@@ -126,23 +126,23 @@ class HubConditions:
                 is_told = await self._tell(self._known)
 
     async def look(self) -> tuple[HubCondition, ...]:
-        """What holds now, errors first. It makes a trial write, if the last one was
-        some time ago."""
+        """The conditions that hold now, errors first. Makes a trial write if the last
+        one was some time ago."""
         await self._try_write()
         self._free = self._disk.free()
         return self._note()
 
     def describe(self) -> str:
-        """What was found when it was last looked, as one line."""
+        """The conditions found by the last check, as one line."""
         holding = self._known.values()
         if errors := [each.what for each in holding if each.is_error]:
             return f"not ready: {'; '.join(errors)}"
         return "; ".join(("ready", *(each.what for each in holding)))
 
     async def count(self) -> None:
-        """Look into the database at what waits and what fails, and at the disk."""
-        self._free = self._disk.free()  # whatever the database says
-        with suppress(StorageError):  # which is found by itself
+        """Look in the database for what waits and what fails, and at the disk."""
+        self._free = self._disk.free()  # even if the database fails
+        with suppress(StorageError):  # a finding of its own
             await self._disk.sample()
         try:
             disk = await self._disk.report()
@@ -150,7 +150,7 @@ class HubConditions:
             feeds = await self._storage.feed_selections.counts()
             failing = await self._storage.subscription_selections.counts()
         except StorageError:
-            return  # which is found by itself
+            return  # a finding of its own
         by_health = {
             health: sum(each.total for each in feeds if each.health is health)
             for health in FeedHealth
@@ -206,7 +206,7 @@ class HubConditions:
             )
 
     def _note(self) -> tuple[HubCondition, ...]:
-        """What holds, and since when; what begins and what is over is logged."""
+        """The conditions that hold, and since when; logs those that begin or end."""
         now, before = self._clock.now(), self._known
         self._known = {
             each.key: HubCondition(
@@ -229,7 +229,7 @@ class HubConditions:
         return tuple(self._known.values())
 
     def _findings(self) -> Iterator[_Finding]:
-        """Errors first."""
+        """The conditions that hold, errors first."""
         if self._stopping:
             yield _Finding(key=_STOPPING, what="shutting down", is_error=True)
         if error := self._storage.write_error() or self._write_error:
@@ -293,7 +293,8 @@ _LATE_DELIVERIES: Final = (
 def _many_failing(
     what: str, failing: int, total: int, advice: str
 ) -> Iterator[_Finding]:
-    """The condition that more than half of the feeds fail: there may be one cause."""
+    """The condition that more than half of the feeds or callbacks fail, which may have
+    one cause."""
     if failing >= LEAST_FAILING and failing > total / 2:
         text = f"{failing:,} of {total:,} {what} are failing"
         yield _Finding(key=what, what=text, advice=advice)
@@ -311,15 +312,15 @@ _TYPES: Final[Mapping[str, EventType]] = {
     "polls": EventType.HUB_BACKLOG,
     "deliveries": EventType.HUB_BACKLOG,
 }
-"""Of the conditions that are told, by what they are known by."""
+"""The event types of conditions that subscribers are told of, by their keys."""
 OVER_AFTER: Final = 300.0
-"""Seconds for which a condition has not held before that is told: one that comes and
-goes is told once."""
+"""Seconds after which a condition that no longer holds is reported as over, so that one
+that comes and goes is reported once."""
 
 
 class ConditionEvents:
-    """Each condition of which is not written that it began is remembered until it is:
-    the disk may be full until it is over, and take no events for as long."""
+    """Events for conditions. The beginning of a condition is remembered until its event
+    is written: a full disk may take no events until it has room again."""
 
     def __init__(self, events: EventStore, clock: Clock) -> None:
         self._events = events
@@ -329,8 +330,8 @@ class ConditionEvents:
         self._has_failed = False
 
     async def tell(self, holding: Mapping[str, HubCondition]) -> bool:
-        """Of those that began, and those that have been over for a while. False: that
-        could not be written."""
+        """Write events for conditions that began, and for those that have been over for
+        a while. False if they could not be written."""
         now = self._clock.monotonic()
         for name in holding.keys() & _TYPES.keys():
             _, began = self._last_held.get(name) or (now, None)

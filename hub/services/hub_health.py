@@ -35,8 +35,8 @@ from storage.records import (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFreshness:
     """How late new entries are, since the start of the hub. ``live_lag``: seconds that
-    live streams are behind. ``split_rate``: deliveries a second that fan-outs were
-    split into in the last minute."""
+    live streams are behind. ``split_rate``: deliveries that fan-outs were split into in
+    the last minute, per second."""
 
     to_commit: DelaySummary
     to_delivery: DelaySummary
@@ -70,7 +70,7 @@ class HealthService:
         under_way: Callable[[], Collection[FeedId]] = tuple,
         metrics: Metrics | None = None,
     ) -> None:
-        """``under_way``: the feeds that are being visited."""
+        """``under_way``: returns the feeds that are being visited."""
         self._storage = storage
         self._clock = clock
         self._conditions = conditions
@@ -115,12 +115,13 @@ _UNWELL = (
     SubscriptionHealth.PAUSED,
 )
 FRESH_SECONDS = 1.0
-"""The database is asked no more often than this, however many scrapers there are."""
+"""Seconds between two queries of the database, however many scrapers there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubBacklog:
-    """What the database knows of what waits, and of how feeds and subscriptions are."""
+    """What the database knows about waiting work, and about the health of feeds and
+    subscriptions."""
 
     backlog: Backlog
     oldest_unstreamed: datetime | None
@@ -137,7 +138,7 @@ class MetricsService:
         disk: DiskSpace,
         under_way: Callable[[], Collection[FeedId]] = tuple,
     ) -> None:
-        """``under_way``: the feeds that are being visited."""
+        """``under_way``: returns the feeds that are being visited."""
         self._storage = storage
         self._metrics = metrics
         self._clock = clock
@@ -147,7 +148,7 @@ class MetricsService:
         self._waiting: tuple[float, HubBacklog] | None = None
 
     async def families(self) -> list[MetricFamily]:
-        """Raises `StorageError`."""
+        """All metrics. Raises `StorageError`."""
         waiting = await self.waiting()
         database = await self._storage.status()
         return [
@@ -174,8 +175,8 @@ class MetricsService:
         ]
 
     async def _upstream(self) -> MetricFamily:
-        """Metrics of other people's hubs, over all of them. They are many, and which
-        they are is for the operator alone; the API has them."""
+        """Metrics of other people's hubs, summed up. There are many hubs, and only the
+        operator may see which they are; the API lists them."""
         counts = {
             what: count
             for hub in await self._storage.pushes.hubs(0)
@@ -192,7 +193,7 @@ class MetricsService:
         )
 
     async def waiting(self) -> HubBacklog:
-        """At most a second old. Raises `StorageError`."""
+        """The backlog, at most a second old. Raises `StorageError`."""
         async with self._asked:
             now = self._clock.monotonic()
             if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
@@ -309,7 +310,8 @@ def _seconds_until(
 
 
 async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | None:
-    """When the first record was found that live connections were not given yet."""
+    """The time of the first record that live connections were not given yet; None if
+    they have all."""
     position = metrics.live_position
     if position is None:
         return None
@@ -318,14 +320,14 @@ async def _oldest_unstreamed(storage: Storage, metrics: Metrics) -> datetime | N
 
 
 def age_of(moment: datetime | None, clock: Clock) -> float:
-    """Seconds; 0 if there is none, or the clock went back."""
+    """The age of a moment in seconds; 0 for None, or if the clock went back."""
     if moment is None:
         return 0.0
     return max(0.0, (clock.now() - moment).total_seconds())
 
 
 async def _count_feeds(storage: Storage) -> Mapping[FeedHealth, int]:
-    """By how they are, those removed not counted."""
+    """How many feeds have each health; removed feeds are not counted."""
     totals: Counter[FeedHealth] = Counter()
     for each in await storage.feed_selections.counts():
         totals[each.health] += each.total
@@ -335,7 +337,7 @@ async def _count_feeds(storage: Storage) -> Mapping[FeedHealth, int]:
 async def _count_subscriptions(
     storage: Storage, backlog: Backlog
 ) -> Mapping[SubscriptionHealth, int]:
-    """Active ones by how they are."""
+    """How many active subscriptions have each health."""
     counted = await storage.subscription_selections.counts()
     unwell = {each: counted.get(each, 0) for each in _UNWELL}
     well = max(0, backlog.subscriptions - sum(unwell.values()))

@@ -1,8 +1,8 @@
-"""The series of the hub: what is measured each second, kept, and read again.
+"""The series of the hub: values measured each second, kept, and read again.
 
-A second costs some additions: what is read are counters that `/metrics` shows, and
-every ten seconds what the database knows. Every five minutes a sample is written, so
-that a restart loses no more than that.
+Measuring a second costs some additions: the values are the counters that `/metrics`
+shows, and every ten seconds those that the database knows. Every five minutes a sample
+is written, so that a restart loses no more than that.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from storage.records import (
 )
 
 LOOK_SECONDS: Final = 10.0
-"""Between two looks at what only the database knows."""
+"""Seconds between two looks at values that only the database knows."""
 MOST_MISSED: Final = 10
-"""Seconds that one late measurement stands for."""
+"""Seconds that one late measurement stands for, at most."""
 KEPT: Final = timedelta(days=30)
 SETTING_SECONDS: Final = 3_600.0
-"""After a start, within which a clock is set that is far behind."""
+"""Seconds after a start within which a clock that was far behind may still be set."""
 LOADED: Final = 100
-"""Samples read at once at the start."""
+"""Samples that are read at once at the start."""
 
 
 class SeriesRange(StrEnum):
-    """How far back is looked, as people choose it."""
+    """How far back a series goes, as people choose it."""
 
     MINUTES = "10min"
     HOURS = "6h"
@@ -82,7 +82,8 @@ class HubSeries:
         cpu: Callable[[], float] = time.process_time,
         memory: Callable[[], int | None] = resident_bytes,
     ) -> None:
-        """``cpu``: seconds that the process has had; ``memory``: bytes it has now."""
+        """``cpu``: returns the processor seconds used by the process; ``memory``: its
+        bytes now."""
         self._storage = storage
         self._metrics = metrics
         self._waiting = waiting
@@ -95,7 +96,7 @@ class HubSeries:
         self._started = clock.monotonic()
         self._kept_until: datetime | None = None
         self.has_loaded = False
-        """Whether all that was kept before this start has been read."""
+        """Whether everything that was kept before this start has been read."""
         self._levels: dict[SeriesName, float] = {}
         self._unsaved: SeriesSample | None = None
         self._has_unsaved = asyncio.Event()
@@ -108,7 +109,7 @@ class HubSeries:
     def buckets(
         self, since: float, until: float, points: int, *, have_delays: bool = False
     ) -> Buckets:
-        """The buckets of a span of time, as far as anything is kept of it."""
+        """The buckets of a span of time, limited to the time that is kept."""
         now = self._clock.unix()
         until = min(until, now)
         since = min(max(since, now - KEPT.total_seconds()), until)
@@ -117,7 +118,7 @@ class HubSeries:
     def recent(
         self, range: SeriesRange, points: int, *, have_delays: bool = False
     ) -> Buckets:
-        """The buckets of the time up to now."""
+        """The buckets of the last hours or days, up to now."""
         now = self._clock.unix()
         since = now - range.seconds
         return self.buckets(since, now, points, have_delays=have_delays)
@@ -125,19 +126,20 @@ class HubSeries:
     def line(
         self, name: SeriesName, wanted: Buckets, known: Line | None = None
     ) -> Line:
-        """``known``: what it was before, to be spared most of the work."""
+        """The line of a series. ``known``: the same line from before, which saves most
+        of the work."""
         return self._series.line(name, wanted, known)
 
     def delay_line(
         self, name: DelayName, wanted: Buckets, known: DelayLine | None = None
     ) -> DelayLine:
-        """``known``: as for `line`."""
+        """The line of a delay. ``known``: as for `line`."""
         return self._series.delay_line(name, wanted, known)
 
     # --- measuring ---
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Measure and store until cancelled."""
         await self.load()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._look_often())
@@ -145,7 +147,7 @@ class HubSeries:
             group.create_task(self._save_often())
 
     async def load(self) -> None:
-        """What was kept before this start, as far as it can be read."""
+        """Read the samples kept before this start, as far as possible."""
         since = self._clock.now() - KEPT
         coarse = self._series.rings[-1]
         while True:
@@ -169,7 +171,8 @@ class HubSeries:
             self.measure()
 
     def measure(self) -> None:
-        """The second that has just ended, and those before it that were missed."""
+        """Measure the second that has just ended, and seconds before it that were
+        missed."""
         now = self._clock.monotonic()
         seconds, slot = self._series.rings[0], int(self._clock.unix() - 0.5)
         elapsed = now - self._counted_at
@@ -192,7 +195,7 @@ class HubSeries:
                 self._sum_up(each // 10)
 
     def _sum_up(self, slot: int) -> None:
-        """Ten seconds, and what there is of the five minutes they are in."""
+        """Sum up the last ten seconds, and what there is of their five minutes."""
         seconds, tens, coarse = self._series.rings
         counted, self._delays = self._delays, self._count_delays()
         delays = {
@@ -213,7 +216,7 @@ class HubSeries:
             self._has_unsaved.set()
 
     def _count(self) -> dict[SeriesName, float]:
-        """All that only grows."""
+        """The values that only grow."""
         metrics = self._metrics
         entries, deliveries, polls = metrics.entries, metrics.deliveries, metrics.polls
         return {
@@ -245,7 +248,7 @@ class HubSeries:
             await self._sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """At what only the database and the system know."""
+        """Measure the values that only the database and the system know."""
         try:
             waiting = await self._waiting()
             database = await self._storage.status()
@@ -278,8 +281,8 @@ class HubSeries:
             await self.save()
 
     async def save(self) -> None:
-        """Write what was measured in five minutes. If that fails, they are missing
-        after a restart."""
+        """Write the sample of five minutes. If that fails, it is missing after a
+        restart."""
         self._has_unsaved.clear()
         sample, self._unsaved = self._unsaved, None
         if sample is not None and not self._is_doubtful(sample.at):
@@ -287,20 +290,22 @@ class HubSeries:
                 await self._storage.series.add(sample, self._clock.now() - KEPT)
 
     def _is_doubtful(self, at: datetime) -> bool:
-        """Whether it would take the place of later ones while the clock may still be
-        set: one that has lost its time begins years ago, until it asks others."""
+        """Whether a sample could overwrite later ones because the clock is still to be
+        set: a clock that has lost its time starts years ago, until it is
+        synchronized."""
         uptime = self._clock.monotonic() - self._started
         is_before = self._kept_until is not None and at < self._kept_until
         return is_before and uptime < SETTING_SECONDS
 
 
 def _known_values(sample: SeriesSample) -> dict[SeriesName, tuple[float, float]]:
-    """Without series that only another version has."""
+    """The values of a sample, without series that only another version has."""
     return {name: sample.values[name] for name in SeriesName if name in sample.values}
 
 
 def _known_delays(sample: SeriesSample) -> dict[DelayName, tuple[int, ...]]:
-    """Without those that another version has counted in other bins."""
+    """The delays of a sample, without those that another version counted in other
+    bins."""
     return {
         name: sample.delays[name]
         for name, bounds in BOUNDS.items()

@@ -1,9 +1,9 @@
 """Brings the hub's feeds in step with a list of feeds that was read.
 
 Feeds are changed one by one, and the outcome of each is stored, so that an interrupted
-reading continues with the others. A feed that existed before, whose category somebody
-has changed, or that has subscribers belongs to somebody: it stays when the list no
-longer has it, and only loses the category that the list gave it.
+reading continues with the others. A feed belongs to somebody else if it existed before,
+if somebody has changed its category, or if it has subscribers. Such a feed stays when
+the list no longer has it, and only loses the category that the list gave it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from storage.records import (
 
 PAGE: Final = 1_000
 URL_BYTES: Final = 100
-"""About; to compare them is work for a thread."""
+"""About the bytes of a URL; comparing very many of them is work for a thread."""
 MOST_NAMED: Final = 3
-"""Lists within a list that could not be read, of which its status says why."""
+"""Lists within a list that could not be read and whose reasons its status shows."""
 _OURS: Final = (WatchedFate.PENDING, WatchedFate.ADDED)
 
 
 @dataclass(slots=True)
 class ReadingProgress:
-    """How many of the feeds that are to change have been changed; ``total`` 0: it is
-    not known yet how many that are. ``is_stopped``: the others are not to."""
+    """How many feeds were changed, of the ``total`` that must change; ``total`` 0: not
+    known yet. ``is_stopped``: the others are left unchanged."""
 
     done: int = 0
     total: int = 0
@@ -65,12 +65,12 @@ class ListFollower:
         self._watches = storage.list_watches
         self._feeds = feeds
         self._turn = asyncio.Lock()
-        """Held by whatever changes feeds: one may move from a list to another."""
+        """Held while feeds are changed: a feed may move from one list to another."""
 
     async def follow(
         self, watch: ListWatch, walk: OutlineWalk, progress: ReadingProgress
     ) -> ListWatch:
-        """The list with what came of it, once the hub is in step with it."""
+        """Bring the hub in step with a list; returns the list with the outcome."""
         known = await self._known(watch.id)
         listed = [
             replace(each, category=each.category or watch.category)
@@ -141,10 +141,12 @@ class ListFollower:
         part: Sequence[ListedFeed],
         pending: Mapping[str, WatchedFeed],
     ) -> list[WatchedFate]:
-        """What became of each. ``pending``: by URL, of a reading that was interrupted.
+        """Add feeds; returns the outcome of each. ``pending``: by URL, the feeds of an
+        interrupted reading.
 
-        Whether they were there is stored before: an interruption must neither pass off
-        as somebody's what this has added, nor lose what was there.
+        Whether a feed existed is stored before it is added: otherwise, after an
+        interruption, a feed that was added here could count as somebody else's, or the
+        reverse.
         """
         before = [
             pending.get(each.url) or await self._noted(each.url, each.category)
@@ -163,7 +165,7 @@ class ListFollower:
         return [each.fate for each in after]
 
     async def _noted(self, url: str, category: str) -> WatchedFeed:
-        """A feed before it is added; the list has given none to one that was there."""
+        """A feed before it is added; one that existed has no category from the list."""
         found = await self._feeds.find(url)
         if found is None:
             return WatchedFeed(url=url, category=category, fate=WatchedFate.PENDING)
@@ -180,8 +182,9 @@ class ListFollower:
     async def _moved(
         self, feed: WatchedFeed, found: StoredFeed | None, category: str
     ) -> WatchedFeed:
-        """Of the list in another category, which the feed gets unless somebody has
-        given it one. From then on it is as if the list had not added it."""
+        """A feed that the list has in another category now. It gets that category
+        unless somebody has given it another one, and then it counts as not added by the
+        list."""
         fate = feed.fate
         if found is not None and found.category != feed.category:
             fate = fate if await self._is_from_a_list(found) else WatchedFate.KNOWN
@@ -192,8 +195,8 @@ class ListFollower:
         return structs.replace(feed, category=category, fate=fate)
 
     async def _let_go(self, watch_id: ListWatchId, feed: WatchedFeed) -> bool:
-        """Whether the feed was removed: the list has added it, and nobody else has
-        taken it on."""
+        """Let go of a feed that left the list; returns whether it was removed. It is
+        removed only if the list added it and nobody else uses it."""
         found, is_removed = await self._find(feed), False
         if found is not None:
             own = watch_id, feed.url
@@ -216,7 +219,8 @@ class ListFollower:
         other_id: ListWatchId,
         other: WatchedFeed,
     ) -> None:
-        """To another list that has the feed, or to another place in the same one."""
+        """Hand a feed over to another list that has it, or to another place in the same
+        list."""
         moved = await self._moved(feed, found, other.category)
         if other.fate is WatchedFate.KNOWN or moved.fate in _OURS:
             taken = structs.replace(other, fate=moved.fate)
@@ -227,7 +231,7 @@ class ListFollower:
         return is_untouched and not await self._storage.subscriptions.count(found.id)
 
     async def _find(self, feed: WatchedFeed) -> StoredFeed | None:
-        """The feed on the hub, unless somebody has removed it."""
+        """The feed on the hub; None if somebody has removed it."""
         if feed.feed_id is None:
             is_there = feed.fate is WatchedFate.PENDING
             return await self._feeds.find(feed.url) if is_there else None
@@ -243,13 +247,13 @@ class ListFollower:
         )
 
     async def _categorize(self, found: StoredFeed, category: str) -> None:
-        """Unless somebody changes it just now."""
+        """Set the category, unless somebody changes the feed at the same time."""
         with suppress(ServiceError, InvalidValue, NotFound):
             await self._feeds.edit(found.id, EditFeed(category=category))
 
 
 def _gives_category(feed: WatchedFeed) -> bool:
-    """Whether the category of a feed that has the same as in the list is the list's."""
+    """Whether the category of a feed was given by the list, if both are equal."""
     return feed.fate is not WatchedFate.KNOWN or not feed.category
 
 
@@ -282,7 +286,7 @@ def _after_import(
 
 
 def _gaps(walk: OutlineWalk, doubt: str) -> str:
-    """Why nothing of the list has left; "" if whatever has left has."""
+    """Why no feed that left the list was removed; "" if such feeds were removed."""
     if doubt:
         return f"{doubt}; they are removed if the next reading confirms it"
     if walk.is_whole:
@@ -293,5 +297,5 @@ def _gaps(walk: OutlineWalk, doubt: str) -> str:
 
 
 def _is_one(walk: OutlineWalk, doubt: str) -> bool:
-    """Whether nothing of it can have changed if its own document has not."""
+    """Whether nothing in the list can have changed if its own document has not."""
     return walk.is_whole and len(walk.lists) == 1 and not doubt

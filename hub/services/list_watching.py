@@ -1,8 +1,8 @@
 """Watched lists: lists of feeds elsewhere that the hub keeps in step with.
 
-A list is read again on schedule. Feeds that appear in it are added, and those that have
+A list is read again on schedule. Feeds that appear in it are added, and feeds that have
 left it are removed, unless somebody else wants them. Errors are kept as the list's
-status; no feed is removed because of one.
+status; no feed is removed because of an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from storage.errors import NotFound, StorageError
 from storage.records import ListWatch, ListWatchId, NewListWatch, Polling
 
 LOOK_SECONDS: Final = 30.0
-"""Between two looks whether a list is due."""
+"""Seconds between two looks whether a list is due."""
 READ_AT_ONCE: Final = 4
 MOST_WATCHES: Final = 1_000
 
@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class WatchedList:
-    """``reading`` None: it has been read."""
+    """A watched list. ``reading`` None: it is not being read."""
 
     watch: ListWatch
     reading: ReadingProgress | None
@@ -80,7 +80,8 @@ class ListWatchService:
         self._ended = asyncio.Event()
 
     async def watch(self, new: NewListWatch) -> tuple[ListWatchId, bool]:
-        """Watch a list; True: it is new. A known one is read now.
+        """Watch a list; returns its id, and whether it is new. A known list is read
+        now.
 
         Raises `InvalidValue`, `AddressRefused` and `Conflict`.
         """
@@ -101,7 +102,7 @@ class ListWatchService:
         return watch.id, is_new
 
     async def unwatch(self, watch_id: ListWatchId) -> ListWatch:
-        """Its feeds stay. Raises `NotFound`."""
+        """Stop watching a list; its feeds stay. Raises `NotFound`."""
         found = await self.get(watch_id)
         await self._watches.remove(watch_id)
         if (reading := self._reading.get(watch_id)) is not None:
@@ -113,14 +114,14 @@ class ListWatchService:
         return [self._now(each) for each in watches]
 
     async def get(self, watch_id: ListWatchId) -> WatchedList:
-        """Raises `NotFound`."""
+        """A watched list. Raises `NotFound`."""
         watch = await self._watches.get(watch_id)
         if watch is None:
             raise NotFound("watched list", watch_id)
         return self._now(watch)
 
     async def wait(self, watch_id: ListWatchId, seconds: float) -> WatchedList:
-        """A list when it has been read, or as it is after so many seconds.
+        """A list once it has been read, or in its state after so many seconds.
 
         Raises `NotFound`.
         """
@@ -147,7 +148,8 @@ class ListWatchService:
                 await wait_for(self._woken, LOOK_SECONDS)
 
     async def _read_due(self) -> bool:
-        """Whether any was read, so that others may be due."""
+        """Read lists that are due; returns whether any was read, and so others may be
+        due."""
         try:
             due = await self._watches.due(self._clock.now(), READ_AT_ONCE)
         except StorageError as error:
@@ -156,7 +158,7 @@ class ListWatchService:
         return any(await asyncio.gather(*map(self._read, due)))
 
     async def _read(self, watch: ListWatch) -> bool:
-        """Whether it was read, and that is stored."""
+        """Read a list; returns whether the result is stored."""
         self._reading[watch.id] = ReadingProgress()
         try:
             await self._watches.save(await self._read_again(watch))
@@ -170,7 +172,7 @@ class ListWatchService:
         return True
 
     async def _read_again(self, watch: ListWatch) -> ListWatch:
-        """The list after one reading, whatever came of it."""
+        """The list after one reading, whether that failed or not."""
         now = self._clock.now()
         if held := self._limiter.held(host_name(watch.url)):
             return structs.replace(watch, due=now + timedelta(seconds=held))
@@ -192,7 +194,8 @@ class ListWatchService:
         return after
 
     def _heed(self, fetched: Fetched) -> None:
-        """A server that is asked too often wants no other request either."""
+        """Leave the host alone if its server asks for that: it wants no other request
+        either."""
         until = retry_after(fetched)
         is_refusal = fetched.status in (
             HTTPStatus.TOO_MANY_REQUESTS,
@@ -230,7 +233,7 @@ class ListWatchService:
 
 
 def _refuse_other(watch: ListWatch, new: NewListWatch) -> None:
-    """Raises `Conflict` if a list is watched otherwise than it is to be."""
+    """Raise `Conflict` if the list is watched already, but not as requested."""
     is_other = new.category not in ("", watch.category)
     if is_other or (new.private and not watch.private):
         raise Conflict(
@@ -247,7 +250,7 @@ def _why_empty(walk: OutlineWalk) -> str:
 
 
 def _tell(before: ListWatch, after: ListWatch) -> None:
-    """Log what is new about a list."""
+    """Log what has changed about a list."""
     name = f"the list on {host_name(after.url)}" if after.private else after.url
     if after.error and after.error != before.error:
         log.warning(f"watched list {name}: {after.error}", kind="list", list=after.id)

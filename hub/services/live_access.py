@@ -35,14 +35,14 @@ from storage.records import (
 )
 
 Lookup: TypeAlias = tuple[str, AccountId | None]
-"""A topic, and as whom it is looked for."""
+"""A topic, and the account as which it is looked up."""
 MOST_TOPICS = 1_000
-"""That one connection may listen to."""
+"""Topics that one connection may listen to."""
 NEEDS_TOKEN = "tracking requires a token with the `retrieve` scope"  # noqa: S105
 
 
 class LiveService:
-    """``is_open``: public topics need no token."""
+    """Who may listen live. ``is_open``: public topics need no token."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class LiveService:
         self._lookups: SingleFlight[Lookup, StoredFeed | None] = SingleFlight()
 
     def may_listen(self, principal: Principal | None) -> bool:
-        """Whether to anything at all. None: somebody without a token."""
+        """Whether the principal may listen at all. None: a client without a token."""
         return self._is_open or _may_retrieve(principal)
 
     def client(
         self, principal: Principal | None, *, may_ask: bool, address: str = ""
     ) -> Client:
-        """What a connection of somebody who may listen is let in as.
+        """The client that a connection is admitted as, for a principal that may listen.
 
-        Without a token it counts among the connections of the ``address``; "": among
-        nobody's.
+        Without a token it counts among the connections of the ``address``; if that is
+        "", it is not counted.
         """
         return Client(
             token=None if principal is None else principal.token,
@@ -83,10 +83,10 @@ class LiveService:
         )
 
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
-        """What a request listens to.
+        """The interest that a request to listen means.
 
-        A topic that it may not read is as unknown as one that is not there. Tracking
-        takes the scope ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
+        A topic that the principal may not read counts as unknown. Tracking requires the
+        scope ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
         """
         topic = read_topic("topic", request.topic).url
         feed = await self._feed_behind(topic, principal)
@@ -110,7 +110,8 @@ class LiveService:
         return await self._tracks.ensure(topic, principal.account.id)
 
     async def _found(self, topic: str, viewer: AccountId | None) -> StoredFeed | None:
-        """Read once for all who ask for a topic at once, as the same viewer."""
+        """The feed behind a topic, read once for all who ask for it at the same time as
+        the same viewer."""
         found, is_shared = await self._lookups.get(
             (topic, viewer),
             partial(self._local_topics.find_readable, self._feeds, topic, viewer),
@@ -121,18 +122,19 @@ class LiveService:
     async def subscribe(
         self, connection: LiveConnection, interests: Sequence[Interest]
     ) -> None:
-        """Raises `TooManyTopics`, `InvalidValue` for a cursor, and `StorageError`."""
+        """Begin to listen. Raises `TooManyTopics`, `InvalidValue` for a cursor, and
+        `StorageError`."""
         wanted = {each.key.topic: each for each in interests}
         self.check_count(len(connection.subscriptions.keys() | wanted.keys()))
         await self.stream.subscribe(connection, list(wanted.values()))
 
     def check_count(self, topics: int) -> None:
-        """Raises `TooManyTopics`."""
+        """Raise `TooManyTopics` if one connection may not listen to so many topics."""
         if topics > self.most_topics:
             raise TooManyTopics(self.most_topics)
 
     def unsubscribe(self, connection: LiveConnection, request: Unsubscribe) -> None:
-        """Raises `InvalidValue` and `NotSubscribed`."""
+        """Stop listening to a topic. Raises `InvalidValue` and `NotSubscribed`."""
         topic = read_topic("topic", request.topic).url
         if not self.stream.unsubscribe(connection, topic, request.id):
             raise NotSubscribed(topic)

@@ -40,15 +40,15 @@ from storage.records import (
 )
 
 SHOWN_ATTEMPTS = 20
-"""Of a subscription that somebody looks at."""
+"""Attempts shown of a subscription that somebody looks at."""
 MOST_PENDING = 20_000
 MOST_PENDING_OF_HOST = 2_000
 MOST_PENDING_OF_ASKER = 2_000
-"""Of one address, or one account: nobody fills the queue of all."""
-"""Requests that wait for their callbacks' word; further ones are turned away."""
+"""Of one address, or of one account, so that nobody fills the whole queue."""
+"""How many requests may wait for their callbacks to answer; any more are refused."""
 
 MOST_PARTS = 500
-"""Of a page that is pinged."""
+"""Feeds of parts of a page that are fetched after a ping."""
 
 NOT_LISTED = "the topic is not public here; if the hub has it, it is fetched"
 
@@ -63,12 +63,12 @@ _NEVER_PINGED = (
 
 
 class PingOutcome(StrEnum):
-    """What is done about a URL that was published."""
+    """What the hub does about a URL that was published."""
 
     FETCHED = "fetching"
-    COALESCED = "coalesced"  # with a ping before it that is yet to be served
-    LIMITED = "rate-limited"  # too often; or the topic's server wants patience
-    NOT_LISTED = "not-listed"  # unknown and private topics look alike
+    COALESCED = "coalesced"  # an earlier ping is yet to be served
+    LIMITED = "rate-limited"  # too often; or the server wants patience
+    NOT_LISTED = "not-listed"  # unknown, or private: these look alike
     INVALID = "invalid"
 
 
@@ -88,11 +88,11 @@ class PublishedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """A request to the open hub, and the subscription that it made, if it is there.
+    """A request to the open hub, and the subscription that it made, if it still exists.
 
-    Before it is verified it shows nothing of the topic or of a subscription of the same
-    callback, because the sender of the request may own neither. After the end of the
-    subscription nothing of the feed is shown.
+    Before it is verified it shows nothing about the topic, or about a subscription of
+    the same callback, because the sender of the request may own neither. After the end
+    of the subscription nothing about the feed is shown.
     """
 
     verification: Verification
@@ -128,8 +128,8 @@ class WebSubService:
     ) -> str:
         """Store a request; returns the URL of its diagnostics. Nothing is decided yet.
 
-        ``asker``: the address it came from, as far as that is known. Raises
-        `HubClosed`, `TooManyWaiting`, and `InvalidValue` for a track query.
+        ``asker``: the address that the request came from, if known. Raises `HubClosed`,
+        `TooManyWaiting`, and `InvalidValue` for a track query.
         """
         if self._policy is OpenHub.OFF:
             raise HubClosed
@@ -149,9 +149,9 @@ class WebSubService:
         return f"{self._public_url}/hub/subscriptions/{token}"
 
     async def publish(self, request: PublishRequest) -> list[PublishedUrl]:
-        """Have the topics that are known fetched soon.
+        """Have the known ones of these topics fetched soon.
 
-        Raises `TooManyWaiting`, and `StorageError` while nothing can be stored: then
+        Raises `TooManyWaiting`; and `StorageError` while nothing can be stored: then
         nobody is told that anything will be fetched.
         """
         if self._storage.write_error():
@@ -163,7 +163,7 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> PublishedUrl:
-        """Fetch a topic's feed soon, and those that follow parts of the same page."""
+        """Fetch the feed of a topic soon, and the feeds of parts of the same page."""
         feed = await self._local_topics.find_public(self._storage.feeds, topic)
         parts = await self._storage.feeds.parts(topic, MOST_PARTS)
         outcomes = [self._fetch_soon(each) for each in (feed, *parts) if each]
@@ -177,7 +177,7 @@ class WebSubService:
         return PublishedUrl(url=topic, outcome=seen)
 
     def _fetch_soon(self, feed: StoredFeed) -> PingOutcome:
-        """Have a feed fetched soon. Of a private feed the answer tells nothing."""
+        """Have a feed fetched soon. The answer reveals nothing about a private feed."""
         if feed.state in _NEVER_PINGED:
             return PingOutcome.NOT_LISTED
         taken = self._pings.add(feed)
@@ -186,7 +186,7 @@ class WebSubService:
         return PingOutcome.NOT_LISTED if feed.private else _OUTCOMES[taken]
 
     async def diagnose(self, token: str) -> Diagnosis:
-        """What became of a request. Raises `NotFound`."""
+        """A request and its outcome. Raises `NotFound`."""
         verification = await self._storage.verifications.find(token)
         if verification is None:
             raise NotFound("request", "with this token")
@@ -211,8 +211,8 @@ class WebSubService:
 def _pending(
     request: SubscribeRequest | UnsubscribeRequest, token: str, own: LocalTopics
 ) -> NewVerification:
-    """The request as it is stored. A page of this hub is subscribed to in its format,
-    any other topic as it is."""
+    """The request as it is stored. A page of this hub is subscribed to in the page's
+    format, any other topic without a format of its own."""
     if isinstance(request, UnsubscribeRequest):
         return NewVerification(
             account=ANONYMOUS,

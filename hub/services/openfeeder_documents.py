@@ -46,8 +46,8 @@ from storage.contract import Storage
 from storage.records import NOBODY, Both, Either, EntryId, ListedPage, Phrase, Term
 
 MOST_RANKED = 100
-"""The newest pages that have the words; of those that have any, not before all that
-have every one."""
+"""The newest pages with every word are ranked, at most so many. If they are fewer, the
+newest pages with any of the words fill up the number."""
 MOST_WORDS = 12
 
 
@@ -58,7 +58,7 @@ class PageSearch:
     ranker: Ranker
 
     async def find(self, query: str) -> list[Scored]:
-        """The best first; of those that are as good, the latest to come."""
+        """The pages found, the best first; of equally good ones, the latest first."""
         words = list(dict.fromkeys(query_words(query)))[:MOST_WORDS]
         if not words:
             return []
@@ -92,14 +92,14 @@ def _candidate(page: EntryPage) -> Candidate:
 
 SEARCH = "search"
 DIFF_SYNC = "diff-sync"
-"""Capabilities. This one is not in the specification's list, but what its own clients
-ask for."""
+"""A capability that is not in the specification's list, but that its own clients ask
+for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFeederOptions:
-    """``is_on`` False: nothing is served. ``has_search``: pages are found by their
-    words. ``name`` "": made of the host."""
+    """What OpenFeeder serves. ``is_on`` False: nothing. ``has_search``: pages can be
+    searched. ``name`` "": derived from the host."""
 
     is_on: bool = True
     has_search: bool = True
@@ -155,7 +155,8 @@ class OpenFeederService:
         return f"{self._public_url}/openfeeder"
 
     def discovery(self) -> ServedDocument:
-        """2; "MUST be publicly accessible (no auth required)"."""
+        """The discovery document (OpenFeeder 2): "MUST be publicly accessible (no auth
+        required)"."""
         options = self.options
         host = self._public_url.partition("://")[2]
         site = PublisherFacts(
@@ -171,7 +172,8 @@ class OpenFeederService:
         return _served(render_discovery(site, self.endpoint, capabilities))
 
     async def answer(self, request: Request) -> ServedDocument:
-        """Raises `OpenFeederError` for a page that there is not, and `StorageError`."""
+        """The document that a request asks for. Raises `OpenFeederError` for a page
+        that does not exist, and `StorageError`."""
         match request:
             case IndexQuery():
                 return await self._index(request)
@@ -210,7 +212,7 @@ class OpenFeederService:
             chosen = [each for each in chunks if scores[each.id] >= request.min_score]
             chunks = tuple(sorted(chosen, key=lambda each: -scores[each.id]))
         returned = chunks[: request.limit]
-        # The same state has the same tag, however old what was made of it is.
+        # The tag depends on the state alone, not on the age of the document.
         stable = render_page(found.page, returned, scores, Cached())
         cached = Cached(seconds=found.kept_for)
         return ServedDocument(
@@ -245,8 +247,8 @@ class OpenFeederService:
         return _served(render_sync(result), results=count)
 
     async def _find(self, url: str) -> ListedPage | None:
-        """The page of a URL, by its address as it is stored. Nothing is fetched; a path
-        without host is one of this hub."""
+        """The page of a URL, compared with the stored addresses. Nothing is fetched; a
+        path without a host is one of this hub."""
         address = page_address(url)
         own = page_address(resolve(url, f"{self._public_url}/"))
         for each in dict.fromkeys(filter(None, (url, address, own))):

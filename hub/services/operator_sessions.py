@@ -2,8 +2,8 @@
 and accounts at their own pages.
 
 A session is a random text that only the browser has. The hub keeps a digest of it,
-keyed by the admin token: with another admin token all sessions are over. Those of a
-token end when it is revoked.
+keyed by the admin token: with another admin token all sessions are over. Sessions of a
+token end when the token is revoked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from storage.records import IDLE_SESSION, LONGEST_SESSION
 LINK_LASTS: Final = timedelta(minutes=5)
 _USE_NOTED_EVERY: Final = timedelta(minutes=5)
 MOST_UNWRITTEN: Final = 16
-"""Sessions in memory alone."""
+"""Sessions that are kept in memory only."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginLink:
-    """``code`` begins a session, once."""
+    """A link to log in. Its ``code`` begins a session, once."""
 
     code: str
     url: str
@@ -51,7 +51,8 @@ class SessionService:
         self._unwritten: dict[bytes, datetime] = {}
 
     async def begin(self, principal: Principal) -> str:
-        """A session of who has shown a token: what the browser is to keep."""
+        """Begin a session for a principal; returns the secret that the browser
+        keeps."""
         secret = secrets.token_urlsafe(32)
         now = self._clock.now()
         digest = self._digest(secret)
@@ -65,8 +66,8 @@ class SessionService:
         return secret
 
     def _keep(self, digest: bytes, now: datetime) -> None:
-        """A session of the admin token that cannot be written: whoever is to free a
-        full disk may log in. It ends with the process."""
+        """Keep a session of the admin token that cannot be stored, so that an operator
+        can log in to free a full disk. It ends with the process."""
         self._unwritten[digest] = now
         if len(self._unwritten) > MOST_UNWRITTEN:
             del self._unwritten[next(iter(self._unwritten))]
@@ -84,7 +85,8 @@ class SessionService:
         )
 
     async def redeem(self, code: str) -> str | None:
-        """The session that a link begins; None if it was used or is too old."""
+        """The secret of a session begun by a link; None if the link was used or is too
+        old."""
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         is_good = await self._sessions.redeem(
             self._digest(code), self._digest(secret), now, made_after=now - LINK_LASTS
@@ -94,8 +96,8 @@ class SessionService:
         return secret if is_good else None
 
     async def principal(self, secret: str, *, is_use: bool = True) -> Principal | None:
-        """Whose session it is; None if there is none, or it is over. ``is_use``:
-        whether this puts off its end."""
+        """The principal of a session; None if there is none, or it is over. ``is_use``:
+        whether this use extends the session."""
         digest, now = self._digest(secret), self._clock.now()
         if begun := self._unwritten.get(digest):
             return None if self._is_over(begun, begun, now) else ADMINISTRATOR
@@ -114,11 +116,12 @@ class SessionService:
             await self._sessions.end(digest)
 
     def name_of(self, secret: str) -> str:
-        """What a session is called where it is not to be opened."""
+        """A name for a session, which does not open it."""
         return self._digest(secret).hex()[:8]
 
     def form_token(self, secret: str) -> str:
-        """What each form of a session's pages carries, and no other site knows."""
+        """The token that each form of a session's pages contains, and that no other
+        site knows."""
         return hmac.new(self._key, f"form {secret}".encode(), "sha256").hexdigest()
 
     def is_form_token(self, secret: str, given: str) -> bool:
@@ -132,7 +135,7 @@ class SessionService:
     async def _note_use(self, digest: bytes, now: datetime) -> None:
         try:
             await self._sessions.touch(digest, now)
-        except StorageError as error:  # pages can be read on a disk that is full
+        except StorageError as error:  # pages remain readable if the disk is full
             log.warning("session_use_not_noted", error=str(error))
 
     def _digest(self, secret: str) -> bytes:

@@ -1,7 +1,7 @@
 """Lists of feeds, found and read: OPML files that may include others.
 
-A list of any length is answered in parts. A reading is kept for a while, so that the
-parts are those of one reading, and its servers are asked once.
+A list of any length is returned in parts. A reading is kept for a while, so that all
+parts come from one reading, and its servers are asked once.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from storage.records import Validators
 
 LIMITS: Final = ResponseLimits(body_bytes=MOST_BYTES)
 SECONDS: Final = 50.0
-"""For all lists that one of them leads to."""
+"""Seconds for a list and all lists that it leads to."""
 KEPT_SECONDS: Final = 600.0
-"""A reading whose parts nobody has asked for in that time is done again."""
+"""Seconds after which a reading whose parts nobody has asked for is done again."""
 MOST_KEPT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ReadList:
-    """``walk`` has no list if the one that was ``fetched`` has not changed."""
+    """A list that was read. ``walk`` has no list if the ``fetched`` one has not
+    changed."""
 
     fetched: Fetched
     walk: OutlineWalk
 
 
 _Reading: TypeAlias = tuple[tuple[str, ...], int]
-"""What was asked for: lists, and how deep they are."""
+"""What was asked for: the URLs of lists, and how deep they are."""
 
 
 class FeedListService:
@@ -66,8 +67,8 @@ class FeedListService:
     async def part(
         self, urls: Sequence[str], *, depth: int = 0, skip: int = 0
     ) -> OutlineWalk:
-        """Like `read`. Further parts of a list come from the same reading, while it is
-        kept."""
+        """Like `read`, from position ``skip`` on. Further parts of a list come from the
+        same reading, while it is kept."""
         key = tuple(urls), depth
         at, walk = self._kept.pop(key, (0.0, None))
         if walk is None or not skip or self._monotonic() - at > KEPT_SECONDS:
@@ -76,7 +77,8 @@ class FeedListService:
         return walk
 
     async def read(self, urls: Sequence[str], *, depth: int = 0) -> OutlineWalk:
-        """Lists with all that they include. What cannot be read is in the result.
+        """Read lists with all that they include. Lists that cannot be read are in the
+        result.
 
         Raises `InvalidValue` and `AddressRefused`, which name the field ``urls``.
         """
@@ -95,7 +97,7 @@ class FeedListService:
         return address
 
     async def read_again(self, url: str, validators: Validators | None) -> ReadList:
-        """A list with all that it includes, unless it has not changed."""
+        """A list with all that it includes; nothing is read if it has not changed."""
         walk = OutlineWalk()
         walk.begin([url])
         walk.next_url()
