@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 LONGEST_PIECE: Final = 256 * 1024
-"""Characters that one call of the interpreter's own functions is given of a long text:
-no other thread runs meanwhile, and ten million take it a tenth of a second."""
+"""Characters of a long text that one call of a built-in function gets.
+
+No other thread runs during such a call, and ten million characters take 0.1 seconds.
+"""
 
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
-# Neither quantifier can run past the next "<", so that no input takes squared time.
+# Neither quantifier can pass the next "<", so that no input takes quadratic time.
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _INLINE = (
     "a|abbr|b|big|br|cite|code|del|em|font|h[1-6]|i|img|ins|kbd|mark|p|q|s|small|span"
@@ -24,8 +26,8 @@ _LARGEST = 2**63 - 1
 
 
 def collapse(text: str) -> str:
-    """Trimmed, with runs of white space as one space; no-break spaces stay."""
-    if "  " not in text and text.isprintable():  # the only white space is single spaces
+    """Trim a text, and make each run of white space one space; no-break spaces stay."""
+    if "  " not in text and text.isprintable():  # all white space is single spaces
         return text.strip()
     return _SPACES.sub(" ", text).strip()
 
@@ -40,9 +42,9 @@ def text_of_html(markup: str) -> str:
 
 
 def text_of_title(title: str) -> str:
-    """The text of a title of a format that does not say whether titles are HTML.
+    """The text of a title, in a format that does not say whether titles are HTML.
 
-    Character references are decoded. Tags go only where one is closed, or is of the
+    Character references are decoded. Tags are removed only if one is closed, or is of a
     kind that needs no closing: "The <b> tag" is a title, "<b>New</b>" is markup.
     """
     if "<" in title and _MARKUP.search(title):
@@ -53,7 +55,9 @@ def text_of_title(title: str) -> str:
 
 
 def whole_number(text: str | None) -> int | None:
-    """A number from 0 to 2**63 - 1, as attributes like ``length`` have it."""
+    """A number from 0 to 2**63 - 1, as in ``length`` attributes; None for other
+    texts.
+    """
     digits = (text or "").strip()
     if not digits.isascii() or not digits.isdigit() or len(digits) > 19:
         return None
@@ -62,7 +66,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 def single_spaced(text: str) -> str:
-    """Its words with one blank between two of them, piece by piece."""
+    """The words of a text separated by single blanks; processed piece by piece."""
     parts: list[str] = []
     is_apart = False
     for start in range(0, len(text), LONGEST_PIECE):
@@ -79,7 +83,9 @@ def single_spaced(text: str) -> str:
 
 
 def pieces_of_markup(markup: str, longest: int = LONGEST_PIECE) -> Iterator[str]:
-    """All of it in pieces that end where a tag begins, as far as tags are shorter."""
+    """Split markup into pieces that end before a tag, unless a tag is longer than a
+    piece.
+    """
     start = 0
     while len(markup) - start > longest:
         end = markup.rfind("<", start + 1, start + longest)

@@ -1,9 +1,9 @@
-"""A feed as this hub has it, newest first, under ``/topics/{id}``.
+"""Render a feed as this hub has it, newest first, under ``/topics/{id}``.
 
-As ``.atom`` and ``.normalized.json`` entries are rendered as in notifications;
+In ``.atom`` and ``.normalized.json`` entries are rendered as in notifications;
 ``.json`` is JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), where a key whose
-value is not known is absent unless the format requires it. The pages are chained as in
-RFC 5005 for paged feeds: ``first``, and ``next`` while there is more.
+value is not known is absent unless the format requires it. The pages are linked as RFC
+5005 says of paged feeds: ``first``, and ``next`` while there are more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from protocols.xml_syntax import XmlWriter
 JSON_FEED_TYPE: Final = "application/feed+json"
 VERSION: Final = "https://jsonfeed.org/version/1.1"
 UNKNOWN_MEDIA: Final = "application/octet-stream"
-"""Of an attachment that does not say what it is: "mime_type (required, string)"."""
+"""The type of an attachment of unknown type: "mime_type (required, string)"."""
 
 _MARKUP: Final = frozenset({"html", "xhtml", "text/html"})
 _PICTURES: Final = ("image", "picture", "thumbnail")
@@ -54,7 +54,7 @@ def render_json_feed(
     title: str,
     next_url: str | None = None,
 ) -> bytes:
-    """``url`` is this page's own, ``title`` what stands in for one that is missing."""
+    """``url`` is this page's own; ``title`` is used if the feed has none."""
     document = {
         "version": VERSION,
         "title": head.title or title,
@@ -76,7 +76,10 @@ def render_json_feed(
 
 
 def item_object(entry: Entry) -> JsonObject:
-    """ "id (required, string)" and "one or both must be present" of the contents."""
+    """An entry as an item.
+
+    "id (required, string)" and "one or both must be present" of the contents.
+    """
     links = entry.links
     item = {
         "url": _href(links, "alternate"),
@@ -96,7 +99,7 @@ def item_object(entry: Entry) -> JsonObject:
 
 
 def _contents(entry: Entry) -> JsonObject:
-    """Without any content the summary is what there is to show."""
+    """The content and the summary; without content the summary takes its place."""
     content = entry.content or entry.summary
     if content is None:
         return {}
@@ -106,19 +109,25 @@ def _contents(entry: Entry) -> JsonObject:
 
 
 def _required(item: JsonObject) -> JsonObject:
-    """The title where there is no content at all; "" where there is none either."""
+    """The title as content if there is no content at all."""
     if item.get("content_html") or item.get("content_text"):
         return {}
     return {"content_text": item["title"]}
 
 
 def _plain(text: Text) -> str:
-    """ "summary (optional, string) is a plain text sentence or two"."""
+    """The text without markup.
+
+    "summary (optional, string) is a plain text sentence or two".
+    """
     return text_of_html(text.value) if text.type in _MARKUP else text.value
 
 
 def _authors(people: Sequence[Author]) -> list[JsonObject]:
-    """ "If you provide an author object, then at least one is required"."""
+    """The authors that have any value.
+
+    "If you provide an author object, then at least one is required".
+    """
     found = [
         _known(
             {
@@ -133,7 +142,7 @@ def _authors(people: Sequence[Author]) -> list[JsonObject]:
 
 
 def _attachments(entry: Entry) -> list[JsonObject]:
-    """The enclosures; no further sources, which would be other attachments."""
+    """The enclosures, without further sources, which would be separate attachments."""
     lengths = {it.href: it.length for it in entry.links if it.rel == "enclosure"}
     return [
         _known(
@@ -161,11 +170,11 @@ def _known(facts: JsonObject) -> JsonObject:
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE = re.compile(r"(-?[0-9]{1,15})-([0-9]{1,18})")
 _OURS: Final = frozenset({"self", "hub", "first", "last", "next", "previous", "prev"})
-"""Relations of the source's own head that would say something else here."""
+"""Relations whose links in the source's head do not apply to this page."""
 
 
 class TopicFormat(StrEnum):
-    """By how the address ends."""
+    """The format of a page, by the ending of its URL."""
 
     ATOM = "atom"
     NORMALIZED = "normalized.json"  # with the keys of notifications
@@ -185,14 +194,16 @@ _MEDIA_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePlace:
-    """A place in a list, as ``before`` of a page's address: milliseconds, entry."""
+    """A place in a list, as in ``before`` of a page's URL: milliseconds and entry
+    id.
+    """
 
     dated: datetime
     entry: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError."""
+        """Read a place. Raises ValueError."""
         found = _PLACE.fullmatch(text)
         if found is None:
             raise ValueError(text)
@@ -209,10 +220,11 @@ class PagePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPage:
-    """``url`` is the topic's, without a query; ``source`` the publisher's own feed.
+    """One page. ``url`` is the topic's, without a query; ``source`` the publisher's
+    feed.
 
-    ``dates``: of each entry, what stands in for a date where it has none of its own;
-    ``undated``: the same of the whole, where it has no entries.
+    ``dates`` has a date for each entry, used if the entry has none of its own;
+    ``undated`` is used for the page if it has no entries.
     """
 
     url: str
@@ -256,7 +268,7 @@ def render_topic_page(page: TopicPage, format: TopicFormat) -> bytes:
 
 
 def _links(page: TopicPage, format: TopicFormat) -> tuple[Link, ...]:
-    """The source's, without those that are the pages' own."""
+    """The page's own links, and the source's except those of the same relations."""
     own = [
         Link(href=page.self_url, rel="self", type=format.media_type.partition(";")[0]),
         Link(href=page.hub, rel="hub", type=""),
@@ -269,8 +281,10 @@ def _links(page: TopicPage, format: TopicFormat) -> tuple[Link, ...]:
 
 
 def notified_links(links: Iterable[Link], topic: str, hub: str) -> tuple[Link, ...]:
-    """Of a notification to who subscribed to such a page at this hub: the source's,
-    whose own address becomes ``via``, without those that are the pages' own."""
+    """The links of a notification to a subscriber of such a page at this hub.
+
+    They are the page's own, the source's URL as ``via``, and the source's other links.
+    """
     given = tuple(links)
     via = [
         structs.replace(link, rel="via", type="")
@@ -286,7 +300,7 @@ def notified_links(links: Iterable[Link], topic: str, hub: str) -> tuple[Link, .
 
 
 def _notification(page: TopicPage, head: Feed) -> Notification:
-    """The same entries as notifications have, in the order of the list."""
+    """A notification with the page's entries, in the order of the list."""
     updated = page.feed.updated or max(
         (at for _, at in _dated(page)), default=page.undated
     )
@@ -305,9 +319,10 @@ def _dated(page: TopicPage) -> Iterator[tuple[Entry, datetime]]:
 
 
 def _render_atom(page: TopicPage, head: Feed) -> bytes:
-    """Without a status: it would change with every poll, though nothing has.
+    """Render the page as Atom.
 
-    Nor does an entry without a date get another one when others come.
+    It has no status, which would change with every poll. The date of an entry without
+    one does not change when other entries come.
     """
     entries = tuple(structs.replace(entry, updated=at) for entry, at in _dated(page))
     notification = _notification(replace(page, entries=entries), head)
@@ -324,7 +339,7 @@ def _render_atom(page: TopicPage, head: Feed) -> bytes:
 
 
 def _render_normalized(page: TopicPage, head: Feed) -> bytes:
-    """The items as in notifications; other members are named as in JSON Feed."""
+    """Items as in notifications; other members are named as in JSON Feed."""
     notification = _notification(page, head)
     document: dict[str, object] = {
         **feed_object(notification.feed, id=feed_id(page.feed, page.url)),

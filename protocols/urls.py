@@ -2,7 +2,7 @@
 
 Most fragments name a place in a page, and mean nothing to a hub. Some select a part of
 the resource: a JSONPath begins with ``$``. A CSS path begins with ``.``, ``#``, ``[``
-or ``*``, or with a usual element's name before one of these, or before another name.
+or ``*``, or with a common element's name before one of these, or before another name.
 Any other fragment selects nothing: ``#top``, ``#!/page``, ``#:~:text=…``, ``#L12``,
 ``#v1.2``.
 """
@@ -37,7 +37,7 @@ _NESTED_QUANTIFIERS: Final = re.compile(
 
 @lru_cache(4096)
 def selector_of(url: str) -> str:
-    """What a URL's fragment selects by, decoded; "" if it selects nothing."""
+    """The path in a URL's fragment, decoded; "" if the fragment selects nothing."""
     selector = unquote(url.partition("#")[2]).strip()
     if len(selector) > LONGEST_SELECTOR or not selector.isprintable():
         return ""
@@ -46,7 +46,7 @@ def selector_of(url: str) -> str:
 
 
 def is_meant_as_path(url: str) -> bool:
-    """Whether a fragment begins as paths do, though it need not be one."""
+    """Whether a fragment begins like a path, though it may not be one."""
     fragment = unquote(url.partition("#")[2]).strip()
     return _BEGINNING.match(fragment) is not None
 
@@ -56,14 +56,16 @@ def is_json_path(selector: str) -> bool:
 
 
 def selecting_fragment(url: str) -> str:
-    """``#`` and what it selects by, written in one way only; "" if it is nothing."""
+    """``#`` and the path in a normalized form; "" if the fragment selects nothing."""
     selector = selector_of(url)
     return f"#{quote(selector)}" if selector else ""
 
 
 def may_take_forever(selector: str) -> bool:
-    """Whether a JSONPath has a regular expression with one quantifier right within
-    another: a text that it nearly matches may take any time. Not all such are told."""
+    """Whether a JSONPath has a regular expression with directly nested quantifiers.
+
+    Matching such an expression may take any time. Not all such expressions are found.
+    """
     return is_json_path(selector) and bool(_NESTED_QUANTIFIERS.search(selector))
 
 
@@ -74,7 +76,7 @@ _BLANKS = re.compile(r"[\x00-\x20\x7f]")
 _LINE_BREAKS = re.compile(r"[\t\n\r]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _ORDINARY = re.compile(r"https?://[A-Za-z0-9.-]++(?::[0-9]{1,4})?(?![^/?#])")
-# Each case by itself: ``re.IGNORECASE`` makes them several times slower.
+# Cases spelled out: ``re.IGNORECASE`` makes these several times slower.
 _AUTHORITY = re.compile(r"[hH][tT][tT][pP][sS]?:(//[^/?#]*)")
 _USUAL = ("https://", "http://")
 _NO_LOCATION = ("javascript:", "vbscript:", "data:")
@@ -86,7 +88,7 @@ _ASCII = "".join(map(chr, range(128)))
 
 
 def is_web_url(url: str) -> bool:
-    """Whether it is one of http or https, whose host and port can be read."""
+    """Whether it is an http or https URL whose host and port can be read."""
     if _ORDINARY.match(url) is not None:
         return True
     authority = _AUTHORITY.match(url)
@@ -103,7 +105,7 @@ _LOWER_CASE_HOST = re.compile(r"https?://([a-z0-9.-]+)(?::[0-9]{1,5})?(?:[/?#]|$
 
 
 def host_name(url: str) -> str:
-    """In lower case, without the port; "" where a URL has none."""
+    """The host in lower case, without the port; "" if the URL has none."""
     ordinary = _LOWER_CASE_HOST.match(url)
     if ordinary is not None:  # nearly always, in a tenth of the time
         return ordinary[1]
@@ -115,10 +117,10 @@ def is_absolute(url: str) -> bool:
 
 
 def resolve(reference: str | None, base: str) -> str:
-    """Make a reference absolute; "" for one that leads nowhere.
+    """Make a reference absolute; "" if it is not a usable URL.
 
     Line breaks inside are dropped and blanks escaped, as browsers do. Scripts and
-    inline data are no locations. Without a base a relative reference stays as it is.
+    inline data are refused. Without a base a relative reference stays as it is.
     """
     if (
         reference
@@ -127,7 +129,7 @@ def resolve(reference: str | None, base: str) -> str:
         and reference.isprintable()
         and len(reference) <= LONGEST
     ):
-        return reference  # most of all there are
+        return reference  # nearly all references
     if not reference:
         return ""
     url = reference.strip()
@@ -148,7 +150,7 @@ def resolve(reference: str | None, base: str) -> str:
 
 
 def _is_clean(url: str) -> bool:
-    """Without blanks and control characters, and not too long."""
+    """Whether a URL has no blanks and control characters, and is not too long."""
     return len(url) <= LONGEST and " " not in url and url.isprintable()
 
 
@@ -160,7 +162,7 @@ def is_same_site(one: str, other: str) -> bool:
 
 
 def _host(url: str) -> str:
-    """Without ``www.``; "" of what is no web URL."""
+    """The host without ``www.``; "" if it is not a web URL."""
     authority = _AUTHORITY.match(url)
     if authority is None:
         return ""
@@ -170,10 +172,10 @@ def _host(url: str) -> str:
 
 @lru_cache(4096)
 def normal_url(url: str) -> str:
-    """What all spellings of a web URL have in common (RFC 3986 6.2.2 and 6.2.3).
+    """The normal form of a web URL (RFC 3986 6.2.2 and 6.2.3).
 
     "%7E" and "~" are the same, and so are hosts in either case, a default port and
-    none, an empty path and "/". Others than web URLs stay as they are.
+    none, an empty path and "/". Other URLs are unchanged.
     """
     authority = _AUTHORITY.match(url)
     if authority is None:
@@ -183,8 +185,9 @@ def normal_url(url: str) -> str:
 
 
 def requested_url(url: str) -> str:
-    """What a request for a URL names: no fragment; scheme, host and port as in
-    `normal_url`; the path and the query byte for byte."""
+    """The URL that is requested: without fragment, and scheme, host and port as in
+    `normal_url`; path and query byte for byte.
+    """
     url = url.partition("#")[0]
     authority = _AUTHORITY.match(url)
     if authority is None:
@@ -195,10 +198,11 @@ def requested_url(url: str) -> str:
 
 @lru_cache(4096)
 def resource_url(url: str) -> str:
-    """What all URLs have in common that ask for the same: feeds are known by it.
+    """The normal form by which feeds are identified: equal for equal resources.
 
-    The `normal_url` of what is requested; what is not ASCII is escaped as UTF-8, and
-    in the host as punycode. Fragments count only where they select a part of it.
+    It is the `normal_url` of the requested URL, with non-ASCII characters escaped as
+    UTF-8, and the host in punycode. A fragment is kept only if it selects a part of the
+    resource.
     """
     requested = requested_url(url)
     authority = _AUTHORITY.match(requested)
@@ -210,7 +214,9 @@ def resource_url(url: str) -> str:
 
 
 def _in_ascii(authority: str) -> str:
-    """Its host as it is asked for, in punycode (UTS 46); as it is if it has none."""
+    """The authority with its host in punycode (UTS 46); unchanged if that is
+    impossible.
+    """
     if authority.isascii():
         return authority
     before, at, address = authority.rpartition("@")
@@ -225,7 +231,9 @@ def _in_ascii(authority: str) -> str:
 
 
 def _normal_root(authority: str, rest: str) -> str:
-    """Scheme, host and port in lower case, up to where ``rest`` begins."""
+    """Scheme, host and port in lower case, followed by "/" unless ``rest`` begins with
+    it.
+    """
     scheme, _, host = authority.lower().partition("://")
     host = host.removesuffix(_DEFAULT_PORTS[scheme])
     slash = "" if rest.startswith("/") else "/"
@@ -238,7 +246,7 @@ def _normal_escape(escape: re.Match[str]) -> str:
 
 
 def without_tracking(url: str) -> str:
-    """Drop ``utm_*`` parameters; all else stays byte for byte."""
+    """Drop ``utm_*`` parameters; everything else stays byte for byte."""
     if "utm_" not in url.lower():
         return url
     address, hash_mark, fragment = url.partition("#")
@@ -246,7 +254,7 @@ def without_tracking(url: str) -> str:
 
 
 def without_scheme(url: str) -> str:
-    """``//host/path`` of a web URL, the host in lower case; others as they are.
+    """``//host/path`` of a web URL, the host in lower case; other URLs are unchanged.
 
     The same page under http and https is one page.
     """
@@ -262,7 +270,9 @@ _LOCAL = (".localhost", ".local", ".internal", ".test", ".lan", ".home.arpa")
 
 
 def is_public_url(url: str) -> bool:
-    """False for no URL, private addresses, and names that mean nothing elsewhere."""
+    """Whether a URL is public: no private address, and no name that is only known
+    locally.
+    """
     host = host_name(url).rstrip(".")
     try:
         return ip_address(host).is_global

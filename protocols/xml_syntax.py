@@ -1,7 +1,7 @@
-"""XML written, and XML of strangers parsed safely.
+"""Write XML, and parse XML from untrusted sources safely.
 
-Nothing is fetched, nothing expanded. libxml2 bounds depth and text sizes itself (no
-``huge_tree``). A document type must be refused or removed before, in the very encoding
+Nothing is fetched or expanded. libxml2 bounds depth and text sizes itself (no
+``huge_tree``). A document type must be refused or removed first, in the same encoding
 that is parsed.
 """
 
@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypedDict, cast
 
 
 class Options(TypedDict):
-    """Of `lxml.etree.XMLParser` and `lxml.etree.iterparse`."""
+    """Options of `lxml.etree.XMLParser` and `lxml.etree.iterparse`."""
 
     encoding: str
     no_network: bool
@@ -34,10 +34,10 @@ SAFE: Final = Options(
 
 
 SHORT: Final = 160
-"""Characters; a longer text is worth a CDATA section of its own."""
+"""Characters; a longer text may get a CDATA section of its own."""
 
 Parts: TypeAlias = list[bytes | str]
-"""Markup, text, markup, text, and so on."""
+"""Markup and text in turn."""
 
 _CONTROLS = bytes(sorted({*range(0x20)} - {*b"\t\n\r"}))
 _NONCHARACTERS = ("\ufffe", "\uffff")
@@ -66,10 +66,10 @@ _CHANGING_OTHERS = changing(_CONTROLS[1:])
 
 
 class XmlWriter:
-    """``parts`` are markup at even places and text at odd ones, always in pairs.
+    """Collects a document. ``parts`` are markup and text in turn, always in pairs.
 
-    The short texts of a whole document are escaped together, as bytes: so a document
-    costs little more than its markup, however many texts it has.
+    The short texts of a whole document are escaped together, as bytes, so that a
+    document costs little more than its markup, however many texts it has.
     """
 
     __slots__ = ("parts",)
@@ -81,12 +81,12 @@ class XmlWriter:
         self.parts += (markup, "")
 
     def put_element(self, tag: bytes, text: str) -> None:
-        """``<tag>text</tag>``, or nothing for no text."""
+        """Add ``<tag>text</tag>``, or nothing if the text is empty."""
         if text:
             self.parts += (b"<%b>" % tag, text, b"</%b>" % tag, "")
 
     def put_text(self, opening: bytes, text: str, closing: bytes) -> None:
-        """Between tags, where there may be much of it: then markup goes into CDATA."""
+        """Add a text between tags. If it is long, its markup goes into CDATA."""
         if len(text) <= SHORT:
             self.parts += (opening, text, closing, "")
         else:
@@ -94,7 +94,7 @@ class XmlWriter:
             self.parts += (opening, "", data, "", closing, "")
 
     def finish(self) -> bytes:
-        """All that was put, as UTF-8; to be called once."""
+        """The whole document in UTF-8. Must be called only once."""
         parts = self.parts
         if parts:
             parts[1::2] = _escaped(cast("list[str]", parts[1::2]))
@@ -102,16 +102,16 @@ class XmlWriter:
 
 
 def attribute(text: str) -> bytes:
-    """Escaped by itself, for markup that is made once and used often."""
+    """One escaped text, for markup that is made once and used often."""
     return _escaped([text])[0]
 
 
 def clean(text: str) -> bytes:
-    """As UTF-8, without the characters that XML 1.0 forbids even as references.
+    """A text in UTF-8, without the characters that XML 1.0 forbids even as references.
 
     Bytes are searched many times faster than text, and no byte of a longer UTF-8
-    sequence is a control character. Finding out that there is none is cheapest: then
-    translating returns what it was given.
+    sequence is a control character. The fastest check for them is `bytes.translate`,
+    which returns the same object if nothing changes.
     """
     encoded = _encoded(text)
     if encoded.translate(_CHANGING_CONTROLS) is encoded:
@@ -127,7 +127,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _escaped(texts: list[str]) -> list[bytes]:
-    """All at once, with a character between them that no text may have."""
+    """Escape all texts at once, separated by NUL, which no text may contain."""
     joined = _encoded("\0".join(texts))
     has_nul = joined.count(b"\0") >= len(texts)
     if has_nul or joined.translate(_CHANGING_OTHERS) is not joined:
@@ -138,7 +138,7 @@ def _escaped(texts: list[str]) -> list[bytes]:
 
 
 def _character_data(text: bytes) -> bytes:
-    """CDATA takes a tenth of the time of escaping; what it cannot say is escaped."""
+    """Escape a long text. CDATA takes a tenth of the time, where it can be used."""
     if b"\r" in text or not (b"<" in text or b"&" in text):
         for character, reference in _BETWEEN_TAGS:
             text = text.replace(character, reference)

@@ -1,4 +1,5 @@
-"""Track queries read: what is between blanks is wanted together, ``|`` gives a choice.
+"""Parse track queries: terms separated by blanks must all match, ``|`` separates
+alternatives.
 
 The grammar::
 
@@ -68,16 +69,20 @@ _FLAG: Final = re.compile(
     r"(site|link|language|porn|bozo|popularity)(?::|(?<=popularity)(?=[<>]))",
     re.IGNORECASE,
 )
-# No word is written so: a flag that there is none of, such as "velocity:>5".
+# No word is written like this: it is an unknown flag, such as "velocity:>5".
 _COMPARISON: Final = re.compile(r"[a-z_]+:[<>]", re.IGNORECASE)
-# "a+b" is two words, the pluses of "c++" are part of one.
+# "a+b" is two words, but the pluses of "c++" belong to the word.
 _WORD: Final = re.compile(r"""[^\s()|"+]+(?:\++(?=[\s()|"]|\Z))?""")
 _QUOTED: Final = re.compile(r'"([^"]*)"')
 _VALUE: Final = re.compile(r"""[^\s()|"]*""")
 
 
 def tokens_of(query: str) -> Iterator[QueryToken]:
-    """Raises `QueryError` for quotes that do not end, and comparisons of no flag."""
+    """The tokens of a query.
+
+    Raises `QueryError` for quotes that are not closed, and comparisons of unknown
+    flags.
+    """
     place = _end_of(_SPACE, query, 0)
     while place < len(query):
         token, place = _next_token(query, place)
@@ -112,7 +117,7 @@ def _quoted(query: str, place: int) -> tuple[str, int]:
 
 
 def _value(query: str, start: int) -> tuple[str, int]:
-    """A flag's value; parentheses that are opened in it, as in URLs, belong to it."""
+    """A flag's value; parentheses that open inside it, as in URLs, belong to it."""
     if query.startswith('"', start):
         return _quoted(query, start)
     end = _end_of(_VALUE, query, start)
@@ -141,7 +146,7 @@ _CODE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 
 
 def parse_query(text: str) -> Query:
-    """Raises `QueryError`, which says where and what was expected."""
+    """Parse a query. Raises `QueryError`, which says where and what was expected."""
     if len(text) > LONGEST_QUERY:
         raise QueryError(
             LONGEST_QUERY + 1, f"the end, after at most {LONGEST_QUERY} characters,"
@@ -150,7 +155,7 @@ def parse_query(text: str) -> Query:
 
 
 class _Parser:
-    """One reading of one query."""
+    """The state of parsing one query."""
 
     def __init__(self, text: str) -> None:
         self._tokens: Iterator[QueryToken] = tokens_of(text)
@@ -173,7 +178,7 @@ class _Parser:
         )
 
     def _any(self, depth: int) -> Member | None:
-        """Alternatives; ``None`` if there was nothing in them but ``porn:ok``."""
+        """Alternatives; ``None`` if they contain only ``porn:ok`` or ``bozo:ok``."""
         if depth > MOST_DEPTH:
             raise self._unexpected(f"at most {MOST_DEPTH} nested groups")
         members = [self._all(depth)]

@@ -1,8 +1,8 @@
 """A parsed track query: what must match, and what must not.
 
-Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``. There may be a hundred
-thousand queries in memory; they have no reference cycles, and are kept from the garbage
-collector.
+Only leaves are negated: ``-(a b)`` is read as ``-a | -b``. There may be a hundred
+thousand queries in memory; they have no reference cycles, and the garbage collector
+does not track them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HOLDS: Final[dict[PopularityComparison, Callable[[float, float], bool]]] = {
 
 
 class Words(Struct, frozen=True, gc=False):
-    """Words in a row; ``is_exact`` ones, from quotes, in their own case."""
+    """Consecutive words; with ``is_exact``, from quotes, their case matters."""
 
     words: tuple[str, ...]
     is_exact: bool = False
@@ -92,7 +92,7 @@ class Words(Struct, frozen=True, gc=False):
 
 
 class SiteTerm(Struct, frozen=True, gc=False):
-    """Published at a host, or at one under it."""
+    """Published at a host or one of its subdomains."""
 
     host: str
     is_negated: bool = False
@@ -124,8 +124,9 @@ class LinkTo(Struct, frozen=True, gc=False):
 
 
 class Language(Struct, frozen=True, gc=False):
-    """In a language. Of an entry whose language is not known neither ``language:`` nor
-    ``-language:`` is true."""
+    """In a language. If an entry's language is unknown, neither ``language:`` nor
+    ``-language:`` matches.
+    """
 
     code: str
     is_negated: bool = False
@@ -201,7 +202,7 @@ Member: TypeAlias = Leaf | All | AnyOf
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
-    """What entries are held against. ``str()`` writes it out as it was understood."""
+    """A query for entries. ``str()`` writes it as it was understood."""
 
     root: Member
     allows_porn: bool = False
@@ -211,7 +212,7 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
         return self.admits(subject) and self.root.matches(subject)
 
     def admits(self, subject: Subject) -> bool:
-        """Whether the entry's feed is decent and sane enough for the query."""
+        """Whether the ranks of the entry's feed are low enough for the query."""
         is_decent = self.allows_porn or subject.porn_rank <= MOST_PORN
         return is_decent and (self.allows_bozo or subject.bozo_rank <= MOST_BOZO)
 
@@ -221,8 +222,10 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def is_positive(member: Member) -> bool:
-    """Whether it asks for anything at all: if negations are enough, it does not. Any
-    language but one is one that is known, which Superfeedr documents as a query."""
+    """Whether a term asks for something: a query of negations alone does not.
+
+    ``-language:`` counts as well, since Superfeedr documents it as a query.
+    """
     if isinstance(member, All):
         return any(map(is_positive, member.members))
     if isinstance(member, AnyOf):
@@ -233,13 +236,13 @@ def is_positive(member: Member) -> bool:
 def canonical(query: Query) -> str:
     """The same text for queries that differ only in spelling and order.
 
-    It need not be readable as a query: it may be too long.
+    It may not be parseable as a query, being too long.
     """
     return str(replace(query, root=_in_order(query.root)))
 
 
 def _in_order(member: Member) -> Member:
-    """Members of a group by their text, each once."""
+    """The member with those of each group sorted by text, each once."""
     if not isinstance(member, All | AnyOf):
         return member
     parts = {str(part): part for part in map(_in_order, member.members)}
@@ -248,7 +251,7 @@ def _in_order(member: Member) -> Member:
 
 
 def _value(text: str) -> str:
-    """In quotes where a flag's value would end before it does."""
+    """A flag's value, in quotes if it would otherwise end early."""
     return text if _PLAIN_VALUE.fullmatch(text) else f'"{text}"'
 
 

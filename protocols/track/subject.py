@@ -1,4 +1,6 @@
-"""The subject of track queries: one entry of one feed, prepared for many of them."""
+"""The subject of track queries: an entry of a feed, prepared for matching many
+queries.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,23 @@ from protocols.track.words import (
 )
 
 MOST_TEXT: Final = 64 * 1024
-"""Bytes of an entry's folded text that are searched; what comes after is not."""
+"""Bytes of an entry's folded text that are searched; the rest is not."""
 MOST_LINKS: Final = 1_000
-"""Of a text that are looked at."""
+"""Links of one text that are looked at."""
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d*)?([^?#]*)", re.I)
 _BREAK = " \n "
-"""Between two fields; no phrase reaches over it."""
+"""Separates two fields; no phrase matches across it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """``text`` and ``exact_text`` are words between single blanks, one also before the
-    first and after the last. ``hosts`` are the publisher's and all they are under;
-    ``links`` the pages (``host/path``) and the hosts that the entry links to.
+    """An entry as queries see it.
 
-    ``keys`` name, as `protocols.track.query` does, all that a query may require.
+    ``text`` and ``exact_text`` are words separated by single blanks, with one before
+    the first and one after the last. ``hosts`` are the publisher's and their parent
+    domains; ``links`` are the pages (``host/path``) and hosts that the entry links to.
+    ``keys`` are all index keys that a query may require.
     """
 
     words: frozenset[str]
@@ -58,8 +61,9 @@ def subject_of(
     porn_rank: float = 0.0,
     bozo_rank: float = 0.0,
 ) -> Subject:
-    """Title, categories, summary and content are searched, `MOST_TEXT` of them; ranks
-    are the feed's."""
+    """Prepare an entry. Title, categories, summary and content are searched, up to
+    `MOST_TEXT`; ranks are the feed's.
+    """
     exact, plain = _searched_words(entry)
     words = frozenset(word for part in plain for word in part)
     feed_hosts = frozenset(_hosts([feed_url, *_alternates(feed)]))
@@ -82,16 +86,16 @@ def subject_of(
 
 
 def primary_language(tag: str) -> str:
-    """``en`` of ``en-US``; "" for what is no language of two letters."""
+    """``en`` for ``en-US``; "" if it is not a language of two letters."""
     primary = tag.strip().replace("_", "-").partition("-")[0].lower()
     return primary if len(primary) == 2 and primary.isalpha() else ""
 
 
 def address_of(url: str) -> tuple[str, str]:
-    """Host and path of a web URL, as links are compared; ("", "") of another.
+    """Host and path of a web URL, in the form in which links are compared.
 
     The scheme, a user, the port, ``www.``, a last slash, the query and the fragment
-    make no difference.
+    make no difference. ("", "") for other URLs.
     """
     match = _ADDRESS.match(url)
     if match is None:
@@ -101,7 +105,9 @@ def address_of(url: str) -> tuple[str, str]:
 
 
 def texts_of(entry: Entry) -> Iterator[str]:
-    """What is searched, without markup; of each the first `MOST_CHARACTERS`."""
+    """The texts that are searched, without markup; of each the first
+    `MOST_CHARACTERS`.
+    """
     yield entry.title[:MOST_CHARACTERS]
     for category in entry.categories:
         yield (category.label or category.term)[:MOST_CHARACTERS]
@@ -112,7 +118,7 @@ def texts_of(entry: Entry) -> Iterator[str]:
 
 
 def _searched_words(entry: Entry) -> tuple[list[list[str]], list[list[str]]]:
-    """Of each text its words as they are written, and folded, as far as they fit."""
+    """The words of each text, as written and folded, up to `MOST_TEXT`."""
     exact, plain = [], []
     room = MOST_TEXT
     for text in texts_of(entry):
@@ -131,7 +137,7 @@ def _searched_words(entry: Entry) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def _count_fitting(words: list[str], room: int) -> int:
-    """How many of them, with a blank after each, fit."""
+    """How many of the words fit, with a blank after each."""
     sizes = accumulate(len(each.encode("utf-8", "surrogatepass")) + 1 for each in words)
     return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
@@ -155,8 +161,10 @@ def _alternates(what: Entry | Feed) -> list[str]:
 
 
 def _linked(entry: Entry, feed_hosts: frozenset[str]) -> Iterator[str]:
-    """Where the entry's text and links lead. Its page is such a place where the feed
-    comes from elsewhere, as those of link blogs do."""
+    """Where the entry's text and links lead.
+
+    The entry's own page counts only if it is not on the feed's host, as in link blogs.
+    """
     for link in entry.links:
         host, path = address_of(link.href)
         if link.rel != "alternate" or host not in feed_hosts:
@@ -166,8 +174,10 @@ def _linked(entry: Entry, feed_hosts: frozenset[str]) -> Iterator[str]:
 
 
 def linked_pages(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Host and path of all that the entry's links and text lead to; ("", "") where that
-    is no page."""
+    """Host and path of everything that the entry's links and text link to.
+
+    ("", "") for a link to something other than a web page.
+    """
     yield from (address_of(link.href) for link in entry.links)
     yield from _linked_in_text(entry)
 
@@ -209,8 +219,11 @@ def _keys(
 
 
 ANY_KEY = ""
-"""The key that every entry has. A word is its own key, and so are two words with a
-blank between them; the other keys have what no word has."""
+"""The key that every entry has.
+
+A word is its own key, and so are two words with a blank between them; the other keys
+contain characters that no word has.
+"""
 
 
 def site_key(host: str) -> str:

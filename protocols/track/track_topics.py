@@ -1,4 +1,4 @@
-"""Track queries as topics: ``/track?query=`` of a hub, or of Superfeedr's own host."""
+"""Track queries as topics: ``/track?query=`` of a hub, or of Superfeedr's host."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ _SUPERFEEDR: Final = re.compile(
     r"https?://(?:track\.superfeedr\.com/|(?:www\.|push\.)?superfeedr\.com/track"
     r"(?:/(?P<word>[^/]*))?)",
 )
-"""Without a query: today's address, and older ones, where a word may be in the path."""
+"""Superfeedr's URLs, without the query: the current one, and older ones, which may have
+a word in the path.
+"""
 _WORDS: Final = re.compile(r"[^\s,]+")
 _NOT_FOLLOWED: Final = ("lat", "lon", "within")
-"""Of older queries: what only entries with a place could match."""
+"""Parameters of older queries that are refused: only entries with a place match
+them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class TrackTopic:
 
 
 def is_track_topic(topic: str, public_url: str) -> bool:
-    """Whether it names a query, readable or not. ``public_url`` is the hub's own."""
+    """Whether a topic names a query, valid or not. ``public_url`` is the hub's own."""
     address = _address(topic)
     is_own = address == normal_url(public_url + TRACK_PATH)
     return is_own or _SUPERFEEDR.fullmatch(address) is not None
@@ -47,10 +51,9 @@ def _address(topic: str) -> str:
 
 
 def read_track_topic(topic: str, public_url: str) -> TrackTopic | None:
-    """None for a topic that names no query.
+    """Read a topic's query; None for a topic that names no query.
 
-    Raises `InvalidValue` for a query that is missing or cannot be read, and for a
-    format that there is not.
+    Raises `InvalidValue` if the query is missing or invalid, or the format unknown.
     """
     if not is_track_topic(topic, public_url):
         return None
@@ -69,8 +72,10 @@ def read_track_topic(topic: str, public_url: str) -> TrackTopic | None:
 
 
 def _older_query(topic: str, parameters: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    """What ``/track/word`` and ``/track?include=a,b&exclude=c&lang=en`` ask for, as a
-    query; nothing if they do not."""
+    """``/track/word`` or ``/track?include=a,b&exclude=c&lang=en`` as a query.
+
+    Empty if the topic is neither.
+    """
     found = _SUPERFEEDR.fullmatch(_address(topic))
     if found is None:
         return []

@@ -1,4 +1,4 @@
-"""Text cut into words, the same way for queries and for entries."""
+"""Split text into words, in the same way for queries and entries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import Final
 
 MOST_CHARACTERS: Final = 64 * 1024
-"""Of a text that are read. An entry may be of any length; what looks at its words is
-to take milliseconds all the same."""
+"""Characters of a text that are read: however long an entry is, looking at its words
+must take only milliseconds.
+"""
 MOST_MARKUP: Final = 512 * 1024
-"""Characters of HTML in which its text is looked for; a tag, a script or a comment
-counts as a piece of 64 Ki at most, for there are pictures of many millions in tags."""
+"""Characters of HTML that are searched for text. A tag, a script or a comment counts as
+at most one piece of 64 Ki, since tags may hold pictures of many millions.
+"""
 _PIECE: Final = 64 * 1024
 _LONGEST_END: Final = 64
 _SPACED = {code: " " for code in range(128) if not re.match(r"\w", chr(code))}
@@ -24,7 +26,7 @@ _UNSPACED = (
 )
 _CHARACTER = re.compile(f"[{_UNSPACED}]|[^{_UNSPACED}]+")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-# No quantifier can run past the next "<", so that no input takes squared time.
+# No quantifier can pass the next "<", so that no input takes quadratic time.
 _INLINE_TAG = re.compile(
     r"</?(?:a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strike"
     r"|strong|sub|sup|tt|u|wbr)(?:\s[^<>]*)?/?>",
@@ -43,8 +45,8 @@ _ENDS = {
 def words_of(text: str) -> list[str]:
     """The words of a text in its own case; punctuation separates and is dropped.
 
-    Scripts that are written without spaces give one word a character, so that a
-    word in them is a phrase.
+    In scripts that are written without spaces each character is a word, so that a word
+    in them is a phrase.
     """
     if text.isascii():
         return text.translate(_SPACED).split()
@@ -56,7 +58,7 @@ def words_of(text: str) -> list[str]:
 
 
 def folded(word: str) -> str:
-    """A word of `words_of` in which upper and lower case are the same."""
+    """A word of `words_of` with the difference of upper and lower case removed."""
     if word.isascii():
         return word.lower()
     return unicodedata.normalize("NFKC", word.casefold())
@@ -69,9 +71,10 @@ def folded_words(words: list[str]) -> list[str]:
 
 
 def spoken_text(markup: str) -> str:
-    """The text of a piece of HTML; blocks end words, bold letters do not.
+    """The text of a piece of HTML; blocks end words, inline elements do not.
 
-    Of a long one the first `MOST_CHARACTERS` of text, or what `MOST_MARKUP` has.
+    Of long HTML it is the first `MOST_CHARACTERS` of text, or the text in
+    `MOST_MARKUP`.
     """
     parts = []
     room = MOST_CHARACTERS
@@ -87,8 +90,12 @@ def spoken_text(markup: str) -> str:
 
 
 def _spoken_pieces(markup: str) -> Iterator[str]:
-    """Without comments, scripts and styles, of which one without an end takes the rest,
-    and without tags that are longer than a piece. Each ends where a tag begins."""
+    """Pieces without comments, scripts and styles, and without tags longer than a
+    piece.
+
+    A comment, script or style without an end lasts to the end of the text. Pieces end
+    before a tag where possible.
+    """
     place, room = 0, MOST_MARKUP
     while place < len(markup) and room > 0:
         begun = place
@@ -112,8 +119,9 @@ def _spoken_pieces(markup: str) -> Iterator[str]:
 
 
 def _end_of(end: re.Pattern[str], markup: str, place: int) -> int:
-    """Where something ends that is looked for piece by piece; the end of the whole if
-    it does not."""
+    """The position after a match, searched piece by piece; the text's length if
+    none.
+    """
     while place < len(markup):
         found = end.search(markup, place, place + _PIECE + _LONGEST_END)
         if found is not None:

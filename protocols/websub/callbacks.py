@@ -1,7 +1,7 @@
-"""Callback and topic URLs as people and programs send them, checked.
+"""Check callback and topic URLs as people and programs send them.
 
-Only their form is checked: whether an address may be reached is decided when it is
-dialled.
+Only their form is checked: whether an address may be reached is decided when the hub
+connects.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ _ORDINARY = re.compile(
     r"https?://[a-z0-9.-]*[a-z0-9](?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
     r"(?:[/?#][!-\[\]-~]*)?"
 )
-"""In lower case, all ASCII: nearly every one, told in a tenth of the time."""
+"""In lower case, all ASCII: nearly every URL, checked in a tenth of the time."""
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]*")
 
 
 def read_callback(value: str, field: str = "callback") -> str:
-    """Surrounding blanks are dropped; else exactly as given. Raises `InvalidValue`.
+    """Read a callback: blanks around it are dropped, the rest stays. Raises
+    `InvalidValue`.
 
-    A fragment would never reach the subscriber, and credentials in a URL end up in
-    logs: neither is taken.
+    A URL with a fragment is refused, as it would never reach the subscriber, and so is
+    one with credentials, which would end up in logs.
     """
     return read_web_url(value, field, allows_fragment=False)
 
 
 def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str:
-    """Raises `InvalidValue` that names the field and never shows a password.
+    """Read a web URL. Raises `InvalidValue`, which never shows a password.
 
-    A topic's fragment may be meaningful (a CSS or JSON path), a callback's never is.
+    A topic's fragment may have a meaning (a CSS or JSON path), a callback's never has.
     """
     url = value.strip()
     if len(url) > LONGEST_URL:
@@ -50,11 +51,11 @@ def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str
 
 @lru_cache(1024)
 def _check_web_url(url: str, field: str) -> None:
-    """Good ones are known again: thousands subscribe to one topic."""
+    """Check a URL. Valid ones are cached: thousands subscribe to one topic."""
     if _ORDINARY.fullmatch(url) is not None:
         return
-    # A backslash is a slash to some readers of URLs and part of a name to others;
-    # urlsplit drops line breaks and tabs, so they are looked for before it.
+    # Some parsers read a backslash as a slash, others as part of a name. urlsplit drops
+    # line breaks and tabs, so they are checked first.
     if "\\" in url or " " in url or not url.isprintable():
         raise InvalidValue(field, f"{_ABSOLUTE} without blanks or backslashes")
     try:
@@ -69,7 +70,7 @@ def _check_web_url(url: str, field: str) -> None:
 
 
 def callback_with(callback: str, parameters: Mapping[str, str]) -> str:
-    """The callback with parameters of the hub's, its own query as it is.
+    """The callback with the hub's parameters appended; its own query is unchanged.
 
     "The hub MUST preserve the query string during subscription verification by
     appending new parameters to the end of the list using the & (ampersand) character",

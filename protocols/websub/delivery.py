@@ -10,7 +10,7 @@ from protocols.http import HeaderLink, format_link_header, header_value
 from protocols.websub.signatures import sign_webhook, signature_headers
 
 SHARED_HEADERS_KEPT = 256
-"""Topics and formats whose headers are remembered while a record fans out."""
+"""The number of combinations of topic and format whose headers are cached."""
 
 
 class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
@@ -45,12 +45,14 @@ class WebhookDelivery(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def notification_id(epoch: str, position: int, subscription: int) -> str:
-    """The same for every attempt, and without the full stop that signatures need."""
+    """The same for every attempt, without the full stop that separates signed
+    values.
+    """
     return f"{epoch}-{position}-{subscription}"
 
 
 def delivery_headers(delivery: WebhookDelivery) -> dict[str, str]:
-    """All headers of the request that are the hub's to choose.
+    """All headers of the request that the hub chooses.
 
     Signatures are there "when, and only when" the subscription has a secret.
     """
@@ -90,8 +92,9 @@ def _shared_headers(
 
 
 def _sign(headers: dict[str, str], delivery: WebhookDelivery) -> None:
-    """WebSub has place for one signature. Standard Webhooks: "multiple signatures
-    (space delimited)", so that secrets change "with no downtime"."""
+    """Add the signatures. WebSub has one; Standard Webhooks has "multiple signatures
+    (space delimited)", so that secrets change "with no downtime".
+    """
     secret, id, at = delivery.secret, delivery.id, delivery.timestamp
     body, former = delivery.body, delivery.former_secret
     signatures = sign_webhook(secret, id, at, body)

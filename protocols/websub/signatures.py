@@ -16,19 +16,22 @@ from typing import Final
 from protocols.protocol_errors import InvalidValue
 
 ALGORITHMS: Final = ("sha1", "sha256", "sha384", "sha512")
-"""Those of the WebSub recommendation."""
+"""The algorithms of the WebSub recommendation."""
 OF_OLD: Final = "sha1+sha256"
-"""Of a subscription whose client is of PubSubHubbub's time and chose no algorithm: it
-knows ``X-Hub-Signature: sha1=…`` alone, and drops any other."""
+"""The signing for clients of PubSubHubbub that chose no algorithm.
+
+They know only ``X-Hub-Signature: sha1=…``, and drop notifications with any other.
+"""
 SIGNINGS: Final = (*ALGORITHMS, OF_OLD)
-"""What a subscription may be signed with."""
+"""The values that a subscription's signing may have."""
 
 STANDARD_WEBHOOKS_PREFIX: Final = "whsec_"
 TOLERANCE: Final = 300
-"""Seconds between the clocks of sender and receiver, the way and the waiting included:
-what the libraries of Standard Webhooks take."""
+"""Seconds by which clocks may differ, delays included, as in the libraries of Standard
+Webhooks.
+"""
 MOST_SIGNATURES: Final = 16
-"""That are looked at, of one request."""
+"""The number of signatures of one request that are looked at."""
 _SECONDS: Final = re.compile(r"[0-9]{1,11}", re.ASCII)
 
 
@@ -43,8 +46,7 @@ def sign(algorithm: str, secret: str, body: bytes) -> str:
 
 
 def signature_headers(signing: str, secret: str, body: bytes) -> dict[str, str]:
-    """The headers of one of `SIGNINGS`; with `OF_OLD`, a better signature is sent as
-    well."""
+    """The headers for one of `SIGNINGS`; `OF_OLD` also adds a stronger signature."""
     if signing != OF_OLD:
         return {"X-Hub-Signature": sign(signing, secret, body)}
     return {
@@ -54,11 +56,11 @@ def signature_headers(signing: str, secret: str, body: bytes) -> dict[str, str]:
 
 
 def verify(signature: str, secret: str, body: bytes) -> bool:
-    """Whether a signature was made with the secret; a malformed one was not.
+    """Whether a signature was made with the secret; False if it is malformed.
 
     ``signature`` is the header's value, or several joined by commas: a hub that changes
-    to a better algorithm may send both. Without a secret nothing was made with it:
-    anybody can sign with none.
+    to a better algorithm may send both. Always False without a secret, as anybody could
+    sign.
     """
     given = signature.split(",", len(ALGORITHMS))[: len(ALGORITHMS)]
     return any(_is_made_with(secret, each, body) for each in given)
@@ -94,10 +96,10 @@ def verify_webhook(
 ) -> bool:
     """Whether the secret made one of the signatures, at a time near ``now``.
 
-    The values are those of the headers, ``now`` is in Unix seconds. What was sent
-    longer than `TOLERANCE` ago is refused, so that what somebody has recorded cannot be
-    played back later; and so is an id with a full stop, which could be the beginning of
-    what was signed for another one.
+    The values are those of the headers, ``now`` is in Unix seconds. A time more than
+    `TOLERANCE` from ``now`` is refused, so that a recorded request cannot be replayed
+    later. So is an id with a full stop, which could be the beginning of another signed
+    text.
     """
     if not secret or not id or "." in id or not _SECONDS.fullmatch(timestamp):
         return False
@@ -111,9 +113,10 @@ def verify_webhook(
 
 
 def _webhook_key(secret: str) -> bytes:
-    """The key of a secret: the bytes that ``whsec_<base64>`` stands for; any other
-    secret's own bytes, and those of ``whsec_`` alone: anybody knows a key without
+    """The key of a secret: the bytes that ``whsec_<base64>`` encodes, else its own
     bytes.
+
+    A bare ``whsec_`` counts as its own bytes, since anybody knows the empty key.
     """
     if secret.startswith(STANDARD_WEBHOOKS_PREFIX):
         try:

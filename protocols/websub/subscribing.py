@@ -1,6 +1,6 @@
-"""WebSub as a subscriber: requests to a hub, and its requests (WebSub 5).
+"""WebSub as a subscriber: requests to a hub, and the hub's requests (WebSub 5).
 
-The wire only: the caller knows whether a subscription was requested.
+Only the messages: the caller knows whether a subscription was requested.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ CONFIRMATION_TYPE: Final = "application/octet-stream"
 """WebSub 5.3.1 since June 2026: the confirmation MUST use a safe media type, and
 MUST carry ``X-Content-Type-Options: nosniff``, so that no browser runs a challenge."""
 _CHALLENGE: Final = re.compile(r"[\x21-\x7e]{1,1024}")
-"""Subscribers "SHOULD" limit the length of challenges, and reject binary data. Hubs of
-before 2026 draw them from all that is printable."""
+"""Subscribers "SHOULD" limit the length of challenges, and reject binary data. Older
+hubs use any printable characters.
+"""
 _LONGEST_REASON: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubQuestion:
-    """A hub wants to know whether this was meant. ``lease_seconds``: from now on."""
+    """A hub asks whether a request was intended. ``lease_seconds`` count from now."""
 
     mode: str  # subscribe or unsubscribe
     topic: str
@@ -34,7 +35,7 @@ class HubQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubDenial:
-    """A hub says that there is no subscription, or none any more (WebSub 5.2)."""
+    """A hub says that there is no subscription, or no longer one (WebSub 5.2)."""
 
     topic: str
     reason: str = ""
@@ -43,8 +44,9 @@ class HubDenial:
 def subscription_form(
     *, mode: str, topic: str, callback: str, secret: str = "", lease_seconds: int = 0
 ) -> bytes:
-    """The body of a request to a hub. ``hub.verify`` is for those of PubSubHubbub 0.3,
-    where it is required."""
+    """The body of a request to a hub. Hubs of PubSubHubbub 0.3 require
+    ``hub.verify``.
+    """
     fields = {
         "hub.mode": mode,
         "hub.topic": topic,
@@ -59,7 +61,7 @@ def subscription_form(
 
 
 def read_question(form: Form) -> HubQuestion | HubDenial:
-    """Raises `InvalidValue`."""
+    """Read a hub's request. Raises `InvalidValue`."""
     mode = form.required("hub.mode", "subscribe, unsubscribe or denied")
     topic = form.required("hub.topic", "the URL of the topic")
     if mode == "denied":
@@ -78,8 +80,10 @@ def read_question(form: Form) -> HubQuestion | HubDenial:
 
 
 def _lease(value: str) -> int:
-    """None is one without end to PubSubHubbub 0.3, and whatever is no number taken for
-    none: it is renewed in time all the same."""
+    """The lease in seconds; `DEFAULT_LEASE` if it is missing or not a number.
+
+    In PubSubHubbub 0.3 a missing lease is endless; it is renewed all the same.
+    """
     text = value.strip()
     if not text.isascii() or not text.isdigit():
         return DEFAULT_LEASE

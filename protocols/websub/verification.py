@@ -10,7 +10,7 @@ from protocols.websub.callbacks import callback_with
 
 
 def denial_url(callback: str, topic: str, reason: str = "") -> str:
-    """Where the denial is sent by GET; an empty reason is left out."""
+    """The URL to which the denial is sent by GET; an empty reason is left out."""
     parameters = {"hub.mode": "denied", "hub.topic": topic}
     if reason:
         parameters["hub.reason"] = reason
@@ -32,10 +32,11 @@ def verification_url(
     verify_token: str = "",
     tells_callback: bool = False,
 ) -> str:
-    """Where the question is sent by GET. ``topic`` is "as given in the request".
+    """The URL to which the verification is sent by GET. ``topic`` is "as given in the
+    request".
 
     ``verify_token`` is of PubSubHubbub 0.3; some readers still refuse without it.
-    ``tells_callback``: as Superfeedr does, ``hub.callback`` comes, too.
+    ``tells_callback`` adds ``hub.callback``, as Superfeedr does.
     """
     parameters = {"hub.mode": mode, "hub.topic": topic, "hub.challenge": challenge}
     if tells_callback:
@@ -48,6 +49,7 @@ def verification_url(
 
 
 def is_confirmed(status: int, body: bytes, challenge: str) -> bool:
-    """Whether the callback wants it: "an HTTP success (2xx) code with a response body
-    equal to the hub.challenge parameter"; not even a line break more."""
+    """Whether the callback confirms: "an HTTP success (2xx) code with a response body
+    equal to the hub.challenge parameter", without even an extra line break.
+    """
     return 200 <= status < 300 and hmac.compare_digest(body, challenge.encode())

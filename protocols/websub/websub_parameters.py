@@ -20,7 +20,7 @@ from protocols.websub.signatures import ALGORITHMS, OF_OLD
 
 
 def only_value(name: str, values: Set[str], default: str = "") -> str:
-    """Raises `InvalidValue` where two contradict each other."""
+    """The only value. Raises `InvalidValue` if there are different ones."""
     if len(values) > 1:
         raise InvalidValue(name, "one value, not several")
     return next(iter(values), default)
@@ -38,17 +38,17 @@ DEFAULT_LEASE: Final = 864_000
 SHORTEST_LEASE: Final = 300
 LONGEST_LEASE: Final = 2_592_000
 ENDLESS_LEASE: Final = 315_359_999
-"""What a subscription without an end is told as; Superfeedr's number, ten years."""
+"""The lease reported for a subscription without an end: ten years, as in Superfeedr."""
 
 SECRET_OVERLAP: Final = 86_400
-"""How long the secret that another one replaces signs as well."""
+"""Seconds for which a replaced secret still signs as well."""
 
 
 def granted_lease(requested: int | None, shortest: int = SHORTEST_LEASE) -> int:
-    """What the hub grants; it "MAY choose to respect this value or not".
+    """The lease that the hub grants; it "MAY choose to respect this value or not".
 
-    A wish out of bounds is cut to them, never refused: subscribers that ask for a year
-    do not know what to do with a 400.
+    A request beyond the limits is cut to them, never refused: subscribers that ask for
+    a year cannot handle a 400.
     """
     if requested is None:
         requested = DEFAULT_LEASE
@@ -72,7 +72,7 @@ class Form:
         return [value for each, value in self.parameters if name.fullmatch(each)]
 
     def one(self, name: str, default: str = "") -> str:
-        """The only value. Raises `InvalidValue` where two contradict each other."""
+        """The only value. Raises `InvalidValue` if there are different ones."""
         values = [value for each, value in self.parameters if each == name]
         if len(values) < 2:
             return values[0] if values else default
@@ -113,18 +113,18 @@ def _pairs(text: str, field: str) -> list[tuple[str, str]]:
 
 @lru_cache(1024)
 def _unquoted(text: str) -> str:
-    """Thousands subscribe to one topic."""
+    """Decode a text. Cached, since thousands subscribe to one topic."""
     return unquote_to_bytes(text).decode() if "%" in text else text
 
 
 LONGEST_SECRET = 199
 """Bytes. WebSub 5.1: "This parameter MUST be less than 200 bytes in length"."""
 LONGEST_VERIFY_TOKEN = 1_024
-"""Characters. It comes back in a URL."""
+"""Characters. The token is sent back in a URL."""
 MOST_PUBLISHED = 1_000
 """URLs of one publish request."""
 FORMATS = ("json", "atom")
-"""What notifications may be normalized to; without any, the topic itself is sent."""
+"""The formats of normalized notifications; without one the topic itself is sent."""
 
 _URL_NAMES = re.compile(r"hub\.(?:url|topic)(?:\[\d{0,4}\])?")
 _VERIFY = re.compile(r"hub\.verify")
@@ -161,7 +161,7 @@ class RefusedUrl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRequest:
-    """Topics that have news, each once. One bad URL does not lose the good ones."""
+    """Topics that have news, each once. A bad URL does not affect the good ones."""
 
     topics: tuple[str, ...]
     refused: tuple[RefusedUrl, ...] = ()
@@ -171,7 +171,7 @@ HubRequest = SubscribeRequest | UnsubscribeRequest | PublishRequest
 
 
 def read_request(form: Form, shortest_lease: int = SHORTEST_LEASE) -> HubRequest:
-    """``shortest_lease``: seconds that are granted at least. Raises `InvalidValue`."""
+    """Read a request. ``shortest_lease`` is in seconds. Raises `InvalidValue`."""
     mode = form.required("hub.mode", "subscribe, unsubscribe or publish")
     match mode:
         case "subscribe":
@@ -219,7 +219,7 @@ def _read_lease(form: Form) -> int | None:
 
 
 def _read_secret(form: Form) -> str:
-    """The length is counted in bytes of UTF-8, as they are the key of signatures."""
+    """Read the secret. Its length is counted in bytes of UTF-8, which sign."""
     secret = form.one("hub.secret")
     if len(secret.encode()) > LONGEST_SECRET:
         raise InvalidValue("hub.secret", f"at most {LONGEST_SECRET} bytes")
@@ -234,8 +234,9 @@ def _read_choice(form: Form, name: str, choices: tuple[str, ...]) -> str:
 
 
 def _read_algorithm(form: Form) -> str:
-    """Without a choice that of the client's time: ``hub.verify`` is of PubSubHubbub
-    0.3, which knows SHA-1 alone."""
+    """Read the algorithm. The default depends on the client's age: ``hub.verify`` is of
+    PubSubHubbub 0.3, which knows only SHA-1.
+    """
     chosen = _read_choice(form, "hub.signature_algorithm", ALGORITHMS)
     return chosen or (OF_OLD if form.all(_VERIFY) else "sha256")
 
@@ -249,7 +250,9 @@ def _read_verify_token(form: Form) -> str:
 
 
 def _read_publish(form: Form) -> PublishRequest:
-    """``hub.url`` or ``hub.topic``, repeated, with ``[]``, or separated by commas."""
+    """Read ``hub.url`` or ``hub.topic``, repeated, with ``[]``, or separated by
+    commas.
+    """
     given = [
         url.strip()
         for value in form.all(_URL_NAMES)
