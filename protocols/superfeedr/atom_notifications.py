@@ -1,8 +1,8 @@
 """Notifications as Atom, ``<status>`` first, with Superfeedr's namespaces.
 
 Valid Atom 1.0 with one exception: ids, like category schemes, are passed on unchanged,
-though RFC 4287 wants IRIs; they "MUST NOT change" (4.2.6) either. If an entry lacks a
-date that Atom requires, it is the document's; entries without an author get the feed,
+although RFC 4287 requires IRIs, because ids "MUST NOT change" (4.2.6). A date that Atom
+requires and an entry lacks is the document's; an entry without an author gets the feed,
 by its title. Elements come in Superfeedr's order, and each entry declares its
 namespaces.
 """
@@ -67,7 +67,9 @@ _ISSUED: Final = (
 def put_entry(
     writer: XmlWriter, entry: Entry, *, undated: datetime, is_updated: bool = False
 ) -> None:
-    """Atom requires ``updated``: ``undated`` is what an entry without dates gets."""
+    """Write an entry. ``undated`` is its ``updated`` if it has no dates, as Atom
+    requires one.
+    """
     published = date_element(b"published", entry.published)
     updated = timestamp(updated_of(entry) or undated)
     writer.parts += (
@@ -80,8 +82,9 @@ def put_entry(
     )
     put_text_construct(writer, b"summary", entry.summary)
     if entry.content is None and not has_alternate(entry.links):
-        # RFC 4287 4.1.2: without the one there "MUST" be the other. Empty and without
-        # a type, as content of the feed's own never is, it says no more than the feed.
+        # RFC 4287 4.1.2: an entry without an alternate link "MUST" have content. This
+        # is empty and without a type, as a feed's own content never is, so it adds
+        # nothing.
         writer.put(b"<content></content>")
     if put_content(writer, entry.content) and entry.summary is None:
         writer.put(b'<summary type="text"></summary>')
@@ -103,7 +106,7 @@ def put_entry(
 
 
 def put_deletion(writer: XmlWriter, deletion: Deletion, *, undated: datetime) -> None:
-    """RFC 6721: ``ref`` and ``when`` are both required."""
+    """Write a tombstone. RFC 6721 requires both ``ref`` and ``when``."""
     writer.parts += (
         b'<at:deleted-entry xmlns:at="%b" ref="' % TOMBSTONES.encode(),
         deletion.id,
@@ -115,7 +118,7 @@ def put_deletion(writer: XmlWriter, deletion: Deletion, *, undated: datetime) ->
 def put_head(
     writer: XmlWriter, feed: Feed, *, id: str, updated: datetime | None
 ) -> None:
-    """The head of a feed or of a source, links first, as Superfeedr sent it."""
+    """Write the head of a feed or of a source, links first, as Superfeedr sent it."""
     put_links(writer, one_alternate_a_type(feed.links))
     writer.parts += (b"<title>", feed.title, b"</title>", "")
     if updated:
@@ -123,7 +126,7 @@ def put_head(
     writer.put_element(b"id", id)
     writer.put_element(b"subtitle", feed.subtitle)
     if feed.published:
-        # Atom knows no such date of a feed; the element of Dublin Core means it.
+        # Atom has no such date for a feed; Dublin Core has an element for it.
         writer.put(_ISSUED % timestamp(feed.published))
     put_categories(writer, feed.categories)
     put_people(writer, b"author", feed.authors)
@@ -141,7 +144,7 @@ def _put_point(writer: XmlWriter, geo: Geo) -> None:
 
 
 def _decimal(degrees: float) -> str:
-    """Without an exponent, which few readers of places expect."""
+    """A number without an exponent, which few readers of places expect."""
     text = repr(degrees)
     return f"{degrees:.12f}" if "e" in text else text
 
@@ -163,7 +166,7 @@ def _put_object(writer: XmlWriter, activity_object: ActivityObject) -> None:
 
 
 def _put_source(writer: XmlWriter, source: Feed) -> None:
-    """What it does not say of itself is left out: nothing is required of a source."""
+    """Write a source. What it lacks is left out: nothing is required of a source."""
     writer.put(b"<source%b>" % language_attribute(source.language))
     if source.status is not None:
         put_status(
@@ -185,7 +188,7 @@ def put_status(
     is_digest: bool = False,
     is_test: bool = False,
 ) -> None:
-    """``http`` is always there; the rest only when it is known."""
+    """Write the status. ``http`` is always there; the rest only if it is known."""
     digest = b' digest="true"' if is_digest else b""
     if is_test:
         digest = b'%b test="true"' % digest
@@ -239,8 +242,8 @@ _DIGEST: Final = f' xmlns:sf="{SUPERFEEDR}" sf:digest="true"'.encode()
 def render_atom(notification: Notification, entries: bytes | None = None) -> bytes:
     """The whole document.
 
-    ``entries`` are those of `render_entries`, if at hand: they are the same for every
-    topic and subscriber, whom only the head names.
+    ``entries`` may be the bytes of `render_entries`, which are the same for every topic
+    and subscriber: only the head names these.
     """
     writer = XmlWriter()
     _put_beginning(writer, notification)
@@ -268,7 +271,7 @@ def _put_entries(writer: XmlWriter, notification: Notification) -> None:
 
 
 def _put_beginning(writer: XmlWriter, notification: Notification) -> None:
-    """All but the entries and the end."""
+    """Write everything before the entries."""
     feed, topic = notification.feed, notification.topic
     digest = _DIGEST if notification.is_digest else b""
     writer.put(_FEED % (digest, language_attribute(feed.language)))
@@ -287,5 +290,5 @@ def _put_beginning(writer: XmlWriter, notification: Notification) -> None:
 
 
 def _has_author(entry: Entry) -> bool:
-    """Its own, or its source's (RFC 4287 4.1.2)."""
+    """Whether the entry or its source has an author (RFC 4287 4.1.2)."""
     return bool(entry.authors or (entry.source and entry.source.authors))

@@ -1,7 +1,7 @@
 """Parts of all elements of the Atom schema: dates, links, people, texts.
 
-Attributes contain what RFC 4287 permits, whatever feeds have. What the schema has no
-place for is one JSON object, or one element of the hub's namespace: a mapping is
+Attributes contain only what RFC 4287 permits, whatever feeds have. What the schema has
+no place for is one JSON object, or one element of the hub's namespace: a mapping is
 ``field`` elements with names, a list is ``item`` elements; a ``type`` of ``object``,
 ``list``, ``number``, ``boolean`` or ``null`` distinguishes them from text. The two
 forms are equivalent.
@@ -41,7 +41,7 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 def iri(reference: str) -> str:
-    """With what no IRI may have (RFC 3987 2.2) escaped; mostly as it is."""
+    """The reference, with characters that no IRI may have (RFC 3987 2.2) escaped."""
     if _DOUBTFUL.search(reference) is None:
         return reference
     escaped = _NO_ESCAPE.sub("%25", reference)
@@ -49,7 +49,9 @@ def iri(reference: str) -> str:
 
 
 def relation(rel: str) -> str:
-    """A name or an IRI (RFC 4287 4.2.7.2); without one it is ``alternate``."""
+    """The relation as a name or an IRI (RFC 4287 4.2.7.2); ``alternate`` if it is
+    empty.
+    """
     if not rel or _RELATION.fullmatch(rel) or (_IRI.fullmatch(rel) and iri(rel) == rel):
         return rel or "alternate"
     return quote(rel, safe="", errors="replace")
@@ -57,7 +59,7 @@ def relation(rel: str) -> str:
 
 @lru_cache(maxsize=256)
 def media_type(type: str) -> str:
-    """ "" for an invalid one."""
+    """The media type; "" if it is invalid."""
     return type if _MEDIA_TYPE.fullmatch(type) else ""
 
 
@@ -66,12 +68,12 @@ def is_composite(type: str) -> bool:
 
 
 def email_address(email: str) -> str:
-    """ "" for what cannot be one."""
+    """The e-mail address; "" if it cannot be one."""
     return email if _EMAIL.fullmatch(email) else ""
 
 
 DEEPEST: Final = 200
-"""Elements inside each other; libxml2 reads no more than 256."""
+"""Levels of nested elements; libxml2 reads no more than 256."""
 
 _DIV = b'<div xmlns="http://www.w3.org/1999/xhtml">'
 _NAMESPACE = re.compile(rb"""xmlns(?::[\w.-]+)?\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -85,9 +87,9 @@ _XML_TYPE = re.compile(r"(?:.*\+xml|[^/]+/xml)\s*(?:;.*)?", re.IGNORECASE)
 
 
 def put_text_construct(writer: XmlWriter, tag: bytes, text: Text | None) -> None:
-    """Text, html or xhtml and nothing else.
+    """Write an element of type text, html or xhtml.
 
-    XHTML that is not well-formed is sent as HTML, anything unknown as text.
+    XHTML that is not well-formed is sent as HTML, any other type as text.
     """
     if text is None:
         return
@@ -103,8 +105,11 @@ def put_text_construct(writer: XmlWriter, tag: bytes, text: Text | None) -> None
 
 
 def put_content(writer: XmlWriter, text: Text | None) -> bool:
-    """Content may be of any media type. Whether it is such that a summary must stand
-    beside it: Base64 is for programs (RFC 4287 4.1.2)."""
+    """Write content, which may be of any media type.
+
+    Returns whether it is Base64, for programs: then there must be a summary (RFC 4287
+    4.1.2).
+    """
     if text is None or "/" not in text.type or not media_type(text.type):
         put_text_construct(writer, b"content", text)
     elif text.type.lower().startswith("text/"):
@@ -129,8 +134,11 @@ def _put_xhtml(writer: XmlWriter, tag: bytes, markup: str) -> bool:
 
 
 def _put_xml(writer: XmlWriter, text: Text) -> None:
-    """As a child element if it is one with a namespace of its own; else as text: its
-    element would become one of Atom's."""
+    """Write XML as a child element if it is one with a namespace of its own, else as
+    text.
+
+    Without a namespace its element would become one of Atom's.
+    """
     cleaned = clean(text.value)
     if _is_well_formed(cleaned) and _has_one_root(cleaned):
         writer.parts += (b'<content type="', text.type)
@@ -152,9 +160,10 @@ def _is_base64(value: str) -> bool:
 
 
 def _is_well_formed(markup: bytes) -> bool:
-    """Inside an element, where there can be no document type and so no entities.
+    """Whether markup is well-formed inside an element.
 
-    Parsers refuse namespaces that are no URIs, too, and the whole document with them.
+    There it can have no document type and so no entities. Parsers also refuse
+    namespaces that are not URIs, and with them the whole document.
     """
     if b"xmlns" in markup and not _has_sound_namespaces(markup):
         return False
@@ -167,20 +176,20 @@ def _is_well_formed(markup: bytes) -> bool:
 
 
 def _has_sound_namespaces(markup: bytes) -> bool:
-    """RFC 3986, as far as namespaces are likely to use it; "" takes one back."""
+    """Whether all namespaces are URIs (RFC 3986, in the usual forms) or empty."""
     names = (double or single for double, single in _NAMESPACE.findall(markup))
     return all(not name or _ABSOLUTE_URI.fullmatch(name) for name in names)
 
 
 def _has_one_root(markup: bytes) -> bool:
-    """Whether there is one element on the outside, and it has a namespace."""
+    """Whether there is one outermost element, and it has a namespace."""
     depth = _Depth()
     _parse(b"<div>%b</div>" % markup, depth)
     return len(depth.roots) == 1 and " " in depth.roots[0] and not depth.has_text
 
 
 class _Depth:
-    """What is inside an element: how deep, and what is on the outside of it."""
+    """The depth and the outermost parts of what is inside an element."""
 
     def __init__(self) -> None:
         self.deepest = 0
@@ -216,8 +225,11 @@ _UPDATED: Final[Extensions] = {"fanfare": {"updated": True}}
 
 
 def extensions_of(entry: Entry, *, is_updated: bool) -> Extensions:
-    """Its own; with ``enclosures``, as far as more is said of these than links have
-    place for, and ``fanfare: {updated: true}`` if it is newer than its record."""
+    """The entry's extensions, with two additions.
+
+    ``enclosures`` has what links have no attributes for, and ``fanfare: {updated:
+    true}`` marks an entry that is newer than its record.
+    """
     extensions = entry.extensions
     if extensions and (described := _enclosures(entry)):
         extensions = {**extensions, "enclosures": described}
@@ -225,8 +237,10 @@ def extensions_of(entry: Entry, *, is_updated: bool) -> Extensions:
 
 
 def _enclosures(entry: Entry) -> list[dict[str, Any]]:
-    """The same whichever format says it: a link has neither duration nor size in
-    pixels, poster, captions or further sources."""
+    """The properties of enclosures that links have no attributes for, in one form.
+
+    They are duration, size in pixels, poster, captions and further sources.
+    """
     files = enclosed_files(entry)
     if not files:
         return []
@@ -254,7 +268,7 @@ def _captions(captions: Captions) -> dict[str, str]:
 
 
 def put_extensions(writer: XmlWriter, extensions: Extensions) -> None:
-    """``<ext:extensions>``, or nothing when there is nothing."""
+    """Write ``<ext:extensions>``, or nothing if there are none."""
     if extensions:
         writer.put(b'<ext:extensions xmlns:ext="%b">' % NAMESPACE.encode())
         _put_fields(writer.parts, extensions)
@@ -271,7 +285,9 @@ def _put_fields(parts: Parts, mapping: Mapping[str, Any]) -> None:
 
 
 def _put_typed_field(parts: Parts, value: Any, opening: bytes, closing: bytes) -> None:
-    """``opening`` lacks the type and its end; text has no type."""
+    """Write a value. ``opening`` is a tag without its end; the type is added except for
+    text.
+    """
     if isinstance(value, str):
         parts += (opening + b">", value)
     elif value is None:
@@ -294,7 +310,7 @@ _TO_SECONDS: Final = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 
 def timestamp(moment: datetime) -> bytes:
-    """``2025-05-02T06:19:31.000Z``; orjson writes it in a fifth of the time."""
+    """``2025-05-02T06:19:31.000Z``, written by orjson in a fifth of the time."""
     if moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
     quoted = orjson.dumps(moment, option=_TO_SECONDS)
@@ -326,8 +342,10 @@ def put_links(writer: XmlWriter, links: Iterable[Link], tag: bytes = b"link") ->
 
 
 def one_alternate_a_type(links: Sequence[Link]) -> Sequence[Link]:
-    """As Atom wants it of an entry or a feed (RFC 4287 4.1.1, 4.1.2): of several
-    alternates of one type the first is one, and the others are related."""
+    """Make all alternate links of one type but the first ``related``.
+
+    Atom allows one for each type in an entry or a feed (RFC 4287 4.1.1, 4.1.2).
+    """
     types = [media_type(link.type) for link in links if _is_alternate(link)]
     if len(types) == len(set(types)):
         return links
@@ -343,7 +361,7 @@ def one_alternate_a_type(links: Sequence[Link]) -> Sequence[Link]:
 
 
 def has_alternate(links: Iterable[Link]) -> bool:
-    """Whether one of the links is to the page itself."""
+    """Whether there is an alternate link."""
     return any(map(_is_alternate, links))
 
 
@@ -374,10 +392,12 @@ def put_categories(writer: XmlWriter, categories: Iterable[Category]) -> None:
 
 
 def put_people(writer: XmlWriter, tag: bytes, people: Iterable[Author]) -> None:
-    """``name`` is required, and only what could be an address is an ``email``. What
-    Superfeedr says of people and RFC 4287 3.2 does not know, their ids, titles and
-    links, stands in the namespace of activities: "Person constructs allow extension
-    Metadata elements"."""
+    """Write people. ``name`` is required, and ``email`` only written if it may be one.
+
+    Ids, titles and links of people are in Superfeedr's schema but not in RFC 4287 3.2;
+    they are written in the namespace of activities: "Person constructs allow extension
+    Metadata elements".
+    """
     parts = writer.parts
     for person in people:
         parts += (b"<%b><name>" % tag, person.name, b"</name>", "")

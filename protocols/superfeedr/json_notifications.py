@@ -4,8 +4,8 @@ A notification without entries (a failure began or ended) has no ``items`` at al
 which clients recognize it. Deletions are items with the verb ``delete``. Times are
 whole seconds UTC. A key whose value is not known is absent.
 
-Objects are written out key by key: this is done for every entry, and a loop over a
-table of keys takes several times as long.
+Objects are written out key by key, because this is done for every entry, and a loop
+over a table of keys takes several times as long.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _PICTURES = frozenset({"picture", "image", "thumbnail"})
 
 
 def seconds(moment: datetime) -> int:
-    """Whole seconds since 1970, exact in far years, too, where floats round up."""
+    """Whole seconds since 1970; exact even in distant years, where floats round up."""
     since = moment - _EPOCH
     return since.days * 86_400 + since.seconds
 
 
 def put_links(target: JsonObject, links: Iterable[Link]) -> None:
-    """Every link by its relation, and the first alternate as the permalink."""
+    """Add every link by its relation, and the first alternate as the permalink."""
     grouped: dict[str, list[JsonObject]] = {}
     for link in links:
         rel = link.rel
@@ -81,7 +81,7 @@ def permalink(links: Iterable[Link]) -> str:
 
 
 def actor_object(person: Author) -> JsonObject:
-    """Superfeedr's actors had no mail address, and ours have none."""
+    """A person as an actor, without an e-mail address, as in Superfeedr."""
     actor: JsonObject = {}
     if person.name:
         actor["displayName"] = person.name
@@ -116,11 +116,11 @@ def category_object(category: Category) -> JsonObject:
 
 
 DELETE = "delete"
-"""The ``verb`` of an item that says no more than that an entry is gone."""
+"""The ``verb`` of an item that only says that an entry is gone."""
 
 
 def entry_object(entry: Entry, *, is_updated: bool = False) -> JsonObject:
-    """An entry that never changed was last changed when it was published."""
+    """An entry as an item. Without ``updated``, that is the date of publication."""
     item: JsonObject = {"id": entry.id}
     if entry.published is not None:
         item["published"] = item["updated"] = seconds(entry.published)
@@ -156,7 +156,7 @@ def _put_contents(item: JsonObject, entry: Entry) -> None:
 
 
 def deletion_object(deletion: Deletion) -> JsonObject:
-    """``{"id": …, "verb": "delete", "updated": …}``: Superfeedr had no such thing."""
+    """``{"id": …, "verb": "delete", "updated": …}``, which Superfeedr did not have."""
     item: JsonObject = {"id": deletion.id, "verb": DELETE}
     if deletion.at is not None:
         item["updated"] = seconds(deletion.at)
@@ -193,9 +193,9 @@ def _source(source: Feed) -> JsonObject:
 
 
 def _put_activity(item: JsonObject, entry: Entry) -> None:
-    """Where, what was done, to what, and in which language.
+    """Add place, verb, object and language.
 
-    Latitude first: it is no GeoJSON.
+    Latitude comes first, unlike in GeoJSON.
     """
     if entry.geo is not None:
         place = [entry.geo.latitude, entry.geo.longitude]
@@ -228,7 +228,7 @@ def _object(activity_object: ActivityObject) -> JsonObject:
 
 
 def _entry_extensions(entry: Entry) -> JsonObject:
-    """What Atom says of an entry and Superfeedr's JSON has no key for."""
+    """The parts of an entry for which Superfeedr's JSON has no key."""
     found: JsonObject = {}
     if len(entry.authors) > 1:
         found["authors"] = [actor_object(each) for each in entry.authors[1:]]
@@ -237,7 +237,7 @@ def _entry_extensions(entry: Entry) -> JsonObject:
     if described := [
         category_object(each)
         for each in entry.categories
-        if each.scheme or each.label  # of which a term does not say everything
+        if each.scheme or each.label  # a term alone would be incomplete
     ]:
         found["categories"] = described
     if len(entry.verbs) > 1:
@@ -270,7 +270,7 @@ def _feed_extensions(feed: Feed) -> JsonObject:
 
 
 def _is_unusual(text: Text | None) -> TypeGuard[Text]:
-    """Texts are HTML where nothing else is said."""
+    """Whether there is a text that is not HTML, the default."""
     return text is not None and text.type != "html"
 
 
@@ -282,7 +282,9 @@ def status_object(
     is_digest: bool = False,
     is_test: bool = False,
 ) -> JsonObject:
-    """``code``, ``http`` and ``feed`` are always there; the rest only when known."""
+    """The status. ``code``, ``http`` and ``feed`` are always there, the rest if
+    known.
+    """
     facts = {
         "nextFetch": seconds(status.next_fetch) if status.next_fetch else None,
         "entriesCountSinceLastMaintenance": status.entries_count_since_last_maintenance,
@@ -311,8 +313,8 @@ JSON_TYPE: Final = "application/json; charset=utf-8"
 def render_json(notification: Notification, items: bytes | None = None) -> bytes:
     """The whole document.
 
-    ``items`` are those of `render_items`, if at hand: they are the same for every
-    topic and subscriber, whom only the head names.
+    ``items`` may be the bytes of `render_items`, which are the same for every topic and
+    subscriber: only the head names these.
     """
     document = _head(notification)
     if notification.entries is not None or notification.deletions:

@@ -29,9 +29,9 @@ from protocols.websub.websub_parameters import only_value, required_value
 
 MOST_PARAMETERS: Final = 1_000
 DEEPEST: Final = 8
-"""Levels of nested JSON; deeper than any parameter is."""
+"""Levels of nested JSON; more than any parameter has."""
 LONGEST_PATH: Final = 1_000
-"""Characters of a name in JSON, joined: it is repeated for each of its members."""
+"""Characters of a joined name in JSON, which is repeated for each member."""
 
 Pairs = list[tuple[str, str]]
 
@@ -48,10 +48,10 @@ def read_query(query: str) -> Pairs:
 
 
 def read_body(content_type: str, body: bytes) -> Pairs:
-    """A body of whatever type; one that is no form is no parameters.
+    """Read a body of any type. Raises `InvalidValue`, which names the body.
 
-    A type that is missing, or that is none of these three, is taken for a form, as
-    clients forget to say so. Raises `InvalidValue` naming the body.
+    A type that is missing, or that is none of the three, is taken for a form, because
+    clients forget to declare it. A body that is not a form has no parameters.
     """
     if not body.strip():
         return []
@@ -88,7 +88,7 @@ def _form(text: str, field: str) -> Pairs:
 
 
 def _bounded(pairs: Iterable[tuple[str, str]]) -> Pairs:
-    """No more of them are made than are taken."""
+    """The pairs as a list. No more are made than are allowed."""
     taken = list(islice(pairs, MOST_PARAMETERS + 1))
     if len(taken) > MOST_PARAMETERS:
         raise InvalidValue("body", f"at most {MOST_PARAMETERS} parameters")
@@ -96,7 +96,7 @@ def _bounded(pairs: Iterable[tuple[str, str]]) -> Pairs:
 
 
 def _multipart(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
-    """RFC 7578. A file is a value like any other."""
+    """The parameters of RFC 7578 multipart. A file is a value like any other."""
     if not boundary:
         raise InvalidValue("body", "multipart/form-data with a boundary")
     delimiter = b"\r\n--" + boundary.encode("latin-1", "replace")
@@ -132,7 +132,7 @@ def _json(body: bytes) -> Pairs:
 
 
 def _members(path: str, value: object, room: int) -> Iterator[tuple[str, str]]:
-    """``null`` is an absent parameter; lists repeat one."""
+    """The values in JSON. ``null`` is an absent parameter; lists repeat one."""
     if room == 0:
         raise InvalidValue("body", f"JSON of at most {DEEPEST} levels")
     if len(path) > LONGEST_PATH:
@@ -181,8 +181,9 @@ DEFAULT_LENGTHS: Final = Lengths()
 class Parameters:
     """Values by dotted name, those of one name in the order they came.
 
-    What is documented without ``hub.``, like ``format`` and ``count``, is also found
-    with it; but ``callback`` is JSONP's and ``hub.callback`` the subscriber's.
+    Parameters that are documented without ``hub.``, like ``format`` and ``count``, are
+    also found with it, except that ``callback`` is JSONP's and ``hub.callback`` the
+    subscriber's.
     """
 
     values: Mapping[str, tuple[str, ...]]
@@ -195,7 +196,7 @@ class Parameters:
         return found or ()
 
     def one(self, name: str, default: str = "") -> str:
-        """The only value. Raises `InvalidValue` where two contradict each other."""
+        """The only value. Raises `InvalidValue` if there are different ones."""
         return only_value(name, set(self.all(name)), default)
 
     def required(self, name: str, expected: str) -> str:
@@ -203,7 +204,7 @@ class Parameters:
         return required_value(name, self.one(name), expected)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Raises `InvalidValue`."""
+        """A truth value. Raises `InvalidValue`."""
         value = self.one(name).strip().lower()
         if not value:
             return default
@@ -212,10 +213,10 @@ class Parameters:
         return value in TRUE
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """A whole number, both ends included. Raises `InvalidValue`.
+        """A whole number, both bounds included. Raises `InvalidValue`.
 
-        What is out of bounds is told and not cut: who asks for 60 and silently gets
-        50 takes the 50 for all there are.
+        A number out of bounds is an error: a client that asks for 60 and silently gets
+        50 would take the 50 for all there are.
         """
         value = self.one(name).strip()
         if not value:
@@ -237,16 +238,16 @@ class Parameters:
             raise InvalidValue(name, f"one of {', '.join(choices)}", value) from None
 
     def under(self, name: str) -> dict[str, str]:
-        """What is nested in a parameter: ``search`` gives ``{"feed.url": …}``.
+        """The parameters nested in one: ``search`` gives ``{"feed.url": …}``.
 
-        Raises `InvalidValue` where two values contradict each other.
+        Raises `InvalidValue` if one of them has different values.
         """
         prefix = f"{name}."
         names = [each for each in self.values if each.startswith(prefix)]
         return {each.removeprefix(prefix): self.one(each) for each in names}
 
     def topic(self) -> str:
-        """``hub.topic``; its fragment means something here (Superfeedr 1.10).
+        """``hub.topic``; its fragment has a meaning here (Superfeedr 1.10).
 
         Raises `InvalidValue`, also if it is missing.
         """
@@ -272,7 +273,7 @@ def read_parameters(
     body: bytes = b"",
     lengths: Lengths = DEFAULT_LENGTHS,
 ) -> Parameters:
-    """Raises `InvalidValue` naming ``query`` or ``body``."""
+    """Read all parameters. Raises `InvalidValue` naming ``query`` or ``body``."""
     merged = _gather(read_query(query)) | _gather(read_body(content_type, body))
     return Parameters({name: tuple(values) for name, values in merged.items()}, lengths)
 
@@ -286,7 +287,7 @@ def _gather(pairs: Pairs) -> dict[str, list[str]]:
 
 
 def _dotted(name: str) -> str:
-    """``search[feed][url]`` as ``search.feed.url``; ``[]`` and ``[3]`` say nothing."""
+    """``search[feed][url]`` as ``search.feed.url``; ``[]`` and ``[3]`` are dropped."""
     head, bracket, _ = name.partition("[")
     if not bracket:
         return name.strip()

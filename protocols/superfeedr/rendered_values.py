@@ -13,21 +13,21 @@ _OTHERS = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=1_024)
 def slug(text: str) -> str:
-    """Lower case, every run of other characters than a-z and 0-9 one hyphen."""
+    """Lower case, with each run of characters other than a-z and 0-9 as one hyphen."""
     return _OTHERS.sub("-", text.lower())
 
 
 def feed_id(feed: Feed, topic: str) -> str:
-    """The feed's own id; else the topic, as long as anything is known of the feed.
+    """The feed's own id; else the topic, if anything is known of the feed, or "".
 
-    Superfeedr made one of the title and the hour of ``updated``, which was another one
-    with every hour; ours stays, and it is an IRI.
+    Superfeedr made an id from the title and the hour of ``updated``, so it changed
+    every hour; ours is stable, and it is an IRI.
     """
     return feed.id or (topic if feed.title or feed.links else "")
 
 
 def source_id(source: Feed) -> str:
-    """Its own id, else where its document or its site is; "" if that is not known."""
+    """The source's id, else the URL of its document or site; "" if none is known."""
     return source.id or _link(source, "self") or _link(source, "alternate")
 
 
@@ -48,12 +48,12 @@ UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def updated_of(entry: Entry) -> datetime | None:
-    """An entry that never changed was last changed when it was published."""
+    """When the entry was last changed, or else published; None if neither is known."""
     return entry.updated or entry.published
 
 
 def document_date(notification: Notification) -> datetime:
-    """The date of the whole, for where Atom requires one and the feed has none."""
+    """The document's date, which Atom requires even if the feed has none."""
     if notification.feed.updated:
         return notification.feed.updated
     dates = [at for each in notification.entries or () if (at := updated_of(each))]
@@ -62,7 +62,7 @@ def document_date(notification: Notification) -> datetime:
 
 
 def has_generated_ids(notification: Notification) -> bool:
-    """Whether any id shown was made up, now or, by the feed's status, before."""
+    """Whether any id is generated, now or, by the feed's status, before."""
     return notification.status.generated_ids or any(
         entry.id_source is not IdSource.FEED for entry in notification.entries or ()
     )

@@ -23,9 +23,9 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
     "format": ("format",),
     "secret": ("secret", "hub.secret"),
 }
-"""What each is called, the usual name first."""
+"""The names of each member or column, the usual one first."""
 _COLUMNS: Final = ("topic", "callback", "format", "secret")
-"""Of a table without a heading."""
+"""The columns of a table without a heading."""
 _FORMATS: Final[Mapping[str, str]] = {
     "": "",
     "atom": "atom",
@@ -39,10 +39,10 @@ _Members: TypeAlias = Mapping[str, Any]
 
 
 class WrittenSubscription(Struct, frozen=True, kw_only=True):
-    """One of the file; ``place`` is where it stands, for people.
+    """One subscription of the file; ``place`` is its position, for people.
 
-    ``format`` is one of those the hub sends, or "" where none is given. ``fault``
-    says why it cannot be read; "" if it can.
+    ``format`` is one that the hub sends, or "" if none is given. ``fault`` says why it
+    cannot be read; "" if it can.
     """
 
     place: str
@@ -54,9 +54,10 @@ class WrittenSubscription(Struct, frozen=True, kw_only=True):
 
 
 def read_subscriptions(text: str) -> Iterator[WrittenSubscription]:
-    """In the order of the file, which is told by what it begins with.
+    """Read subscriptions in the order of the file, whose beginning tells its form.
 
-    Raises `InvalidValue` for what is no such file, also later than at its first one.
+    Raises `InvalidValue` if it is no such file, possibly not before a later
+    subscription.
     """
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("[", "{"):
@@ -65,8 +66,10 @@ def read_subscriptions(text: str) -> Iterator[WrittenSubscription]:
 
 
 def _read_json(text: str) -> Iterator[WrittenSubscription]:
-    """Any number of documents after each other: pages, or a line for each. An object
-    that cannot be read is left out with its line."""
+    """Read any number of JSON documents: pages, or one subscription per line.
+
+    An object that cannot be read is skipped with its line.
+    """
     decoder = json.JSONDecoder()
     at, number = 0, 0
     while at < len(text):
@@ -109,7 +112,7 @@ def _of_object(written: object, place: str) -> WrittenSubscription:
 
 
 def _feed_url(written: _Members) -> str:
-    """In detailed lists the address is only at ``feed.status.feed``."""
+    """The feed's URL; in detailed lists it is only at ``feed.status.feed``."""
     feed = written.get("feed")
     if not isinstance(feed, Mapping):
         return ""
@@ -130,8 +133,11 @@ def _value(written: _Members, name: str) -> str:
 
 
 def _read_table(text: str) -> Iterator[WrittenSubscription]:
-    """With a heading, or without one in the order of topic, callback, format, secret;
-    cells are parted by commas, semicolons or tabs."""
+    """Read a table with or without a heading.
+
+    Without one the order is topic, callback, format, secret. Cells are separated by
+    commas, semicolons or tabs.
+    """
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=first.count)
     rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
@@ -153,7 +159,7 @@ def _read_table(text: str) -> Iterator[WrittenSubscription]:
 
 
 def _columns(cells: Sequence[str]) -> Sequence[str]:
-    """What a table's first row calls its columns. Raises `InvalidValue`."""
+    """The columns that a table's first row names. Raises `InvalidValue`."""
     if cells[0].lower().startswith(("http://", "https://")):
         return _COLUMNS
     known = {each: name for name, names in _NAMES.items() for each in names}
