@@ -29,6 +29,7 @@ from storage.records import (
     Position,
     Record,
     RecordKind,
+    RetryingSubscription,
     StoredFeed,
     Subscription,
     SubscriptionFilter,
@@ -38,9 +39,10 @@ from storage.records import (
 SOUGHT_RECORDS: Final = 2_000
 """Records of its feed, from its publication on, in which an entry is looked for."""
 SHOWN_SUBSCRIBERS: Final = 10
-SOUGHT_ATTEMPTS: Final = 100
-SENT_WITHIN: Final = timedelta(hours=1)
-"""How long after its commit requests are examined for whether they told of it."""
+SHOWN_RECORDS: Final = 10
+"""The first that tell of an entry: only their deliveries are looked for."""
+SHOWN_ATTEMPTS: Final = 20
+"""The last attempts at a record for one subscription."""
 NOTED_WITHIN: Final = timedelta(seconds=60)
 """The longest time between a poll's answer and the commit of what it found."""
 MOST_RECORDS: Final = 5_000
@@ -62,7 +64,8 @@ class EntryDelivery:
 class EntryReport:
     """An entry. ``records``: those that tell of it, the earliest first. ``poll``: the
     one that saw it. They are empty or None if the log or the history no longer has
-    them. ``deliveries``: those to the first subscribers of the feed."""
+    them. ``deliveries``: those to the first subscribers of the feed; ``waiting``: those
+    subscribers that are retried and still lack the last of the records."""
 
     feed: StoredFeed
     id: EntryId
@@ -72,6 +75,7 @@ class EntryReport:
     records: tuple[Record, ...]
     poll: Poll | None
     deliveries: tuple[EntryDelivery, ...]
+    waiting: tuple[RetryingSubscription, ...]
     has_more_subscribers: bool
 
     @property
@@ -285,6 +289,7 @@ class EntryReportService:
             records=tuple(records),
             poll=await self._poll(feed_id, records),
             deliveries=tuple(await self._deliveries(records, subscriptions)),
+            waiting=tuple(await self._waiting(records, subscriptions)),
             has_more_subscribers=subscribers.next is not None,
         )
 
@@ -320,16 +325,28 @@ class EntryReportService:
     ) -> list[EntryDelivery]:
         if not records:
             return []
-        positions = {record.position for record in records}
-        wanted = AttemptRange(since=records[0].at, until=records[-1].at + SENT_WITHIN)
+        attempts = self._storage.deliveries.attempts
         return [
             EntryDelivery(subscription=each, attempt=attempt)
             for each in subscriptions
-            for attempt in await self._storage.deliveries.attempts(
-                each.id, SOUGHT_ATTEMPTS, wanted
+            for record in records[:SHOWN_RECORDS]
+            for attempt in reversed(
+                await attempts(
+                    each.id, SHOWN_ATTEMPTS, AttemptRange(position=record.position)
+                )
             )
-            if attempt.position in positions
         ]
+
+    async def _waiting(
+        self, records: Sequence[Record], subscriptions: Sequence[Subscription]
+    ) -> list[RetryingSubscription]:
+        if not records:
+            return []
+        retried = [
+            await self._storage.deliveries.retrying_subscription(each.id)
+            for each in subscriptions
+        ]
+        return [each for each in retried if each and each.lacks(records[-1].position)]
 
 
 def _wanted(record: Record, since: datetime, until: datetime) -> Sequence[EntryRef]:

@@ -94,6 +94,7 @@ _NOTED: Final = f"""
 SELECT {ATTEMPT}, a.details FROM attempts a
 WHERE a.subscription_id = %(subscription)s AND a.at >= %(since)s AND a.at < %(until)s
     AND (a.at, a.position) < (%(at)s, %(position)s)
+    AND a.position BETWEEN %(first)s AND %(last)s
     AND (a.error = '') = coalesce(%(is_delivered)s, a.error = '')
 ORDER BY a.id DESC LIMIT %(limit)s
 """
@@ -108,6 +109,7 @@ SELECT d.position, d.at, substr(d.outcomes, (m.n * 4 - 3)::int, 4) FROM (
 ) d, unnest(d.members) WITH ORDINALITY m (id, n)
 WHERE m.id = %(subscription)s AND d.at >= %(since)s AND d.at < %(until)s
     AND (d.at, d.position) < (%(at)s, %(position)s)
+    AND d.position BETWEEN %(first)s AND %(last)s
     AND substr(d.outcomes, (m.n * 4 - 3)::int, 2) BETWEEN '\\x00c8' AND '\\x012b'
 ORDER BY d.position DESC LIMIT %(limit)s
 """
@@ -592,6 +594,8 @@ def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
         "until": END if until is None else until,
         "at": END if at is None else to_milliseconds(at),
         "position": position,
+        "first": 0 if wanted.position is None else wanted.position,
+        "last": END if wanted.position is None else wanted.position,
     }
 
 

@@ -73,6 +73,12 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     tried_to: Position | None = None  # where the request ended that is to be repeated
     is_paused: bool = False  # not tried until it is resumed
 
+    def lacks(self, position: Position) -> bool:
+        """Whether it is still to be sent the record there, if that is of its topic."""
+        after, to = self.skip_after, self.skip_to
+        is_skipped = after is not None and to is not None and after < position <= to
+        return position > self.position and not is_skipped
+
 
 class DeliveryLag(msgspec.Struct, frozen=True, kw_only=True):
     """How far a subscription is behind: the number of records that it wants and was not
@@ -193,13 +199,14 @@ class AttemptRange(msgspec.Struct, frozen=True, kw_only=True):
     """Which attempts of a subscription are wanted; what is not given does not matter.
 
     ``since`` is inclusive, ``until`` exclusive. ``before``: time and record of the last
-    attempt of the previous page.
+    attempt of the previous page. ``position``: the record that was delivered.
     """
 
     is_delivered: bool | None = None
     since: datetime | None = None
     until: datetime | None = None
     before: tuple[datetime, Position] | None = None
+    position: Position | None = None
 
 
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):

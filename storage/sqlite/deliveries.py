@@ -397,6 +397,7 @@ _NOTED = f"""
 SELECT {ATTEMPT}, a.details FROM attempts a
 WHERE a.subscription_id = :subscription AND a.at >= :since AND a.at < :until
     AND (a.at, a.position) < (:at, :position)
+    AND a.position BETWEEN :first AND :last
     AND (a.error = '') IS coalesce(:is_delivered, a.error = '')
 ORDER BY a.id DESC LIMIT :limit
 """
@@ -413,6 +414,7 @@ SELECT d.position, d.at, substr(d.outcomes, m.key * 4 + 1, 4)
 FROM straight d CROSS JOIN json_each(d.members) m
 WHERE m.value = :subscription
     AND d.at >= :since AND d.at < :until AND (d.at, d.position) < (:at, :position)
+    AND d.position BETWEEN :first AND :last
     AND hex(substr(d.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
 ORDER BY d.position DESC LIMIT :limit
 """
@@ -448,6 +450,8 @@ def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
         "until": END if until is None else to_milliseconds(until),
         "at": END if at is None else to_milliseconds(at),
         "position": position,
+        "first": 0 if wanted.position is None else wanted.position,
+        "last": END if wanted.position is None else wanted.position,
     }
 
 

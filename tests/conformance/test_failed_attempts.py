@@ -84,6 +84,7 @@ ATTEMPTS: Final[Sequence[tuple[dict[str, Any], list[int]]]] = (
     ({"since": at(9), "until": at(13)}, [12, 10]),
     ({"before": (at(16), Position(4))}, [16, 12, 10, 0]),
     ({"before": (at(16), Position(3))}, [12, 10, 0]),
+    ({"position": Position(2)}, [10]),
 )
 
 

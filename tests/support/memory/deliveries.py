@@ -561,4 +561,5 @@ def _is_in(wanted: AttemptRange, attempt: Attempt) -> bool:
         and (wanted.since is None or attempt.at >= milliseconds(wanted.since))
         and (wanted.until is None or attempt.at < milliseconds(wanted.until))
         and (wanted.before is None or place < wanted.before)
+        and wanted.position in (None, attempt.position)
     )

@@ -79,6 +79,28 @@ async def test_its_stations_are_told_with_their_times(
     ]
 
 
+async def test_its_deliveries_are_found_by_its_record_and_who_waits_is_named(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = await add_feed(browser)
+    body = {"callback": CALLBACK, "topic": TOPIC}
+    await browser.client.post("/api/subscriptions", json=body, headers=ADMIN)
+    path, scene = await commit(hub, feed_id), Scene(hub.storage)
+    feed = await hub.storage.feeds.get(feed_id)
+    assert feed is not None
+    hub.clock.advance(2 * 3_600)
+    await scene.deliver(hub.clock.now())
+    await scene.subscribe_retrying(feed)
+    await scene.publish(feed, "last", when=hub.clock.now())
+    [latest] = await hub.storage.log.latest_entries(feed_id, 1)
+
+    first = [row[0] for row in rows(await browser.open(path))]
+    last = [row[0] for row in rows(await browser.open(f"/admin/entries/{latest.id}"))]
+
+    assert first == ["Published", "Seen", "Committed", "Delivered"]
+    assert last == ["Published", "Committed", "Waits"]
+
+
 async def test_a_page_of_a_feed_leads_to_its_entries(
     hub: Hub, browser: OperatorBrowser
 ) -> None:
