@@ -118,15 +118,15 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def can_be_kept(self) -> bool:
-        """Whether the last answer ended well, and after all of its request was sent: a
-        server may answer early, and then read no more of it."""
+        """Whether the last answer ended well, after all of its request was sent: a
+        server may answer early, and then read no more of the request."""
         transport = self._transport
         if transport is None or not self.reception.is_clean:
             return False
         return not transport.get_write_buffer_size()
 
     async def exchange(self, request: Request, head: bytes, deadline: float) -> None:
-        """Send a request under this head; its answer is in `reception` then.
+        """Send a request under this head; its answer is in `reception` afterwards.
 
         ``deadline`` is in the loop's time. The connection is closed unless all of this
         went well and the server keeps it. Raises a NetworkError, or ConnectionStale.
@@ -167,7 +167,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def close(self) -> None:
-        """At once; what is not sent by then will not be."""
+        """Close at once; bytes not sent by then are never sent."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
@@ -241,10 +241,10 @@ class ClientConnection(asyncio.Protocol):
         return min(self._deadline, self._heard_at + self._idle)
 
     def _wind_up(self) -> None:
-        """See to it that there is a timer, and in time.
+        """Make sure that a timer is set that fires in time.
 
-        One for each request would cost as much as its answer. This one stays over the
-        requests of a kept connection, and is set again when it goes off too early.
+        One timer for each request would cost as much as its answer. This one stays over
+        the requests of a kept connection, and is set again when it fires too early.
         """
         if self._timer is None or self._timer_due > self._due:
             if self._timer is not None:
@@ -309,7 +309,8 @@ class ConnectionPool:
         return len(self._since)
 
     def take(self, server: ServerAddress, now: float) -> ClientConnection | None:
-        """One that was open a moment ago, if there is any; it is the caller's then.
+        """A connection that was open a moment ago, if there is any; the caller owns it
+        then.
 
         ``now`` is in the loop's time.
         """
@@ -327,7 +328,7 @@ class ConnectionPool:
     def keep(
         self, server: ServerAddress, connection: ClientConnection, now: float
     ) -> None:
-        """Until somebody takes it, or for some seconds from ``now`` on."""
+        """Keep a connection until it is taken, or for some seconds from ``now`` on."""
         self._by_server.setdefault(server, []).append(connection)
         self._since[connection] = now, server
         if self._sweep is None:

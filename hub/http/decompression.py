@@ -183,7 +183,8 @@ class Decompressor:
 
 
 def _open_stream(coding: str, beginning: bytes) -> DecompressionStream | None:
-    """None when the beginning is too short to tell the two kinds of deflate apart."""
+    """The stream for a coding; None if the beginning is too short to tell the two kinds
+    of deflate apart."""
     if coding == "br":
         return BrotliStream()
     if coding == "gzip":

@@ -26,7 +26,7 @@ _NUMBERS = re.compile(r"[\d.]*")
 
 @cache
 def system_tls() -> ssl.SSLContext:
-    """The system's trust; servers must prove their names."""
+    """A TLS context with the system's trust; servers must prove their names."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -192,7 +192,8 @@ def _literal(host: str) -> Sequence[str] | None:
 
 
 def _in_turn(addresses: Sequence[str]) -> Sequence[str]:
-    """RFC 8305, 4: alternating between the families, beginning with the first's."""
+    """Alternate between the address families, starting with the first address's (RFC
+    8305, 4)."""
     first = ":" in addresses[0]
     same = [text for text in addresses if (":" in text) is first]
     other = [text for text in addresses if (":" in text) is not first]

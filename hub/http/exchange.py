@@ -12,7 +12,7 @@ from protocols.http import RequestStage
 
 MEBIBYTE = 1 << 20
 CUT = 64 * 1024
-"""Bytes of an answer that are read where only its status matters."""
+"""Bytes of an answer that are read if only its status matters."""
 LONGEST_REASON = 200
 
 
@@ -20,12 +20,12 @@ class BodySink(Protocol):
     """Takes in the body of an answer in pieces, as it comes over the wire."""
 
     def write(self, piece: bytes) -> None:
-        """Quickly; raises a `NetworkError` if it cannot."""
+        """Take a piece, quickly; raises a `NetworkError` if that fails."""
         ...
 
 
 class BodyAllowance(Protocol):
-    """What one answer may hold of a memory that it shares with others."""
+    """The share of a common memory that one answer may use."""
 
     def take(self, count: int) -> None:
         """Take so many bytes more; raises a `NetworkError` if they are too many."""
@@ -100,14 +100,15 @@ class Answer(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def status_line(self) -> str:
-        """As it came, cut after `LONGEST_REASON` bytes of its reason phrase."""
+        """The status line as received, cut after `LONGEST_REASON` bytes of its reason
+        phrase."""
         version = self.version.decode("latin-1") or "1.1"
         reason = self.reason[:LONGEST_REASON].decode("utf-8", "replace")
         return f"HTTP/{version} {self.status} {reason}".rstrip()
 
 
 class Network(Protocol):
-    """The one way out."""
+    """The only way to send requests out."""
 
     async def send(self, request: Request) -> Answer:
         """Send one request; never follows a redirect.

@@ -69,7 +69,7 @@ class LogFollower:
         self._retry_seconds = retry_seconds
         self._gather_seconds = gather_seconds
         self.has_news = False
-        """Since the log has grown until that was dealt with, or has failed."""
+        """True from when the log has grown until that was handled, or has failed."""
 
     async def run(self) -> Never:
         """Raises `StorageClosed` when the hub ends."""

@@ -270,7 +270,7 @@ class Metrics:
             "Live connections that are still being sent what they missed.",
         )
         self.live_position: Position | None = None
-        """Up to where live connections were given the log; None: there is no stream."""
+        """The position up to which live connections got the log; None: no stream."""
 
         self.limited = Tally(
             "fanfare_requests_limited_total",
@@ -286,7 +286,7 @@ class Metrics:
         )
         self.requests = RequestMeter()
         self.pushes = 0
-        """Of other hubs that were taken; `fanfare_upstream_total` has them for good."""
+        """Accepted pushes of other hubs; `fanfare_upstream_total` keeps them."""
 
         self.collections = Tally(
             "fanfare_collections_total",

@@ -12,10 +12,11 @@ from storage.records.subscriptions import Account
 
 
 class AuditSource(StrEnum):
-    """How somebody acted: by a page, the API, or the command line."""
+    """How somebody acted: the API, the command line, a page, or Superfeedr's
+    interface."""
 
     API = "api"
-    CLI = "cli"  # the same, asked by what names itself the command
+    CLI = "cli"  # the API, called by a client that names itself the command
     OPERATOR_PAGES = "pages"
     ACCOUNT_PAGES = "account pages"
     SUPERFEEDR = "superfeedr"

@@ -18,8 +18,8 @@ class SubscriptionsEnded(msgspec.Struct, frozen=True):
 
 
 class PauseChanged(msgspec.Struct, frozen=True):
-    """A subscription was paused or resumed. If it ends, `SubscriptionsEnded` alone says
-    so."""
+    """A subscription was paused or resumed. Its end is told by `SubscriptionsEnded`
+    alone."""
 
     id: SubscriptionId
     is_paused: bool

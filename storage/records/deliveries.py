@@ -314,7 +314,7 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     opened: tuple[RetryOpened, ...] = ()
     moved: tuple[RetryMoved, ...] = ()
     given_up: tuple[NewDeadLetter, ...] = ()
-    ended: tuple[tuple[SubscriptionId, str], ...] = ()  # 410: not told, it knows
+    ended: tuple[tuple[SubscriptionId, str], ...] = ()  # by a 410, so not told
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
     advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
     attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept

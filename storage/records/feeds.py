@@ -163,7 +163,9 @@ class FeedState(StrEnum):
     DEAD = "dead"  # 404 for days: no longer polled
     REMOVED = "removed"  # kept 30 days for its return
     TRACK = "track"  # no feed but a track query: never polled, nor listed among feeds
-    EVENTS = "events"  # no feed but a topic of operational events: as a track query
+    EVENTS = (
+        "events"  # no feed but a topic of operational events: never polled, nor listed
+    )
 
     @property
     def is_listed(self) -> bool:
@@ -232,7 +234,7 @@ class Posting(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 0.0  # new entries, each counting less with every day
     at: datetime | None = None  # when weight and burst were last decayed
     since: datetime | None = None  # when observation began
-    burst: float = 0.0  # as weight, but forgotten within hours
+    burst: float = 0.0  # like ``weight``, but forgotten within hours
     habits: bytes = b""  # packed counts by hour, weekday and minute
 
 
@@ -344,7 +346,7 @@ class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""
     credentials: Credentials | None = None
     title: str = ""  # until it has its own
-    description: str = ""  # as well
+    description: str = ""  # likewise
 
 
 class SubscriberGroup(StrEnum):

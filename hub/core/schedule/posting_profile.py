@@ -50,7 +50,7 @@ PRIOR_DAYS = 2.5
 BURST_MEMORY = 7_200.0
 """Seconds over which the posts of a burst are forgotten."""
 TOGETHER = 60.0
-"""Posts no more than so many seconds apart count as made together, not as answers."""
+"""Posts at most so many seconds apart count as made together."""
 LATE_DATES = timedelta(hours=1)
 """How far publishers' dates may lie before the poll that did not show the entries
 yet."""
