@@ -20,24 +20,24 @@ from storage.contract import Storage
 from storage.records import PagesState
 
 MOST_MEASURED: Final = 250
-"""Feeds whose list is made to tell its size; of more, it is that of the last one made
-for a reader."""
+"""Public feeds up to which their list is made just to measure it; if there are more,
+its size is that of the list last made for a reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionReport:
-    """``listed``: the files that the sitemap names, the newest first, snapshots before
-    deltas; ``kept``: those that are served besides. ``made``: when the present
-    generation was published, None before the first.
+    """The collections. ``listed``: the files that the sitemap names, newest first,
+    snapshots before deltas; ``kept``: those that are served besides. ``made``: when the
+    current generation was published, None before the first.
 
     ``next_delta`` and ``next_snapshot``: about when each is built next; None until one
-    was. ``is_wanted``: a build has been asked for, and ``pages_written`` tells how far
-    the one under way is.
+    was built. ``is_wanted``: a build has been asked for. ``pages_written``: how far the
+    current build is.
     """
 
     listed: Sequence[StoredCollection]
     kept: int
-    size: int  # bytes of all that are listed
+    size: int  # bytes of all listed files
     sitemap_size: int
     made: datetime | None
     next_delta: datetime | None
@@ -49,8 +49,9 @@ class CollectionReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputReport:
-    """``topics``: public feeds that are listed; ``opml_size``: bytes of their list,
-    None if it is long and was not asked for yet. ``collections`` None: there are none.
+    """The outputs. ``topics``: how many public feeds are listed; ``opml_size``: bytes
+    of their list, None if it is long and nobody has requested it yet. ``collections``
+    None: there are none.
 
     ``readers`` were counted since ``counted_since``, for a day at most.
     """
@@ -83,7 +84,7 @@ class OutputReportService:
         self._clock = clock
 
     async def get(self) -> OutputReport:
-        """Raises `StorageError`."""
+        """What the hub publishes. Raises `StorageError`."""
         topics = await self._storage.public.count()
         return OutputReport(
             topics=topics,

@@ -42,8 +42,8 @@ Actions = Mapping[PlanAction, Callable[[BulkPlan, _Target], Awaitable[object]]]
 
 @dataclass(frozen=True, slots=True)
 class PlanTarget:
-    """One of those that a plan acts upon; ``act`` does it. It raises `ServiceError`,
-    `InvalidValue` and `NotFound` if that cannot be done."""
+    """One of the things that a plan acts upon; ``act`` does it. It raises
+    `ServiceError`, `InvalidValue` and `NotFound` if that cannot be done."""
 
     item: PlannedItem
     act: Callable[[], Awaitable[object]]
@@ -51,14 +51,15 @@ class PlanTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetPage:
-    """It may be short, or empty, and not the last one. ``next`` None: it is."""
+    """Some targets of a plan. A page may be short or empty without being the last one.
+    ``next`` None: it is the last."""
 
     targets: Sequence[PlanTarget]
     next: ListPlace | None
 
 
 class PlanTargets(Protocol):
-    """All of one kind."""
+    """All targets of one kind."""
 
     @property
     def actions(self) -> frozenset[PlanAction]: ...
@@ -68,8 +69,8 @@ class PlanTargets(Protocol):
     async def page(
         self, plan: BulkPlan, after: ListPlace | None, limit: int
     ) -> TargetPage:
-        """Those that the filter finds now, and found when the plan was made: without
-        what has come, or come into its state, since then."""
+        """Targets that the filter finds now, and also found when the plan was made:
+        without those that were added, or have changed their state, since then."""
         ...
 
 
@@ -108,7 +109,7 @@ class FeedTargets:
         return TargetPage(targets, page.next)
 
     async def _fetch(self, plan: BulkPlan, feed: StoredFeed) -> None:
-        """What was fetched since the plan was confirmed is not asked once more."""
+        """Fetch a feed, unless it was fetched after the plan was confirmed."""
         last, confirmed = feed.polling.last_fetch, plan.confirmed_at
         if last is None or confirmed is None or last < confirmed:
             fetched = await self._feeds.fetch(feed.id)
@@ -190,7 +191,8 @@ def _subscription_filter(plan: BulkPlan) -> SubscriptionFilter:
 
 
 def _acting_account(plan: BulkPlan) -> AccountId | None:
-    """Who acts upon its own; None: an administrator, upon those of others."""
+    """The account that acts upon its own subscriptions; None: an administrator acts
+    upon those of others."""
     is_own = _subscription_filter(plan).account == plan.account.id
     return plan.account.id if is_own else None
 
@@ -206,8 +208,8 @@ def _subscription_item(found: SelectedSubscription) -> PlannedItem:
 
 DEAD_LETTERS: Final = "dead letters"
 RETRYING: Final = "retrying"
-"""Keys of places: what is given up comes first, for a retry of it may take in the one
-that is open."""
+"""Keys of places. Dead letters come first, because a retry may merge one into a retry
+that is under way."""
 
 
 class DeliveryTargets:
@@ -250,7 +252,8 @@ class DeliveryTargets:
         targets = [
             PlanTarget(_dead_item(each), partial(act, plan, each))
             for each in dead
-            # What a retry of this plan gives up is another one: the plan would not end.
+            # A dead letter made by a retry of this plan is not a target, or the plan
+            # would never end.
             if each.first <= plan.log_end and each.at <= plan.created_at
         ]
         is_last = len(dead) < limit

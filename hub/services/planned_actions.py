@@ -1,8 +1,8 @@
-"""Plans: what is done to everything a filter finds, after confirmation.
+"""Plans: what is done to everything that a filter finds, after confirmation.
 
 A plan says how many targets there are and shows some of them. Once confirmed it is
-carried out in batches, a batch of each running plan in turn, few targets at once. Each
-batch's progress is stored, and after a crash the plan continues there.
+carried out in batches, a batch of each running plan in turn, few targets at once. The
+progress of each batch is stored, and after a crash the plan continues there.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from storage.records import (
 )
 
 LIFETIME: Final = timedelta(hours=1)
-"""For so long a plan can be confirmed."""
+"""How long a plan can be confirmed."""
 MOST_OPEN: Final = 20
 """Plans of an account that run, or may still be confirmed."""
 KEPT: Final = 50
-"""Of its plans that are over."""
+"""Finished plans of an account that are kept."""
 MOST_PLANNED: Final = 1_000_000
 SHOWN: Final = 10
-"""Of those that a plan is for, and of those that failed."""
+"""How many targets of a plan are shown, and how many failures."""
 BATCH: Final = 100
 FETCHED_AT_ONCE: Final = 16
-"""A batch of fetches, which take as long as servers do."""
+"""The batch size for fetches, which take as long as servers do."""
 AT_ONCE: Final = 4
-"""Things done at the same time, but for fetches."""
+"""Targets that are acted upon at the same time, except for fetches."""
 RETRY_SECONDS: Final = 5.0
-"""While storage fails."""
+"""Seconds between tries while storage fails."""
 FAULT: Final = "an internal error; the log has details"
 
 log = structlog.get_logger()
@@ -82,7 +82,7 @@ class PlanService:
         wanted: PlanFilter,
         category: str | None = None,
     ) -> BulkPlan:
-        """Say what would be done to how many; nothing is done yet.
+        """Make a plan that says how many targets it has; nothing is done yet.
 
         Raises `InvalidValue` and `TooManyWaiting`.
         """
@@ -133,14 +133,16 @@ class PlanService:
                 return tuple(found[:SHOWN])
 
     async def get(self, plan_id: PlanId, account: AccountId | None = None) -> BulkPlan:
-        """Raises `NotFound`, also for one of another account than the given one."""
+        """A plan. Raises `NotFound`, also if it belongs to another account than the
+        given one."""
         plan = await self._plans.get(plan_id)
         if plan is None or account not in (None, plan.account.id):
             raise NotFound("plan", plan_id)
         return plan
 
     async def confirm(self, plan: BulkPlan) -> BulkPlan:
-        """Begin to do it. Raises `Conflict`, also for one that was confirmed before."""
+        """Begin to carry out a plan. Raises `Conflict`, also if it was confirmed
+        before."""
         confirmed = await self._plans.confirm(plan.id, self._clock.now())
         if confirmed is None:
             raise await self._refusal(plan, "confirmed")
@@ -149,7 +151,7 @@ class PlanService:
         return confirmed
 
     async def cancel(self, plan: BulkPlan) -> BulkPlan:
-        """Do no more of it; the batch under way is done. Raises `Conflict`."""
+        """Stop a plan after the batch under way. Raises `Conflict`."""
         cancelled = await self._plans.cancel(plan.id, self._clock.now())
         if cancelled is None:
             raise await self._refusal(plan, "cancelled")
@@ -163,7 +165,7 @@ class PlanService:
     # --- at work ---
 
     async def run(self) -> None:
-        """Work through the plans that are confirmed, until cancelled."""
+        """Carry out confirmed plans, until cancelled."""
         while True:
             self._woken.clear()
             try:
@@ -176,7 +178,7 @@ class PlanService:
                     await wait_for(self._woken, None)
 
     async def _work(self) -> bool:
-        """A batch of each running plan; False: there is none."""
+        """Do a batch of each running plan; False if there is none."""
         running = await self._plans.running()
         for plan in running:
             await self._work_on(plan)
@@ -226,7 +228,8 @@ def _tell(event: str, plan: BulkPlan) -> None:
 async def _act_on_all(
     targets: Sequence[PlanTarget], at_once: int
 ) -> tuple[PlannedItem, ...]:
-    """Those that failed, and why. Raises `StorageError` if nothing can be stored."""
+    """The targets that failed, and why. Raises `StorageError` if nothing can be
+    stored."""
     turns = asyncio.Semaphore(at_once)
 
     async def act(target: PlanTarget) -> str | StorageError:
@@ -246,7 +249,8 @@ async def _act_on_all(
 
 
 async def _act_on(target: PlanTarget) -> str | StorageError:
-    """Why it failed, or ""; an error of storage is no fault of the target's."""
+    """Act upon a target; returns why it failed, or "". An error of storage is returned
+    as such, since it is no fault of the target."""
     try:
         await target.act()
     except (ServiceError, InvalidValue, NotFound, SubscriptionPaused) as error:

@@ -2,7 +2,7 @@
 made by this hub with a topic and a callback of its own, or with those of a developer.
 
 What a developer sends goes through the address guard, at the pace of hosts, with a
-deadline; what is answered is text to be shown, and nothing else.
+deadline. Answers are shown as text, and are used for nothing else.
 """
 
 from __future__ import annotations
@@ -91,19 +91,19 @@ MOST_HEADERS: Final = 40
 LONGEST_DRAFT: Final = 64 * 1024
 LONGEST_TITLE: Final = 200
 LONGEST_TURN: Final = 10.0
-"""Seconds for which a host may keep a developer waiting."""
+"""Seconds for which a request waits at most for the turn of its host."""
 SENDING: Final = Rate(per_second=0.5, burst=30.0)
-"""Requests that one account has the playground send."""
+"""Requests that the playground sends for one account."""
 LEASE: Final = 86_400
-"""Seconds that are asked for."""
+"""The lease that is requested, in seconds."""
 SLOWLY: Final = 3.0
-"""Seconds that the callback takes for an answer, if it is to be slow."""
+"""Seconds after which the callback answers if it is set to be slow."""
 LOOK_SECONDS: Final = 60.0
 SAVE_SECONDS: Final = 1.0
-"""For which changes of runs are gathered before they are written."""
+"""Seconds for which changes of runs are gathered before they are written."""
 LONGEST_LAST_SAVE: Final = 0.5
 PATIENCE: Final = 8.0
-"""Seconds for which a step waits for what it brings about."""
+"""Seconds for which a step waits for the messages that it causes."""
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SIGNATURE: Final = "x-hub-signature"
 _NOT_GIVEN: Final = frozenset(
@@ -124,7 +124,7 @@ MADE_HERE: Final = (
     PlaygroundStep.UNSUBSCRIBE,
     PlaygroundStep.PUBLISH,
 )
-"""Steps that the playground begins; hubs bring about the others."""
+"""Steps that the playground begins; hubs cause the others."""
 _OF_HUB: Final = MADE_HERE[1:]
 _OF_CALLBACK: Final = (PlaygroundStep.VERIFY, PlaygroundStep.NOTIFY)
 _BRINGS: Final[Mapping[PlaygroundStep, PlaygroundStep]] = {
@@ -132,15 +132,15 @@ _BRINGS: Final[Mapping[PlaygroundStep, PlaygroundStep]] = {
     PlaygroundStep.UNSUBSCRIBE: PlaygroundStep.VERIFY,
     PlaygroundStep.PUBLISH: PlaygroundStep.NOTIFY,
 }
-"""What a hub does about them."""
+"""The messages that a hub sends in answer to them."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDraft:
-    """A request that is to be sent as somebody wrote it. ``signs``: with a signature of
-    its body instead of the one that is written."""
+    """A request to be sent as somebody wrote it. ``signs``: sign its body, in place of
+    the signature that is written."""
 
     step: PlaygroundStep
     method: str
@@ -152,8 +152,8 @@ class MessageDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedRequest:
-    """What came to a callback or a topic. ``headers`` as they came, in order;
-    ``target``: its path and query."""
+    """A request to a callback or a topic of the playground. ``headers`` are as they
+    came, in order; ``target`` is its path and query."""
 
     method: str
     target: str
@@ -162,7 +162,8 @@ class ReceivedRequest:
 
     @property
     def fields(self) -> dict[str, str]:
-        """By name in lower case; several lines of one are a list."""
+        """The headers by name in lower case; several lines of one name become a
+        list."""
         found: dict[str, str] = {}
         for name, value in self.headers:
             low = name.lower()
@@ -181,7 +182,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
-    """What the playground answers."""
+    """The answer of the playground to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -203,7 +204,7 @@ class PlaygroundService:
         storage: Storage,
         clock: Clock,
     ) -> None:
-        """``hosts``: the pace at which hosts of callbacks are asked."""
+        """``hosts``: sets the pace of requests to hosts of callbacks."""
         self._runs = runs
         self._network = network
         self._hosts = hosts
@@ -224,10 +225,12 @@ class PlaygroundService:
     async def start(
         self, principal: Principal, *, topic: str = "", hub: str = ""
     ) -> PlaygroundRun:
-        """``topic`` "": one of the playground's own; ``hub``: the one that this
-        names, "": this hub. The account's least used run makes room.
+        """Start a run. ``topic`` "": one of the playground's own; ``hub``: the hub of
+        the topic, "" for this hub. The account's least recently used run is removed to
+        make room.
 
-        Raises `InvalidValue`, and `TooManyWaiting` if only others could make room.
+        Raises `InvalidValue`, and `TooManyWaiting` if only runs of others could make
+        room.
         """
         self._require_loaded()
         topic = read_web_url(topic, "topic").partition("#")[0] if topic.strip() else ""
@@ -244,8 +247,8 @@ class PlaygroundService:
         return run
 
     def get(self, id: str, account: AccountId | None) -> PlaygroundRun:
-        """Raises `NotFound`, also for one of another account than the given one, and
-        `TooManyWaiting` while it is not known."""
+        """A run. Raises `NotFound`, also if it belongs to another account than the
+        given one, and `TooManyWaiting` while the runs are not loaded yet."""
         self._require_loaded()
         return self._runs.get(id, account)
 
@@ -259,7 +262,8 @@ class PlaygroundService:
         on_delivery: DeliveryManner | None = None,
         secret: str | None = None,
     ) -> None:
-        """How its callback answers, and what it takes for the secret; None: as before.
+        """Set how the run's callback answers, and the secret that it expects; None:
+        unchanged.
 
         Raises `InvalidValue`.
         """
@@ -273,8 +277,8 @@ class PlaygroundService:
             run.note_secret(run.callback_url, secret)
 
     async def remove(self, run: PlaygroundRun) -> None:
-        """Forget a run: its topic and its callback are gone (410). The hub stops
-        polling the topic, and ends its subscriptions."""
+        """Remove a run: its topic and its callback answer 410 from now on. The hub
+        stops polling the topic, and ends its subscriptions."""
         await self._storage.playground.remove(run.id)
         self._runs.remove(run)
         feed = await self._storage.feeds.find_open(run.topic_url)
@@ -282,8 +286,8 @@ class PlaygroundService:
             await self._feeds.remove(feed.id)
 
     async def load(self) -> None:
-        """Take up the runs that are kept. Until that is done, nothing is said to be
-        gone. Raises `StorageError`."""
+        """Load the stored runs. Until that is done, no run is reported as gone. Raises
+        `StorageError`."""
         stored = await self._storage.playground.since(self._clock.now() - KEPT)
         for each in stored[:MOST_RUNS]:
             try:
@@ -297,8 +301,8 @@ class PlaygroundService:
             raise TooManyWaiting("the runs of the playground cannot be read now")
 
     async def run(self) -> None:
-        """Save runs that changed, and forget those whose time is over, until cancelled;
-        at first the topics of those that are not kept."""
+        """Save runs that changed, and remove expired ones, until cancelled; first
+        remove the topics of runs that are not stored."""
         is_swept = False
         try:
             while True:
@@ -317,7 +321,7 @@ class PlaygroundService:
                     await self.save()
 
     async def _save_for(self, seconds: float) -> None:
-        """Save what changes, as often as is good."""
+        """Save changed runs for so many seconds, with pauses in between."""
         until = self._clock.monotonic() + seconds
         while (left := until - self._clock.monotonic()) > 0:
             await wait_for(self._runs.unsaved, left)
@@ -325,7 +329,7 @@ class PlaygroundService:
             await self.save()
 
     async def save(self) -> None:
-        """What has changed; if it cannot be written, it is tried again."""
+        """Save the runs that changed; if that fails, it is tried again later."""
         runs = self._runs.take_unsaved()
         if not runs:
             return
@@ -358,9 +362,9 @@ class PlaygroundService:
         title: str = "",
         text: str = "",
     ) -> PlaygroundExchange:
-        """A step as it is usually made, and what it brings about, if that comes within
-        a few seconds. ``title`` and ``text``: of the entry that is published first, if
-        the topic is the run's own. The exchange with the hub.
+        """Make the usual request of a step, and wait a few seconds for the messages
+        that it causes; returns the exchange with the hub. ``title`` and ``text`` are
+        those of the entry that is published first, if the topic is the run's own.
 
         Raises `InvalidValue`, `Conflict` and `TooManyWaiting`.
         """
@@ -383,7 +387,7 @@ class PlaygroundService:
         return made
 
     async def make_all(self, run: PlaygroundRun) -> None:
-        """Each step in turn, until one brings nothing about.
+        """Make each step in turn, until one has no effect.
 
         Raises `InvalidValue` and `TooManyWaiting`.
         """
@@ -398,7 +402,7 @@ class PlaygroundService:
     async def wait_for(
         self, run: PlaygroundRun, step: PlaygroundStep, after: int
     ) -> bool:
-        """Whether a message of that step comes within a few seconds."""
+        """Whether a message of a step comes within a few seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.patience):
                 while not any(each.step is step for each in run.since(after)):
@@ -408,8 +412,8 @@ class PlaygroundService:
         return False
 
     def draft(self, run: PlaygroundRun, step: PlaygroundStep) -> MessageDraft:
-        """The usual request of a step. Raises `InvalidValue`, and `Conflict` before a
-        hub is found."""
+        """The usual request of a step. Raises `InvalidValue`, and `Conflict` if no hub
+        has been found yet."""
         if step is PlaygroundStep.DISCOVER:
             return MessageDraft(
                 step=step,
@@ -431,14 +435,14 @@ class PlaygroundService:
         )
 
     async def send(self, run: PlaygroundRun, draft: MessageDraft) -> PlaygroundExchange:
-        """Send what somebody wrote; redirects are followed where WebSub has them
-        followed. The last exchange.
+        """Send a request as somebody wrote it, along the redirects that WebSub allows;
+        returns the last exchange.
 
         Raises `InvalidValue` and `TooManyWaiting`.
         """
         exchange, answer = await self._exchange(run, draft)
         visited = [draft.url]
-        # A refused redirect, or one to what is no URL, is where it ends.
+        # A redirect that is refused, or leads to no valid URL, ends it.
         with suppress(RedirectRefused, InvalidValue):
             while location := _location(draft.step, answer):
                 target = redirect_target(draft.url, location, visited)
@@ -486,7 +490,8 @@ class PlaygroundService:
     def _noted_on_arrival(
         self, run: PlaygroundRun, request: Request
     ) -> PlaygroundExchange | None:
-        """What the run's own callback has noted, if the request went there."""
+        """The exchange that the run's own callback recorded, if the request went
+        there."""
         if self._runs.of_callback(request.url) is not run:
             return None
         return next(
@@ -494,7 +499,7 @@ class PlaygroundService:
         )
 
     def _request(self, run: PlaygroundRun, draft: MessageDraft) -> Request:
-        """Raises `InvalidValue`."""
+        """The request of a draft. Raises `InvalidValue`."""
         body, headers = draft.body, dict(draft.headers)
         url = read_web_url(draft.url, "url").partition("#")[0]
         if draft.method not in METHODS:
@@ -519,9 +524,9 @@ class PlaygroundService:
     def _with_secret(
         self, run: PlaygroundRun, step: PlaygroundStep, body: bytes
     ) -> bytes:
-        """The form with the run's secret in the place of its mark; another one that is
-        written there becomes the run's. What is asked for is noted: the callback
-        confirms nothing else.
+        """The form with the run's secret in place of its mark; a secret that is written
+        there becomes the run's. The request is noted, because the callback confirms
+        nothing else.
 
         Raises `InvalidValue`.
         """
@@ -556,7 +561,8 @@ class PlaygroundService:
         request: Request,
         answer: Answer | None,
     ) -> Sequence[Remark] | None:
-        """None of a callback's, which is reviewed by what it was asked."""
+        """Remarks on an answer; None for a callback's, which is reviewed by what it was
+        asked."""
         if answer is None or step in _OF_CALLBACK:
             return None
         if step in _OF_HUB:
@@ -577,7 +583,7 @@ class PlaygroundService:
     # --- what comes from outside ---
 
     def topic_at(self, token: str) -> PlaygroundRun:
-        """Raises `Gone` and `TooManyWaiting`."""
+        """The run of a topic. Raises `Gone` and `TooManyWaiting`."""
         self._require_loaded()
         run = self._runs.topic_at(token)
         if run is None:
@@ -587,7 +593,7 @@ class PlaygroundService:
     def note_fetch(
         self, run: PlaygroundRun, received: ReceivedRequest, answer: GivenAnswer
     ) -> None:
-        """Somebody has fetched the topic of a run."""
+        """Record that somebody has fetched the topic of a run."""
         if self._is_of_playground(received) or not self._may_arrive(run):
             return
         is_hub = received.fields.get("user-agent", "").startswith(PRODUCT)
@@ -613,12 +619,11 @@ class PlaygroundService:
 
     @property
     def is_watching(self) -> bool:
-        """Whether requests to the hub may be about a topic of the playground."""
+        """Whether a request to the hub may concern a topic of the playground."""
         return bool(self._runs)
 
     def note_hub_request(self, received: ReceivedRequest, answer: GivenAnswer) -> None:
-        """Somebody has asked the hub for something: it is noted if it is about a topic
-        of the playground."""
+        """Record a request to the hub, if it concerns a topic of the playground."""
         if self._is_of_playground(received):
             return
         body = parameters_of(received.body.decode("utf-8", "replace"))
@@ -651,7 +656,7 @@ class PlaygroundService:
         )
 
     async def take(self, token: str, received: ReceivedRequest) -> GivenAnswer:
-        """What a callback of the playground answers.
+        """The answer of a callback of the playground.
 
         Raises `Gone` and `TooManyWaiting`.
         """
@@ -737,7 +742,7 @@ def _is_slow(run: PlaygroundRun, step: PlaygroundStep) -> bool:
 def _review_received(
     run: PlaygroundRun, received: ReceivedRequest, answer: GivenAnswer
 ) -> tuple[Remark, ...]:
-    """What came to the callback of a run, and what it answered."""
+    """Remarks on a request to the callback of a run, and on its answer."""
     if received.method != "GET":
         return (
             *review_notification(
@@ -767,7 +772,7 @@ def _review_received(
 def _review_request(
     run: PlaygroundRun, step: PlaygroundStep, request: Request
 ) -> tuple[Remark, ...]:
-    """What the playground sends."""
+    """Remarks on a request that the playground sends."""
     if step in _OF_CALLBACK:
         return review_sent(run, request)
     if step not in _OF_HUB:
@@ -777,7 +782,7 @@ def _review_request(
 
 
 def _location(step: PlaygroundStep, answer: Answer | None) -> str:
-    """The URL of a redirect that is to be followed; "" if there is none."""
+    """The URL of a redirect that WebSub allows to follow; "" if there is none."""
     if answer is None:
         return ""
     followed: tuple[int, ...] = (307, 308)
@@ -789,7 +794,8 @@ def _location(step: PlaygroundStep, answer: Answer | None) -> str:
 
 
 def _chosen(hubs: Sequence[str]) -> str:
-    """The hub to be asked, of those that a topic names: https is preferred."""
+    """The hub to ask, of those that a topic names: https is preferred; "" if there is
+    none."""
     secure = (each for each in hubs if each.startswith("https:"))
     return next(secure, "") or next(iter(hubs), "")
 
@@ -809,7 +815,7 @@ def _parameters(run: PlaygroundRun, step: PlaygroundStep) -> str:
 
 
 def _sign(headers: dict[str, str], secret: str, body: bytes) -> None:
-    """Sign by the algorithm of the signature that is there."""
+    """Sign with the algorithm of the present signature."""
     given = next(
         (value for name, value in headers.items() if name.lower() == _SIGNATURE), ""
     )
@@ -832,7 +838,7 @@ def read_draft(
     body: str,
     signs: bool = False,
 ) -> MessageDraft:
-    """``headers``: one a line. A form is written as one parameter a line.
+    """The draft in a form. ``headers``: one a line; a form body: one parameter a line.
 
     Raises `InvalidValue`.
     """
@@ -863,7 +869,7 @@ def is_form(headers: Mapping[str, str]) -> bool:
 
 
 def _read_headers(text: str) -> dict[str, str]:
-    """Raises `InvalidValue`."""
+    """The headers in a text, one a line. Raises `InvalidValue`."""
     lines = [each for each in text.splitlines() if each.strip()]
     if len(lines) > MOST_HEADERS:
         raise InvalidValue("headers", f"at most {MOST_HEADERS} lines")
@@ -872,7 +878,7 @@ def _read_headers(text: str) -> dict[str, str]:
         name, separator, value = line.partition(":")
         if not separator or not _NAME.fullmatch(name):
             raise InvalidValue("headers", "lines of the form Name: value", line)
-        if name.lower() in _NOT_GIVEN:  # the client writes them
+        if name.lower() in _NOT_GIVEN:  # the client sets them
             continue
         if not value.isprintable():
             raise InvalidValue("headers", "values without control characters", name)
@@ -881,14 +887,14 @@ def _read_headers(text: str) -> dict[str, str]:
 
 
 def draft_of(exchange: PlaygroundExchange) -> tuple[str, str]:
-    """Headers and body of a request, as they are to be edited."""
+    """Headers and body of a request, as text that can be edited."""
     kept = exchange.request.headers
     text = exchange.request.text
     return header_lines(kept), form_lines(text) if is_form(dict(kept)) else text
 
 
 def header_lines(headers: Sequence[tuple[str, str]]) -> str:
-    """One a line, without those that the client writes."""
+    """Headers as text, one a line, without those that the client sets."""
     return "\n".join(
         f"{name}: {value}" for name, value in headers if name.lower() not in _NOT_GIVEN
     )

@@ -1,4 +1,4 @@
-"""What everybody may read: the list of public feeds, and each of them.
+"""What everybody may read: the list of public feeds, and each public feed.
 
 Private feeds, removed ones, those that their publisher keeps out of lists
 (``discoverable: false``), and withdrawn entries do not appear.
@@ -40,7 +40,7 @@ DEFAULT_PAGE = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicDocument:
-    """``etag`` without quotes."""
+    """A document. ``etag`` is without quotes."""
 
     body: bytes
     etag: str
@@ -48,7 +48,7 @@ class PublicDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPage:
-    """A page of a topic, read but not rendered: a client that has the same needs no
+    """A page of a topic, read but not rendered: a client that already has it needs no
     body. ``modified`` None: not known."""
 
     page: TopicPage
@@ -61,10 +61,10 @@ class PublicService:
         self._storage = storage
         self.public_url = public_url
         self.list_size: int | None = None
-        """Bytes of the list as it was last made; None: it was not yet."""
+        """Bytes of the list when it was last made; None if it was not made yet."""
 
     async def list_feeds(self) -> PublicDocument:
-        """All public feeds as OPML, by id."""
+        """All public feeds as OPML, in the order of their ids."""
         listed: list[tuple[FeedOutline, datetime]] = []
         after = FeedId(0)
         while page := await self._storage.public.feeds(after=after, limit=PAGE):
@@ -78,7 +78,8 @@ class PublicService:
     async def page(
         self, feed_id: FeedId, format: TopicFormat, *, before: str, limit: int
     ) -> PreparedPage:
-        """A page of a feed's entries, newest first. ``limit`` is cut to fit.
+        """A page of a feed's entries, newest first. ``limit`` is adjusted to the
+        allowed range.
 
         Raises `NotFound`, also for a feed that is not public, and `InvalidValue`.
         """
@@ -110,7 +111,7 @@ class PublicService:
         return PreparedPage(page=page, etag=etag, modified=parsed)
 
     async def page_of(self, entry_id: EntryId) -> PreparedPage:
-        """The page of an entry's topic that has this entry alone.
+        """The page of an entry's topic that contains this entry only.
 
         Raises `NotFound`, also for an entry that is not public.
         """
@@ -171,7 +172,7 @@ def _entries(listed: Sequence[ListedEntry]) -> list[tuple[Entry, datetime]]:
 
 
 def _digest(body: bytes, feed: PublicFeed | None = None) -> str:
-    """The tag of a document, from what it is made of and the version of the program."""
+    """The tag of a document, from its contents and the version of the program."""
     found = hashlib.sha256(hub.__version__.encode())
     if feed is not None:
         found.update(repr((feed.url, feed.title)).encode() + (feed.head or b""))

@@ -1,7 +1,7 @@
 """Announcements of publishers: hints that pages have changed, and delivered content.
 
-A hint is not believed: the feeds are fetched, as by a ping. Unknown pages are not
-looked for. Content (a fat ping) is signed by the publisher and treated as the feed's
+A hint is not relied on: the feeds are fetched, as after a ping. Unknown pages are not
+looked for. Content (a fat ping) is signed by the publisher and treated like the feed's
 answer: parsed, compared and sent like a fetched document, except that it may contain
 only the new entries.
 """
@@ -32,7 +32,7 @@ MOST_FEEDS_OF_SITE = 10
 
 
 class HintAction(StrEnum):
-    """Both do the same: the feed is fetched."""
+    """The action of a hint. All have the same effect: the feed is fetched."""
 
     UPSERT = "upsert"
     DELETE = "delete"
@@ -53,16 +53,16 @@ class HintService:
     async def take(self, urls: Sequence[str]) -> list[PublishedUrl]:
         """Have these feeds, or those of these pages and sites, fetched soon.
 
-        Coalesced and paced as pings are. Raises `TooManyWaiting`.
+        Hints are combined and paced like pings. Raises `TooManyWaiting`.
         """
         found = [feed for url in urls for feed in await self._feeds_of(url)]
         feeds = tuple(dict.fromkeys(found))
         return await self._websub.publish(PublishRequest(topics=feeds))
 
     async def _feeds_of(self, url: str) -> Sequence[str]:
-        """The URLs to fetch: of the feed that has the page, or of public feeds of its
-        site. A URL that is a feed, or a page of which parts are followed, is one
-        itself."""
+        """The URLs to fetch: that of the feed with this page, or those of public feeds
+        of its site. A URL that is itself a feed, or a page of which parts are followed,
+        is among them."""
         listed = await self._storage.page_list.find(page_address(url) or url)
         if listed is not None:
             ids = [listed.page.entry.feed_id]
@@ -89,8 +89,8 @@ class PublishingService:
     async def take(self, topic: str, content: bytes, signature: str) -> None:
         """Commit the content that a publisher says is new.
 
-        Raises `NotSigned`, alike for an unknown topic and one without a secret, and
-        `TooManyWaiting` if the content is not taken in time.
+        Raises `NotSigned`, both for an unknown topic and for one without a secret, and
+        `TooManyWaiting` if the content is not committed in time.
         """
         feed = await self._signed_by(topic, content, signature)
         now = self._clock.now()
@@ -121,7 +121,7 @@ class PublishingService:
 
 
 def _with_algorithm(signature: str) -> str:
-    """``sha1=…`` as it is; the length of a bare digest tells its algorithm."""
+    """The signature as ``sha1=…``; the length of a bare digest tells its algorithm."""
     written = signature.strip()
     if "=" in written:
         return written

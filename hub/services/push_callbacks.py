@@ -1,4 +1,4 @@
-"""Requests of other hubs to this one, at callbacks that nobody can guess."""
+"""Requests of other hubs to this one, at callback URLs that nobody can guess."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from storage.errors import NotFound
 from storage.records import CallbackState, PushCallback, PushCount, PushWay
 
 SHORTEST_LEASE = 2 * LEAST_PAUSE
-"""What is granted for less cannot be renewed in time."""
+"""A subscription with a shorter lease could not be renewed in time."""
 
 log = structlog.get_logger()
 
@@ -42,7 +42,7 @@ class PushCallbackService:
         is_on: bool,
         metrics: Metrics | None = None,
     ) -> None:
-        """``wake``: something about a subscription has changed."""
+        """``wake``: called when something about a subscription has changed."""
         self._pushes = storage.pushes
         self._deliveries = deliveries
         self._clock = clock
@@ -51,7 +51,7 @@ class PushCallbackService:
         self._metrics = metrics or Metrics()
 
     async def answer(self, token: str, question: HubQuestion | HubDenial) -> str:
-        """What confirms it, "" for a denial.
+        """The text that confirms a question of a hub; "" for a denial.
 
         WebSub 5.3.1: the subscriber "MUST confirm that the hub.topic corresponds to a
         pending subscription or unsubscription that it wishes to carry out". Raises
@@ -70,8 +70,8 @@ class PushCallbackService:
         return question.challenge
 
     async def answer_cloud(self, token: str, topic: str, challenge: str) -> str:
-        """Like `answer`, for an rssCloud server: its challenge, which confirms the
-        registration."""
+        """Like `answer`, for an rssCloud server: returns its challenge, which confirms
+        the registration."""
         callback = await self._found(token)
         is_asked = callback.state is not CallbackState.ENDING
         if callback.way is not PushWay.CLOUD or callback.topic != topic or not is_asked:
@@ -81,8 +81,8 @@ class PushCallbackService:
     async def open(self, token: str) -> PushCallback:
         """The callback that something was pushed to.
 
-        Raises `Gone` for one that has ended or never was: it ends what the hub may
-        still hold for it (WebSub 7).
+        Raises `Gone` for a callback that has ended or never existed, which makes the
+        hub end what it may still have for it (WebSub 7).
         """
         callback = await self._pushes.find(token) if self._is_on else None
         is_open = (
@@ -95,7 +95,7 @@ class PushCallbackService:
         return callback
 
     def reading(self) -> AbstractContextManager[BodyReservation]:
-        """Hold memory while a body is read, and until it is taken."""
+        """Hold memory while a body is read, and until it is queued."""
         return self._deliveries.reading()
 
     async def reject(self, callback: PushCallback) -> None:
@@ -105,9 +105,9 @@ class PushCallbackService:
     async def take(
         self, callback: PushCallback, body: bytes, content_type: str, signature: str
     ) -> None:
-        """Have what was pushed read soon.
+        """Queue a push to be read soon.
 
-        A wrong signature, or none, is ignored without a word: WebSub 7.1 lets
+        A push with a wrong signature, or none, is ignored silently: WebSub 7.1 lets
         subscribers answer 2xx to "prevent brute-force attacks of the signature". Raises
         `TooManyWaiting`.
         """
@@ -126,13 +126,13 @@ class PushCallbackService:
         )
 
     async def take_notice(self, callback: PushCallback, topic: str) -> None:
-        """A cloud says that there is news. Raises `TooManyWaiting`."""
+        """Note that an rssCloud server has news. Raises `TooManyWaiting`."""
         if topic == callback.topic:
             await self._put(ReceivedPush(callback=callback, at=self._clock.now()))
 
     async def _put(self, delivery: ReceivedPush) -> None:
         callback = delivery.callback
-        if callback.state is CallbackState.ENDING:  # a later one gets it, too
+        if callback.state is CallbackState.ENDING:  # another callback gets it as well
             return
         if self._deliveries.is_known(delivery):
             await self._pushes.count(callback.hub, PushCount.DELIVERED)
@@ -188,7 +188,7 @@ class PushCallbackService:
         self._wake()
 
     async def _refuse(self, callback: PushCallback, reason: str) -> None:
-        """Store that the hub refused; it is asked again in a week."""
+        """Store that the hub refused; it is asked again after a week."""
         await self._pushes.fail(
             callback,
             PushCount.REFUSED,

@@ -1,4 +1,4 @@
-"""What readers look at: the newest public entries, search, topics, and one of them.
+"""What readers look at: the newest public entries, search, all topics, and one topic.
 
 Private feeds, removed ones, those that their publisher keeps out of lists, and
 withdrawn entries do not appear.
@@ -37,27 +37,27 @@ from storage.records import (
 )
 
 FRESH_SECONDS = 5.0
-"""The database is asked for the newest no more often than this, however many visitors
-there are."""
+"""Seconds between two queries for the newest entries, however many visitors there
+are."""
 SHOWN_ENTRIES: Final = 50
 SHOWN_TOPICS: Final = 50
 LEAST_PART: Final = 3
-"""Characters of a part of a topic's URL or title."""
+"""The fewest characters to search for in the URL or title of a topic."""
 TITLE_LENGTH: Final = 200
 UNTITLED: Final = "(untitled)"
 _LONGEST_READ: Final = 2_000
-"""Characters of a text that stands in for a title."""
+"""Characters read of a text that stands in for a title."""
 READER: Final = Principal(
     account=Account(id=NOBODY, name="readers"), scopes=frozenset()
 )
-"""All who search without a token are one account, so that they share its turns."""
+"""All who search without a token count as one account, and share its turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownEntry:
-    """``url``: its page, or where this hub shows it; "": nowhere. ``at`` None: its feed
-    does not say. ``source`` is the title of its ``topic``; ``id`` is as readers of
-    notifications get it."""
+    """An entry. ``url``: its page, or where this hub shows it; "": nowhere. ``at``
+    None: its feed gives no date. ``source`` is the title of its ``topic``; ``id`` is
+    the one that receivers of notifications get."""
 
     id: str
     title: str
@@ -69,7 +69,8 @@ class ShownEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestEntries:
-    """``topic``: a public one that examples may be about, "" if there is none."""
+    """The newest entries. ``topic``: a public topic for examples, "" if there is
+    none."""
 
     entries: tuple[ShownEntry, ...] = ()
     topic: str = ""
@@ -77,7 +78,8 @@ class NewestEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntries:
-    """``line`` says how many, and whether there may be more."""
+    """Entries found by a search. ``line`` says how many, and whether there may be
+    more."""
 
     entries: tuple[ShownEntry, ...]
     line: str
@@ -94,7 +96,8 @@ class ShownTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicList:
-    """``next``: before which the next page begins; None: this is the last."""
+    """A page of topics. ``next``: where the next page begins; None: this is the
+    last."""
 
     topics: tuple[ShownTopic, ...]
     next: FeedId | None
@@ -102,8 +105,8 @@ class TopicList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """A page of a topic. ``etag`` covers what it shows, but for ``cursor``: the end of
-    the log before it was read, from which what is not in it arrives live."""
+    """A page of a topic. ``etag`` covers what it shows, except ``cursor``: the end of
+    the log before the page was read, from which newer entries arrive live."""
 
     topic: ShownTopic
     home: str
@@ -158,7 +161,8 @@ class ReaderService:
         self._newest = NewestEntries()
 
     async def newest(self) -> NewestEntries:
-        """The newest by date, some seconds ago. Raises `StorageError`."""
+        """The newest entries by date, at most some seconds old. Raises
+        `StorageError`."""
         now = self._clock.monotonic()
         if now - self._read_at >= FRESH_SECONDS:
             listed = await self._storage.page_list.page(skip=0, limit=SHOWN_ENTRIES)
@@ -171,15 +175,15 @@ class ReaderService:
         return self._newest
 
     async def search(self, query: str) -> FoundEntries:
-        """Raises what `SearchService.find` raises."""
+        """The entries that match. Raises the same errors as `SearchService.find`."""
         found = await self._search.find(READER, query, SHOWN_ENTRIES)
         sources = {each.feed.id: each for each in found.sources}
         shown = await run_in_thread(partial(_of_search, found.entries, sources))
         return FoundEntries(entries=shown, line=found.line)
 
     async def topics(self, text: str = "", before: FeedId | None = None) -> TopicList:
-        """Topics with that part in their URL or title, the latest added first; a page
-        may be short, and even empty, and not the last one."""
+        """Topics with this text in their URL or title, the latest added first. A page
+        may be short, or even empty, without being the last one."""
         page = await self._storage.public.topics(
             text=text, before=before, limit=SHOWN_TOPICS
         )
@@ -188,7 +192,8 @@ class ReaderService:
         return TopicList(topics=topics, next=page.next)
 
     async def topic(self, feed_id: FeedId, before: str) -> TopicView:
-        """Raises `NotFound`, also for a feed that is not public, and `InvalidValue`."""
+        """A page of a topic. Raises `NotFound`, also for a feed that is not public, and
+        `InvalidValue`."""
         cursor = await self._storage.log.end()
         prepared = await self._public.page(
             feed_id, TopicFormat.ATOM, before=before, limit=SHOWN_ENTRIES
@@ -253,7 +258,7 @@ def _of_search(
             url=own_path(each.id),
         )
         for each in entries
-        # An index may be behind what the feed says now.
+        # An index may be behind the feed's present settings.
         if (source := sources.get(each.feed_id))
         and not each.unlisted
         and not read_head(source.head).unlisted
@@ -263,7 +268,8 @@ def _of_search(
 def _entry(
     entry: Entry, at: datetime | None, *, topic: FeedId, source: str, url: str = ""
 ) -> ShownEntry:
-    """``at``: if it has no date, ``url``: if it has no page of its own."""
+    """``at``: used if the entry has no date; ``url``: used if it has no page of its
+    own."""
     return ShownEntry(
         id=entry.id,
         title=_title(entry),
@@ -286,6 +292,6 @@ def _title(entry: Entry) -> str:
 
 
 def _name(head: Feed, otherwise: str) -> str:
-    """A feed's title, or the host of what is known of it."""
+    """A feed's title, or else the host of the given URL."""
     title = shorten(head.title, TITLE_LENGTH)
     return title or host_name(otherwise) or otherwise

@@ -40,7 +40,7 @@ class Sitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptSitemap:
-    """The last sitemap: good as long as the same collections are ``listed``."""
+    """The last sitemap, valid as long as the same collections are ``listed``."""
 
     generation: Generation
     listed: Sequence[StoredCollection]
@@ -52,7 +52,7 @@ class ServedCollection:
     """A collection's file, and the headers that it is served with.
 
     ``modified``: when it was generated, but not after now (RFC 9110 8.8.2.1).
-    ``max_age``: seconds that caches may keep it.
+    ``max_age``: seconds for which caches may keep it.
     """
 
     collection: StoredCollection
@@ -62,7 +62,7 @@ class ServedCollection:
 
 
 class CollectionService:
-    """``is_on`` False: there are none."""
+    """Serves collections. ``is_on`` False: there are none."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class CollectionService:
         return "\n".join(lines) + "\n"
 
     async def sitemap(self) -> Sitemap:
-        """The sitemap. It names no collection that may hold what was withdrawn a moment
-        ago.
+        """The sitemap. It does not name collections that may contain text withdrawn a
+        moment ago.
 
         Raises `NotFound` when there are no collections, and `StorageError`.
         """
@@ -134,8 +134,8 @@ class CollectionService:
     async def find(self, name: str) -> ServedCollection:
         """A collection by its name.
 
-        Raises `NotFound`, `StorageError`, and `Gone` for one that is not kept any more
-        or holds text that was withdrawn, even a moment ago.
+        Raises `NotFound`, `StorageError`, and `Gone` for a collection that is no longer
+        kept or that contains withdrawn text, even if withdrawn a moment ago.
         """
         withdrawn = await self._builder.withdrawn() if self.is_on else frozenset()
         generation = self._store.generation
@@ -160,7 +160,8 @@ class CollectionService:
         )
 
     async def build(self, *, snapshots: bool) -> Sequence[StoredCollection]:
-        """Raises `Conflict` when there are none, `StorageError`, OSError."""
+        """Build collections now. Raises `Conflict` if they are switched off,
+        `StorageError`, OSError."""
         self._check_on()
         return await self._builder.build(snapshots=snapshots)
 
@@ -188,12 +189,13 @@ class CollectionService:
 
     @property
     def last_build(self) -> BuildOutcome | None:
-        """The last one that is over, since the hub has started."""
+        """The last build that has ended since the hub started; None if there is
+        none."""
         return self._builder.last_build
 
     @property
     def pages_written(self) -> int | None:
-        """The pages of the build under way; None: there is none."""
+        """Pages that the current build has written; None if no build is under way."""
         return self._builder.pages_written
 
     def _listed(self, each: StoredCollection) -> ListedCollection:

@@ -20,7 +20,7 @@ from protocols.protocol_errors import FeedLink
 
 
 class ServiceError(Exception):
-    """A use case that was asked for cannot be done."""
+    """A use case cannot be carried out as requested."""
 
 
 class AddressRefused(ServiceError):
@@ -37,11 +37,11 @@ class AddressRefused(ServiceError):
 
 
 class Conflict(ServiceError):
-    """The thing is in a state that does not allow this."""
+    """The present state does not allow this."""
 
 
 class Gone(ServiceError):
-    """It was here, and will not be again."""
+    """It existed, and is gone for good."""
 
 
 class HubClosed(ServiceError):
@@ -56,9 +56,10 @@ class HubClosed(ServiceError):
 
 
 class NotReadable(ServiceError):
-    """There is no such thing, or none that this account may read.
+    """Nothing that this account may read.
 
-    It is not told which. ``field`` names the parameter that asked for it.
+    The error does not say whether it exists. ``field`` names the parameter with the
+    request.
     """
 
     def __init__(self, field: str, reason: str) -> None:
@@ -67,7 +68,7 @@ class NotReadable(ServiceError):
 
 
 class NotConfirmed(ServiceError):
-    """A callback was asked, and does not want it, or did not answer for a reason."""
+    """A callback was asked, and refused or gave no answer; the reason is included."""
 
     field = "hub.callback"
 
@@ -92,7 +93,7 @@ class NotAllowed(ServiceError):
 
 
 class NotSigned(ServiceError):
-    """Content of a publisher that was not signed with the feed's secret."""
+    """Content of a publisher that is not signed with the feed's secret."""
 
     field = "hub.signature"
 
@@ -104,7 +105,7 @@ class NotSigned(ServiceError):
 
 
 class SearchOff(ServiceError):
-    """There is no index of words."""
+    """There is no search index."""
 
     def __init__(self) -> None:
         super().__init__("this hub has no search (FANFARE_SEARCH_DAYS=0)")
@@ -120,4 +121,4 @@ class SeveralFeeds(ServiceError):
 
 
 class TooManyWaiting(ServiceError):
-    """A bounded queue is full; later there will be room."""
+    """A bounded queue is full; try again later."""

@@ -1,8 +1,8 @@
 """Tokens: how an account authenticates, and its scopes.
 
 A token is 32 hexadecimal characters that only its holder knows; the hub keeps their
-SHA-256. A valid token is remembered for seconds, so that it is not looked up for every
-request, and yet is refused soon after it was revoked, in whatever way.
+SHA-256. A valid token is remembered for some seconds, so that it is not looked up for
+every request, and is still refused soon after it was revoked, even by another process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ MOST_REMEMBERED = 10_000
 USE_NOTED_EVERY = timedelta(hours=1)
 LONGEST_LABEL = 200
 NAMELESS = frozenset({"anonymous", "admin"})
-"""The open hub's account, and the user name that goes with the admin token."""
+"""Names that no account may have: the open hub's account, and the user name that goes
+with the admin token."""
 
 _ACCOUNT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -48,7 +49,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who makes a request, and what it may do. ``token`` None: the admin token."""
+    """Who makes a request, and what they may do. ``token`` None: the admin token."""
 
     account: Account
     scopes: frozenset[TokenScope]
@@ -60,9 +61,10 @@ class Principal:
 
     @property
     def viewer(self) -> AccountId | None:
-        """The account that it reads feeds as; None: the operator, who reads all.
+        """The account that the principal reads feeds as; None: the operator, who reads
+        all.
 
-        Without the scope `retrieve` it reads what is public, as `NOBODY`.
+        Without the scope `retrieve` it reads public feeds only, as `NOBODY`.
         """
         if not self.may(TokenScope.RETRIEVE):
             return NOBODY
@@ -70,7 +72,8 @@ class Principal:
         return None if is_operator else self.account.id
 
     def may(self, scope: TokenScope) -> bool:
-        """Whether a token allows it; the scope ``admin`` allows everything."""
+        """Whether the principal has this scope; the scope ``admin`` includes all
+        scopes."""
         return scope in self.scopes or self.is_admin
 
 
@@ -81,12 +84,13 @@ ADMINISTRATOR = Principal(
 WITHOUT_TOKEN = Principal(
     account=Account(id=ANONYMOUS, name="anonymous"), scopes=frozenset()
 )
-"""Who shows no token."""
+"""A client without a token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateToken:
-    """``value``: the token itself, such as one of Superfeedr's; "" for a new one."""
+    """A token to create. ``value``: the token itself, for instance one of Superfeedr's;
+    "" for a new one."""
 
     account: str
     scopes: frozenset[TokenScope]
@@ -96,7 +100,7 @@ class CreateToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """``secret`` is what the holder is given; it cannot be shown a second time."""
+    """A new token. ``secret`` is what the holder is given; it cannot be shown again."""
 
     token: StoredToken
     secret: str
@@ -116,7 +120,7 @@ class TokenService:
     async def create(self, request: CreateToken) -> CreatedToken:
         """Make a token for an account, which may be a new one. Raises `InvalidValue`.
 
-        No scope implies another, but for ``admin``, which is all of them.
+        No scope implies another, except ``admin``, which implies all scopes.
         """
         account = account_name("account", request.account)
         _check(request)
@@ -134,7 +138,8 @@ class TokenService:
         return CreatedToken(token=token, secret=secret)
 
     async def account(self, field: str, name: str) -> Account:
-        """The account of a name, in any case. Raises `InvalidValue` without one."""
+        """The account of that name, in upper or lower case. Raises `InvalidValue` if
+        there is none."""
         written = account_name(field, name)
         found = await self._tokens.account(written)
         if found is None:
@@ -163,8 +168,8 @@ class TokenService:
         return Principal(account=token.account, scopes=token.scopes, token=token.id)
 
     async def _find(self, digest: bytes) -> StoredToken | None:
-        """Look a token up by its digest, so that timing tells nothing of the tokens
-        there are."""
+        """Look up a token by its digest, so that timing reveals nothing about existing
+        tokens."""
         now = self._clock.monotonic()
         until, known = self._remembered.get(digest, (now, None))
         if known is not None and now < until:
@@ -182,7 +187,7 @@ class TokenService:
             return
         try:
             await self._tokens.touch(token.id, now)
-        except StorageError as error:  # no reason to refuse a request that only reads
+        except StorageError as error:  # no reason to refuse the request
             log.warning("token_use_not_noted", token=token.id, error=str(error))
 
 
@@ -191,7 +196,8 @@ def _digest(secret: str) -> bytes:
 
 
 def account_name(field: str, written: str) -> str:
-    """In lower case: Superfeedr ignored the case of logins. Raises `InvalidValue`."""
+    """The name in lower case: Superfeedr ignored the case of logins. Raises
+    `InvalidValue`."""
     name = written.lower()
     if _ACCOUNT.fullmatch(name) is None or name in NAMELESS:
         raise InvalidValue(

@@ -1,8 +1,8 @@
 """A topic's URL as people write it: parsed, checked, and looked up if it is a query.
 
-The check of its addresses only spares people the wait for a request that would be
-refused: the guard that protects works where connections are made, on the very address
-that is dialled.
+The check of its addresses only saves people from waiting for a request that would be
+refused. The guard that protects works where connections are made, on the very address
+that is connected to.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class TopicAddress:
 
 
 def read_topic(field: str, value: str) -> TopicAddress:
-    """Raises `InvalidValue` naming the field.
+    """A topic's URL and credentials. Raises `InvalidValue`, which names the field.
 
-    ``user:password@`` becomes credentials: a URL is shown and logged, they are not.
+    ``user:password@`` becomes credentials, because a URL is shown and logged.
     """
     url = value.strip()
     found = _WITH_CREDENTIALS.fullmatch(url)
@@ -64,8 +64,8 @@ def read_topic(field: str, value: str) -> TopicAddress:
 
 
 def check_path(field: str, url: str) -> None:
-    """Raises `InvalidValue` naming the field for a fragment that begins as a CSS path
-    or a JSONPath does, and cannot be read: nothing would ever come of it."""
+    """Raise `InvalidValue`, which names the field, for a fragment that begins like a
+    CSS path or a JSONPath but cannot be read: it would never select anything."""
     selector = selector_of(url)
     if may_take_forever(selector):
         raise InvalidValue(field, "a JSONPath without nested quantifiers such as (a+)+")
@@ -96,7 +96,8 @@ class AddressCheck:
 
     async def check_topic(self, field: str, url: str) -> None:
         """Raises `AddressRefused` if no address of the host may be fetched from, and
-        `InvalidValue` if the operator lists it among those that want no requests."""
+        `InvalidValue` if the operator lists the host among those that want no
+        requests."""
         if self._blocked.cover(url):
             expected = "a host that is not in FANFARE_BLOCKED_HOSTS"
             raise InvalidValue(field, expected)
@@ -128,8 +129,8 @@ class AddressCheck:
 
 
 class TrackTopics:
-    """Track queries as topics. Whether somebody may track is checked by the caller: it
-    takes a token."""
+    """Track queries as topics. The caller checks whether somebody may track, which
+    requires a token."""
 
     def __init__(self, store: TrackStore, clock: Clock, public_url: str) -> None:
         self._store = store
@@ -137,17 +138,18 @@ class TrackTopics:
         self._public_url = public_url
 
     def names_query(self, topic: str) -> bool:
-        """Whether a topic names a track query, readable or not."""
+        """Whether a topic names a track query, even one that cannot be read."""
         return is_track_topic(topic, self._public_url)
 
     def read(self, topic: str) -> TrackTopic | None:
-        """None for a topic that names no query. Raises `InvalidValue`."""
+        """The query that a topic names; None if it names none. Raises
+        `InvalidValue`."""
         return read_track_topic(topic, self._public_url)
 
     async def find(self, topic: str) -> StoredFeed | None:
-        """The feed of a query, if somebody wants that query already.
+        """The feed of a query, if somebody already wants that query.
 
-        Raises `InvalidValue`; None also for a topic that names no query.
+        Raises `InvalidValue`; returns None also for a topic that names no query.
         """
         wanted = self.read(topic)
         if wanted is None:
@@ -158,8 +160,8 @@ class TrackTopics:
     async def ensure(self, topic: str, owner: AccountId = NOBODY) -> StoredFeed | None:
         """The feed of the account's query, which counts as wanted from now on.
 
-        The query finds what the account may read; nobody's finds what is public. Raises
-        `InvalidValue`; None for a topic that names no query.
+        The query finds what the account may read; that of `NOBODY` finds what is
+        public. Raises `InvalidValue`; returns None for a topic that names no query.
         """
         wanted = self.read(topic)
         if wanted is None:
@@ -170,8 +172,9 @@ class TrackTopics:
 
 
 def format_of(wanted: TrackTopic, requested: Format | None) -> Format:
-    """The format of notifications of a query. It has no document of its own: "as it is"
-    is the topic's format, or Atom. ``asked`` None: no format was named."""
+    """The format of a query's notifications. A query has no document of its own, so "as
+    it is" means the format that the topic names, or Atom. ``requested`` None: no format
+    was named."""
     if requested is None or requested in (Format.AS_IS, Format.BY_TOPIC):
         return Format(wanted.format or Format.ATOM)
     return requested

@@ -1,4 +1,4 @@
-"""Undelivered records of callbacks: try them again, or discard them."""
+"""Undelivered records of callbacks: try again to deliver them, or discard them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from storage.records import AccountId, DeadLetter, SubscriptionId
 
 
 class UndeliveredService:
-    """Retries and discards what was not delivered. With an ``account``, what is another
-    one's is not found."""
+    """Retries and discards undelivered records. With an ``account``, those of other
+    accounts count as not found."""
 
     def __init__(
         self, deliveries: DeliveryStore, subscriptions: SubscriptionStore, clock: Clock
@@ -30,8 +30,8 @@ class UndeliveredService:
     async def retry_dead_letter(
         self, number: int, *, account: AccountId | None = None
     ) -> DeadLetter:
-        """Deliver it after all, as far as the log has it. Raises `NotFound`, and
-        `Conflict` while its subscription is sent something else."""
+        """Deliver a dead letter after all, as far as the log still has it. Raises
+        `NotFound`, and `Conflict` while its subscription is sent something else."""
         found = await self._dead_letter(number, account)
         try:
             await self._deliveries.retry_dead_letter(number, self._clock.now())
@@ -44,14 +44,14 @@ class UndeliveredService:
     async def discard(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None
     ) -> None:
-        """A retrying subscription is not sent what it lacks. Raises `NotFound`."""
+        """Discard what a retrying subscription still lacks. Raises `NotFound`."""
         await self._check_owner(subscription_id, account)
         await self._deliveries.discard_retry(subscription_id, self._clock.now())
 
     async def discard_dead_letter(
         self, number: int, *, account: AccountId | None = None
     ) -> DeadLetter:
-        """Raises `NotFound`."""
+        """Discard a dead letter. Raises `NotFound`."""
         found = await self._dead_letter(number, account)
         await self._deliveries.discard_dead_letter(number)
         return found
