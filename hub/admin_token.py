@@ -20,7 +20,7 @@ class TokenUnreadable(Exception):
 
 
 def token_file(database: Path) -> Path:
-    """Where the token of the hub on that database lies."""
+    """The path of the token file for the hub with that database."""
     return database.parent / FILE_NAME
 
 

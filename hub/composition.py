@@ -140,20 +140,20 @@ from storage.errors import StorageError
 from storage.records import PlanKind
 
 COLLECTIONS_FOLDER: Final = "scp"
-"""Beside the database."""
+"""The folder of collections, beside the database."""
 ROBOTS_LIMITS: Final = ResponseLimits(body_bytes=2 * MEBIBYTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltHub:
-    """A hub that is made and does not run yet: what `hub.main` starts and stops."""
+    """A hub whose parts are made but do not run yet: `hub.main` starts and stops it."""
 
     server: HttpServer
     services: Services
     live: LiveStream
     pages: PageStreams
     background: dict[str, BackgroundTask]
-    """By name, each runs until it is cancelled."""
+    """Tasks by name; each runs until it is cancelled."""
 
 
 async def build_hub(
@@ -194,7 +194,7 @@ async def build_hub(
     playground_runs = PlaygroundRuns(clock, public_url)
     network = watched = PlaygroundNetwork(network, playground_runs, clock, public_url)
 
-    # Fetching: what asks publishers, and the poller that says when.
+    # Fetching: what sends requests to publishers, and the poller that decides when.
     if parser is None:
         parser = await stack.enter_async_context(WorkerParser())
     publisher_identity = identity(settings)
@@ -368,7 +368,7 @@ async def build_hub(
         shortest_lease=settings.min_lease,
     )
 
-    # Other people's hubs, which push. Switched off, those asked before are left.
+    # Other people's hubs, which push. If that is off, existing subscriptions are ended.
     pushed_content = PushedContent(poller, feed_fetcher.provide_pushed, clock)
     received_pushes = ReceivedPushes(storage, pushed_content, pings, clock)
     subscriber = PushSubscriber(

@@ -1,4 +1,5 @@
-"""Maintenance of feeds: once a day each, a few at a time, with the lowest priority.
+"""Maintenance of feeds: each feed once a day, a few at a time, with the lowest
+priority.
 
 It works on stored data only; nothing is fetched for it.
 """
@@ -35,7 +36,8 @@ log = structlog.get_logger()
 
 
 class Maintenance:
-    """``listed``: the words of the porn rank; None: feeds get no such rank."""
+    """Maintains feeds. ``listed``: the words of the porn rank; None: feeds get no such
+    rank."""
 
     def __init__(
         self,
@@ -50,7 +52,8 @@ class Maintenance:
         self._listed = listed
 
     async def round(self) -> int:
-        """Maintain the feeds that are due longest; how many. Raises `StorageError`."""
+        """Maintain the feeds that have been due the longest; returns how many. Raises
+        `StorageError`."""
         done = 0
         while done < self._feeds_a_round:
             due = await self._storage.feed_statistics.due(self._clock.now(), PAGE)
@@ -63,7 +66,8 @@ class Maintenance:
         return done
 
     async def _try(self, feed_id: FeedId) -> FeedStatisticsWrite | None:
-        """One that fails keeps its statistics, though not its links, for another day.
+        """Maintain a feed; if that fails, it keeps its statistics, but not its links,
+        for another day.
 
         Raises `StorageError`.
         """

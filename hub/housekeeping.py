@@ -33,25 +33,25 @@ from storage.records import (
 )
 
 PAGE = 1_000
-"""Rows that go in one transaction, so that nothing else waits long."""
+"""Rows deleted in one transaction, so that no other write waits for long."""
 REMOVED_FEEDS_KEPT = timedelta(days=30)
 ENDED_SUBSCRIPTIONS_KEPT = timedelta(days=30)
 UNWANTED_QUERIES_KEPT = timedelta(days=1, hours=1)
-"""Track queries go on for a day without subscription or listener, who may come back.
-That somebody asked for one is noted once an hour only."""
+"""How long a track query is kept without subscription or listener: a day, in case they
+come back, and an hour, because its use is noted only once an hour."""
 WAL_ALARM_BYTES = 256 * 1024 * 1024
-"""Four times what is left of a write-ahead log that nobody's reading holds up."""
+"""Four times the size that a write-ahead log keeps if no reader holds it up."""
 FREEING = StepSize(count=16, most=256, seconds=0.02)
-"""Pages given back in one transaction. Of many free ones each takes long: SQLite looks
-through the list of all."""
+"""Pages freed in one transaction. If many are free, each takes long: SQLite searches
+the list of all free pages."""
 FREEING_SECONDS = 1.0
-"""Of one round."""
+"""Seconds of one round of freeing."""
 MOST_FREED = 5_000
-"""Given back in one round, 20 MB as a rule, that the disk is not kept busy with it."""
+"""Pages freed in one round, usually 20 MB, so that the disk is not kept busy."""
 ROUND = sys.maxsize
-"""`Job.least` of what does a whole round at once."""
+"""`Job.least` of a job that does a whole round at once."""
 TRIMMED_RECORDS = 250
-"""Of the log in one transaction, whose entries go with them."""
+"""Records of the log trimmed in one transaction, together with their entries."""
 ATTEMPTS_KEPT = timedelta(days=7)
 
 log = structlog.get_logger()
@@ -59,15 +59,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``name``: what is logged when it did something; ``what`` it does, for people."""
+    """A job. ``name``: the log event if it did something; ``what`` it does, for
+    people."""
 
     name: str
     what: str
     every: float  # seconds
     page: Callable[[], Awaitable[int]]
-    """Does a part of the work; how much it did."""
+    """Does a part of the work; returns how much it did."""
     least: int = PAGE
-    """As long as it does so much, there may be more."""
+    """If a part did at least so much, there may be more to do."""
 
 
 class Housekeeping:
@@ -81,10 +82,10 @@ class Housekeeping:
         maintain: Callable[[], Awaitable[int]] | None = None,
         audit: AuditRetention | None = None,
     ) -> None:
-        """``byte_limits`` None: what is deleted makes the database no smaller.
-        ``listened``: the feeds that somebody listens to now.
+        """``byte_limits`` None: deleting does not make the database smaller.
+        ``listened``: returns the feeds that somebody listens to now.
 
-        ``maintain`` does a round of maintenance, of less than `PAGE` feeds.
+        ``maintain`` does a round of maintenance, of fewer than `PAGE` feeds.
         """
         self._storage = storage
         self._clock = clock
@@ -175,8 +176,9 @@ class Housekeeping:
         return done
 
     async def _trim_log(self) -> int:
-        """All that is too old, and by now too many. How large the database is then is
-        seen in the next round: by then the index of words has shrunk as well."""
+        """Trim records that are too old or too many. The size of the database is
+        checked in the next round, because the index of words shrinks only after this
+        one."""
         trimmed, now = 0, self._clock.now()
         retention = await self._retention_now()
         while page := await self._storage.log.trim(retention, now, TRIMMED_RECORDS):
@@ -191,7 +193,7 @@ class Housekeeping:
         return retention_within(self._byte_limits, self._retention, database, log_bytes)
 
     async def _give_back(self) -> int:
-        """Of what was trimmed, little by little; nothing is logged of it."""
+        """Give freed pages back to the disk, little by little; nothing is logged."""
         given, until = 0, self._clock.monotonic() + FREEING_SECONDS
         while given < MOST_FREED and self._clock.monotonic() < until:
             wanted = self._freeing.count
@@ -206,7 +208,8 @@ class Housekeeping:
         return await self._storage.deliveries.trim_attempts(before, PAGE)
 
     async def _finish_removals(self) -> int:
-        """End what subscriptions a removed feed still has: its removal was cut off."""
+        """End the remaining subscriptions of removed feeds whose removal was
+        interrupted."""
         now, ended, last = self._clock.now(), 0, FeedId(0)
         while ended < PAGE:
             feeds = await self._storage.feeds.page(

@@ -1,14 +1,15 @@
 """Where a running hub listens: a 0600 file beside its database, by which commands find
-it.
+the hub.
 
-The file also has a key, new at each start. Another program may answer at the URL,
-because the hub was killed and its port taken. So a command demands proof of the key
-before it sends a token there.
+The file also has a key, which is new at each start. Another program may answer at the
+URL, because the hub was killed and its port taken. So a command demands proof of the
+key before it sends a token there.
 
 Without the file, a hub at FANFARE_PORT is asked to prove that it has the admin token.
-The command first shows that it has it, so that the hub gives nobody else a proof from
-which to guess the token. Both proofs are for one connection, by the addresses and ports
-of its two ends: who relays them to a hub, here or on another machine, has another one.
+The command first shows that it has the token itself, so that the hub gives nobody else
+a proof from which to guess it. Both proofs are valid for one connection, by the
+addresses and ports of its two ends: a program that relays them to a hub, here or on
+another machine, has a different connection.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ LONGEST_CHALLENGE: Final = 128
 _LARGEST_FILE = 64 * 1024
 _PURPOSE = "fanfare identity"
 _CLAIM, _PROOF = "fanfare command", "fanfare hub"
-"""Of what is signed with the admin token, by whom."""
+"""Prefixes of what is signed with the admin token, by the command and by the hub."""
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaces them
 
 
 Endpoint = tuple[str, int]
-"""Of a connection: address and port."""
+"""One end of a connection: address and port."""
 
 
 class HubAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,24 +67,25 @@ def create_address(host: str, port: int, public_url: str) -> HubAddress:
 
 
 def listening_url(host: str, port: int) -> str:
-    """The URL by which this machine reaches who listens there."""
+    """The URL by which this machine reaches a server that listens there."""
     host = _EVERY_ADDRESS.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def address_file(database: Path) -> Path:
-    """Beside the file itself, whatever link leads to it."""
+    """The path of the file, beside the database itself, even if a link leads to
+    that."""
     database = database.resolve()
     return database.with_name(database.name + SUFFIX)
 
 
 def write_address(path: Path, address: HubAddress) -> None:
-    """The file appears whole or not at all. Raises `OSError`."""
+    """Write the address; the file appears whole or not at all. Raises `OSError`."""
     write_private(path, msgspec.json.encode(address).decode())
 
 
 def read_address(path: Path) -> HubAddress | None:
-    """None: no hub runs there, or it has ended. Raises `AddressUnreadable`."""
+    """The address of the running hub; None if none runs. Raises `AddressUnreadable`."""
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(_LARGEST_FILE), type=HubAddress)
@@ -96,7 +98,7 @@ def read_address(path: Path) -> HubAddress | None:
 
 
 def remove_address(path: Path, address: HubAddress) -> None:
-    """Unless another hub's is there by now. Raises `OSError`."""
+    """Remove the file, unless it belongs to another hub by now. Raises `OSError`."""
     try:
         is_own = read_address(path) == address
     except AddressUnreadable:
@@ -106,7 +108,7 @@ def remove_address(path: Path, address: HubAddress) -> None:
 
 
 def prove_identity(key: str, challenge: str) -> str:
-    """What only who knows the key can answer to the challenge."""
+    """The answer to a challenge, which only a holder of the key can give."""
     return _sign(key, _PURPOSE, challenge)
 
 
@@ -115,7 +117,8 @@ def is_proof(address: HubAddress, challenge: str, proof: object) -> bool:
 
 
 def name_connection(client: Endpoint, server: Endpoint) -> str:
-    """The same at both ends of a connection, unless somebody relays it."""
+    """A name that is the same at both ends of a connection, unless somebody relays
+    it."""
     return " ".join(f"{_plain(host)} {port}" for host, port in (client, server))
 
 
@@ -135,17 +138,19 @@ def _plain(host: str) -> str:
 
 
 def claim_token(token: str, connection: str, challenge: str) -> str:
-    """What only a command that has the admin token can ask on that connection."""
+    """The claim of a command, which only a holder of the admin token can make on that
+    connection."""
     return _sign(token, _CLAIM, connection, challenge)
 
 
 def prove_token(token: str, connection: str, challenge: str) -> str:
-    """What only a hub that has the admin token can answer to it, on that connection."""
+    """The hub's answer to a claim, which only a holder of the admin token can give on
+    that connection."""
     return _sign(token, _PROOF, connection, challenge)
 
 
 def is_same(given: object, expected: str) -> bool:
-    """Compared in a time that tells nothing."""
+    """Whether both are equal; the time that this takes reveals nothing."""
     return isinstance(given, str) and secrets.compare_digest(
         given.encode(), expected.encode()
     )

@@ -55,15 +55,15 @@ from storage.errors import StorageError
 from storage.records import NewNode
 
 STOP_SECONDS: Final = 4.7
-"""After so many the process ends, whatever is under way: `docker stop` kills after ten,
-others after five. What was committed is safe, as with any other end."""
+"""Seconds after which the process ends, whatever is under way: `docker stop` kills
+after ten seconds, other managers after five. Committed data is safe in any case."""
 DRAINED_BESIDE: Final = ("dispatcher", "poller")
-"""Parts that end while the server does: one has requests under way itself, for visits
-of the other there are requests that wait."""
+"""Parts that end at the same time as the server: the dispatcher has requests under way
+itself, and HTTP requests wait for visits of the poller."""
 LEAST_DRAIN: Final = 0.5
 
 Announce = Callable[[str], None]
-"""Tells the person who started the hub; not the log."""
+"""Tells the person who started the hub; it does not write to the log."""
 
 _UNUSABLE = (
     AddressUnavailable,
@@ -81,7 +81,7 @@ class CannotStart(Exception):
 
 
 class HubFailed(Exception):
-    """A part of the running hub ended by itself, and took the hub with it."""
+    """A part of the running hub ended by itself, and so the hub ended."""
 
     def __init__(self, part: str, reason: str) -> None:
         self.part = part
@@ -150,7 +150,8 @@ async def run(
 
 
 def _node(settings: Settings) -> NewNode:
-    """The same after a restart; on other machines, and of other files, another one."""
+    """The node of this hub. Its name is the same after a restart, and differs on
+    another machine or with other files."""
     return NewNode(
         name=f"{socket.gethostname()}:{settings.local_path.absolute()}",
         url=settings.public_url,
@@ -214,8 +215,8 @@ async def run_until_stopped(
             await built.live.drain()
             built.server.stop(max(LEAST_DRAIN, serves_until - loop.time()))
             await serving
-            # Once more would cut short what a draining task has under way, and lose
-            # its acknowledgements.
+            # A second cancellation would cut short what a draining task has under way,
+            # and lose its acknowledgements.
             for task in set(running).difference(draining):
                 task.cancel()
     except ExceptionGroup as failures:
@@ -245,8 +246,8 @@ async def _serve(
 
 
 def end_in_time(seconds: float = STOP_SECONDS) -> None:
-    """Have the process end by then, whatever hangs: a thread that waits for a disk or a
-    name server, or work that cannot be cancelled."""
+    """Make the process end after ``seconds``, whatever hangs: a thread that waits for a
+    disk or a name server, or work that cannot be cancelled."""
     timer = threading.Timer(seconds, _end_at_once)
     timer.daemon = True
     timer.start()
@@ -261,7 +262,7 @@ def _end_at_once() -> None:
 
 
 def stop_signal(on_stop: Callable[[], None] = lambda: None) -> asyncio.Event:
-    """Set, from now on, when the process is asked to end."""
+    """An event that is set when the process is asked to end."""
     stop = asyncio.Event()
 
     def tell() -> None:
@@ -307,9 +308,10 @@ def _greeting(settings: Settings, public_url: str, command: str) -> str:
 
 
 MOST_FILES = 2**20
-"""Asked for where there is no limit; Linux takes no more by default."""
+"""Open files to ask for if there is no limit; by default Linux allows no more."""
 RESERVED = 256 + MOST_WATCHING
-"""For the database, the parser, requests that are no live streams, and open pages."""
+"""Open files for the database, the parser, requests other than live streams, and open
+pages."""
 
 
 def raise_limit() -> int:
@@ -326,10 +328,10 @@ def raise_limit() -> int:
 
 
 def fit_connections(settings: Settings, files: int) -> Settings:
-    """No more live connections than there can be.
+    """Limit live connections to the number that is possible.
 
-    One that the system does not accept stands in the way of all others; one that is
-    accepted and too many is told to come back.
+    A connection that the system does not accept blocks all others. One that is accepted
+    and then found to be too many is told to come back.
     """
     polls = settings.poll_concurrency + slow_slots(settings.poll_concurrency)
     used = RESERVED + polls + settings.delivery_concurrency

@@ -2,7 +2,8 @@
 
 Each setting is one field of `Settings`, with its default, the reader of its text and
 its help. The variable (``FANFARE_PORT``), the option of ``serve`` (``--port``) and the
-row of docs/reference/settings.md are made from that, in the order of the fields.
+row of docs/reference/settings.md are derived from the field, in the order of the
+fields.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ ANALYTICS_NEEDS: Final = {
     "umami": ("openfeeder_analytics_url", "openfeeder_analytics_site"),
     "ga4": ("openfeeder_analytics_site", "openfeeder_analytics_secret"),
 }
-"""The settings that each place of analytics needs."""
+"""The settings that each analytics service needs."""
 
 _LONGEST_REASON = 500
 _PASSWORD = re.compile(r"(?<=://)[^\s/]*@")
@@ -91,7 +92,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSetting:
-    """A setting as somebody gave it: by which variable or option, and its text; that of
+    """A setting as somebody gave it: the variable or option, and its text. The text of
     a secret is not kept."""
 
     field: str
@@ -101,8 +102,8 @@ class GivenSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingReport:
-    """A setting for people. ``value`` is "" if none is given and there is no default,
-    and of a secret."""
+    """A setting for people. ``value`` is "" for a secret, and if there is neither a
+    value nor a default."""
 
     name: str  # the variable
     option: str
@@ -678,15 +679,15 @@ class Settings:
 
     @property
     def local_path(self) -> Path:
-        """The file after which all is named that the hub keeps on this machine: that of
-        SQLite; or, where the database is on a server, one in `state_dir`."""
+        """The path from which the names of all files on this machine are derived: the
+        file of SQLite, or, if the database is on a server, a path in `state_dir`."""
         if self.is_on_server:
             return Path(self.state_dir, "fanfare")
         return Path(self.database.partition(":")[2])
 
     @property
     def database_name(self) -> str:
-        """For people, without a password."""
+        """The name of the database for people, without a password."""
         if self.is_on_server:
             return name_location(self.database)
         return str(self.local_path.absolute())
@@ -705,7 +706,8 @@ class Settings:
 
     @property
     def byte_limits(self) -> ByteLimits | None:
-        """None on a server: what is deleted makes its database no smaller."""
+        """The limits on the size of the log; None on a server, where deleting does not
+        make the database smaller."""
         if self.is_on_server:
             return None
         return ByteLimits(soft=self.log_retention_bytes, hard=self.log_limit_bytes)
@@ -747,7 +749,7 @@ class SettingError(Exception):
 
 
 DATABASE_HERE: Final = Path("data", "fanfare.db")
-"""Where there is one, it is the default: that of this directory."""
+"""The default database if it exists: one in the current directory."""
 
 
 def default_database(environ: Mapping[str, str]) -> Path:
@@ -801,7 +803,7 @@ def load_settings(
 
 
 def describe_settings(settings: Settings) -> list[SettingReport]:
-    """All of them, in the order of the reference."""
+    """All settings, in the order of the reference."""
     given = {each.field: each for each in settings.given}
     return [_report(each, given.get(each.field)) for each in SETTINGS]
 

@@ -1,4 +1,4 @@
-"""What was published, and when it arrived by which way."""
+"""What was published, and when and how it arrived."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """An entry that came by one way; ``delay`` is in seconds since it was published."""
+    """An entry that arrived in one way; ``delay`` is in seconds since it was
+    published."""
 
     way: Way
     entry: SampleEntry
@@ -30,7 +31,8 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What came by one way. ``median`` and ``slowest`` are None if nothing did."""
+    """The arrivals of one way. ``median`` and ``slowest`` are None if there are
+    none."""
 
     way: Way
     came: dict[FeedKind, int]
@@ -65,7 +67,7 @@ class Arrivals:
             self._complete.set()
 
     async def wait_complete(self) -> None:
-        """Until all that was published came by every way."""
+        """Wait until every published entry has arrived in every way."""
         await self._complete.wait()
 
     @property
@@ -74,7 +76,7 @@ class Arrivals:
 
     @property
     def is_complete(self) -> bool:
-        """Whether something was published, and all of it came by every way."""
+        """Whether something was published, and all of it has arrived in every way."""
         return 0 < len(self._published) * len(Way) == len(self._came)
 
     def summaries(self) -> list[Summary]:

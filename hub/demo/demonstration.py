@@ -33,11 +33,11 @@ from storage.database_url import open_storage
 from storage.records import NewFeed, SubscriptionId, SubscriptionState
 
 EVERY_SECONDS = 3.0
-"""How often each feed gets a new entry."""
+"""Seconds between two new entries of each feed."""
 READY_SECONDS = 30.0
 LOOK_SECONDS = 0.05
 LAST_SECONDS = 10.0
-"""How long the last entries may take."""
+"""Seconds for which the last entries are waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Stage:
 async def demonstrate(
     seconds: float, announce: Callable[[str], None], arrived: Announce
 ) -> Arrivals:
-    """Publish for so many seconds; what came of it. Raises `DemoFailed`."""
+    """Publish for so many seconds; returns the arrivals. Raises `DemoFailed`."""
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory("-fanfare"))
         own, others = (

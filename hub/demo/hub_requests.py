@@ -16,7 +16,7 @@ class DemoFailed(Exception):
 
 
 async def ask_hub(url: str, expected: HTTPStatus, fields: Mapping[str, str]) -> None:
-    """Raises `DemoFailed` if the hub answers otherwise."""
+    """Send a request to a hub; raises `DemoFailed` if it answers another status."""
     status, answer = await asyncio.to_thread(_post, url, fields)
     if status != expected:
         raise DemoFailed(f"the hub answered {status} to {fields['hub.mode']}: {answer}")

@@ -60,24 +60,24 @@ class Result:
 
     @property
     def mean_by_feed(self) -> float:
-        """Each feed equal: the mean of the feeds' means."""
+        """The mean of the feeds' means, in which each feed counts the same."""
         means = self.feed_means
         return sum(means) / len(means) if means else 0.0
 
     @property
     def spend(self) -> float:
-        """Polls over budget: 1 is all of it."""
+        """Polls as a part of the budget: 1 is all of it."""
         return self.polls_per_day / self.budget
 
     def percentile(self, share: float) -> float:
-        """The delay that so much of all posts do not exceed; 0 without posts."""
+        """The delay that this share of all posts does not exceed; 0 without posts."""
         if not self.delays:
             return 0.0
         return self.delays[min(int(share * len(self.delays)), len(self.delays) - 1)]
 
 
 def policies_for(traces: Sequence[Trace]) -> list[Policy]:
-    """All that can be asked: the oracle only where the rates are known."""
+    """All policies that can be compared; the oracle only if the rates are known."""
     prior = habits_of_all(traces)
     everything: list[Policy] = [
         FixedInterval(),
@@ -107,7 +107,7 @@ def bold_rules() -> PollingRules:
 
 
 def habits_of_all(traces: Sequence[Trace]) -> Prior:
-    """What all feeds' posts before the tests say."""
+    """The posting habits of all feeds before their tests."""
     return prior_of(_habits_before(trace) for trace in traces)
 
 
@@ -120,7 +120,8 @@ def _habits_before(trace: Trace) -> tuple[PostingHabits, float]:
 def compare(
     policies: Iterable[Policy], traces: Sequence[Trace], budget: float
 ) -> list[Result]:
-    """Each with the knob at which it spends the budget, in polls per feed and day."""
+    """The result of each policy, with the knob at which it spends the budget, in polls
+    per feed and day."""
     return [at_budget(policy, traces, budget) for policy in policies]
 
 

@@ -37,7 +37,8 @@ _EVEN: Counts = (1.0,) * 12
 
 
 class Policy(Protocol):
-    """The more its ``knob``, above 0, the fewer polls."""
+    """A way to plan polls. The larger its ``knob``, which is above 0, the fewer
+    polls."""
 
     @property
     def name(self) -> str: ...
@@ -49,7 +50,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixedInterval:
-    """Every feed alike; the knob is the seconds between."""
+    """The same interval for every feed; the knob is the interval in seconds."""
 
     name: str = "fixed interval"
 
