@@ -73,12 +73,13 @@ class AttemptReport:
     """A request, and how many ``entries`` it told of; ``title`` is that of the first.
 
     ``entries`` 0: the log no longer has its record, or the account may no longer read
-    the feed.
+    the feed. ``entry_id``: of the first, None for an event.
     """
 
     attempt: Attempt
     title: str = ""
     entries: int = 0
+    entry_id: EntryId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,15 +166,19 @@ class DeliveryReportService:
     async def _notified_records(
         self, attempts: Sequence[Attempt], feed_id: FeedId
     ) -> dict[Position, Record]:
-        """The records that attempts told of, by position. The log is read once, because
-        a callback is sent nearly all records of its feed. Records of a track query are
+        """The records that attempts told of, by position. A callback is sent
+        nearly all records of its feed, so one reading of the log finds most of them; it
+        is read again where attempts lie far apart. Records of a track query are
         included only if its owner may read the feed now."""
-        first = min(each.position for each in attempts)
-        records = await self._storage.log.records(
-            after=Position(first - 1),
-            limit=max(PAGE, 2 * len(attempts)),
-            feed_id=feed_id,
-        )
+        records = list[Record]()
+        upto = Position(0)
+        for position in sorted({each.position for each in attempts}):
+            if position <= upto:
+                continue
+            records += await self._storage.log.records(
+                after=Position(position - 1), limit=PAGE, feed_id=feed_id
+            )
+            upto = max(position, records[-1].position if records else position)
         sources = {each.source for each in records if each.source is not None}
         hidden = {
             each
@@ -272,9 +277,14 @@ def _attempt_report(
         return AttemptReport(attempt=attempt)
     if record.event is not None:
         return AttemptReport(attempt=attempt, title=record.event.type, entries=1)
-    title = titles.get(record.entries[0].entry_id, "") if record.entries else ""
-    count = len(record.entries) if title else 0
-    return AttemptReport(attempt=attempt, title=title, entries=count)
+    first = record.entries[0].entry_id if record.entries else None
+    title = titles.get(first, "") if first is not None else ""
+    return AttemptReport(
+        attempt=attempt,
+        title=title,
+        entries=len(record.entries) if title else 0,
+        entry_id=first,
+    )
 
 
 def rendered_request(request: Request, *, is_same: bool) -> RenderedRequest:

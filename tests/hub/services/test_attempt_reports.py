@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.services.delivery_reports import DeliveryReportService
+from hub.services.delivery_reports import PAGE, DeliveryReportService
 from protocols.operational_events import EventType, event_topic
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (
     OPERATOR,
     AccountId,
+    Attempt,
     AttemptRange,
     FeedChange,
     Matched,
@@ -57,6 +58,26 @@ async def test_each_request_is_shown_with_what_it_told_of(scene: Scene) -> None:
     assert await told(scene.storage, subscription) == [("Three", 1), ("One", 2)]
     await scene.publish(feed, "Three", kind=RecordKind.DELETED)
     assert await told(scene.storage, subscription) == [("", 0), ("One", 2)]
+
+
+async def test_what_lies_far_apart_in_the_log_is_told_too(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, account=OPERATOR)
+    await scene.publish(feed, "Early")
+    await scene.deliver(at(1))
+    for _ in range(PAGE):
+        await scene.publish(feed, "Between")
+    last = await scene.publish(feed, "Late")
+    caught_up = Attempt(
+        subscription_id=subscription.id,
+        position=last,
+        at=at(2),
+        status=204,
+        milliseconds=1,
+    )
+    await scene.flush(attempts=(caught_up,))
+
+    assert await told(scene.storage, subscription) == [("Late", 1), ("Early", 1)]
 
 
 async def test_an_account_is_told_as_long_as_it_may_read_the_feed(

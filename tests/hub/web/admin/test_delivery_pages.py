@@ -123,3 +123,20 @@ async def test_why_an_answer_is_not_kept_is_said_and_what_to_do(
     page = text_of(await browser.open("/admin/deliveries/1"))
     assert "its answer may hold what a service inside it says" in page
     assert "look in the log of that service" in page
+
+
+async def test_a_try_that_is_due_or_under_way_is_not_told_as_the_next_one(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene = Scene(hub.storage)
+    await scene.subscribe_retrying(feed)
+
+    async def next_try() -> str:
+        [row] = read(await browser.open(PAGE)).xpath("//*[@data-label='Next try']")
+        return " ".join(row.text_content().split())
+
+    assert await next_try() == "in 5 s"
+    hub.clock.advance(60)
+    assert await next_try() == "due"
+    await scene.claim_retrying(hub.clock.now())
+    assert await next_try() == "under way"
