@@ -82,6 +82,14 @@ class EntryReport:
     def published(self) -> datetime | None:
         return self.entry.published or self.entry.updated
 
+    @property
+    def believed(self) -> datetime | None:
+        """When it was published, as far as the hub believes its date; of one whose
+        records are no longer known, what the date says."""
+        if not self.records:
+            return self.published
+        return publication_of(self.entry, self.published, self.records[0].at)
+
 
 class EntryOrder(StrEnum):
     EARLIEST = "earliest"

@@ -10,6 +10,7 @@ import msgspec
 
 from hub.core.schedule.forecast import Forecast
 from hub.core.schedule.posting_profile import posts_known
+from hub.core.status.freshness import LONGEST_DELAY
 from storage.records import EntryId, Poll, Posting
 
 HOURS: Final = 24
@@ -31,10 +32,12 @@ class SeenPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def delay(self) -> timedelta | None:
-        """Seconds from publication to commit; None if the entry's date says none."""
+        """Seconds from publication to commit; None if the entry's date says none, or is
+        older than what is believed."""
         if self.published is None or self.published > self.committed:
             return None
-        return self.committed - self.published
+        delay = self.committed - self.published
+        return delay if delay <= LONGEST_DELAY else None
 
 
 class FeedTimeline(msgspec.Struct, frozen=True, kw_only=True):

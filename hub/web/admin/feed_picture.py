@@ -132,7 +132,7 @@ def _post_mark(
 ) -> PostMark:
     delay = post.delay
     began = post.committed if delay is None else post.committed - delay
-    words = "seen, without a date" if delay is None else _late(delay)
+    words = "seen, without a believable date" if delay is None else _late(delay)
     return PostMark(
         x=place(began),
         seen_x=place(post.committed),

@@ -60,6 +60,7 @@ def test_without_polls_there_is_nothing_to_show() -> None:
         (0, timedelta()),
         pytest.param(None, None, id="no date"),
         pytest.param(-1, None, id="a date in the future"),
+        pytest.param(7 * 24 * 60 + 1, None, id="a date of more than a week ago"),
     ],
 )
 def test_the_delay_of_a_post_is_from_its_publication_to_its_commit(

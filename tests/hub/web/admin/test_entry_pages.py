@@ -109,6 +109,16 @@ async def test_a_page_of_a_feed_leads_to_its_entries(
     assert path in page.xpath("//a/@href")
 
 
+async def test_nothing_is_reckoned_from_a_date_that_is_not_believed(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    old = hub.clock.now() - timedelta(days=271)
+    path = await commit(hub, await add_feed(browser), published=old)
+    published, seen, committed = [row[2:] for row in rows(await browser.open(path))]
+    assert "no believable date" in published[1]
+    assert (seen[0], committed[0]) == ("", "")
+
+
 async def test_it_says_what_is_not_known_any_more(
     hub: Hub, browser: OperatorBrowser
 ) -> None:

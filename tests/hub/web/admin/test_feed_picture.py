@@ -50,7 +50,7 @@ def test_polls_stand_where_they_were_made_and_say_why() -> None:
     [
         (a_post(1.5, 1), (262.5, 465), False, "seen 30 min after its publication"),
         (a_post(8, 1), (60, 465), True, "seen 7 h after its publication"),
-        (a_post(None, 1), (465, 465), False, "seen, without a date"),
+        (a_post(None, 1), (465, 465), False, "seen, without a believable date"),
     ],
 )
 def test_a_post_leads_from_its_publication_to_where_it_was_seen(
