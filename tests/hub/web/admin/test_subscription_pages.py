@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -193,6 +194,20 @@ async def test_what_a_callback_got_at_a_time_is_found(
     assert "are kept for 7 days" in text_of(answer)
     values = read(answer).xpath("//input[@type='datetime-local']/@value")
     assert all(each[:16] in query for each in values if each)
+
+
+async def test_requests_from_before_it_was_subscribed_anew_say_so(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    scene, now = Scene(hub.storage), hub.clock.now()
+    for title, when in (("Old", now - timedelta(hours=1)), ("New", now)):
+        await scene.publish(feed, title, when=when)
+        await scene.deliver(when + timedelta(seconds=1))
+    marked = [
+        "before it was subscribed anew" in row[0]
+        for row in rows(await browser.open(PAGE))
+    ]
+    assert marked == [False, True]
 
 
 async def test_requests_are_shown_by_pages(
