@@ -4,6 +4,7 @@ goes, and what can be done."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 from starlette.requests import Request
@@ -54,6 +55,8 @@ from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     LISTED_SUBSCRIPTIONS,
+    AccountId,
+    AttemptRange,
     AuditTarget,
     DeliveryLag,
     Format,
@@ -69,6 +72,8 @@ from storage.records import (
 ROWS: Final = 50
 """Of a page, unless it is asked for another number."""
 SHOWN_ATTEMPTS: Final = 30
+KEPT_FAILURES: Final = 20
+"""Of a subscription, as `storage.contract.DeliveryStore` says."""
 MOST_LAG: Final = 100
 """Records that a row counts."""
 _BEHIND: Final = frozenset(
@@ -205,6 +210,9 @@ class SubscriptionPages(OperatorPages):
         attempts = await self._deliveries.attempts(
             subscription_id, wanted, SHOWN_ATTEMPTS, account=account
         )
+        kept_from = None
+        if not attempts:
+            kept_from = await self._failures_kept_from(subscription_id, account)
         last = attempts[-1].attempt if len(attempts) == SHOWN_ATTEMPTS else None
         return render_page(
             "subscription.html",
@@ -213,6 +221,7 @@ class SubscriptionPages(OperatorPages):
             now=self._clock.now(),
             report=report,
             attempts=attempts,
+            kept_from=kept_from,
             sparkline=draw_attempts(report.attempts) if report.attempts else None,
             stages=STAGE_WORDS,
             wanted=wanted,
@@ -226,6 +235,16 @@ class SubscriptionPages(OperatorPages):
             is_paused=report.condition.health is SubscriptionHealth.PAUSED,
             done=_DONE.get(request.query_params.get("done", ""), ""),
         )
+
+    async def _failures_kept_from(
+        self, id: SubscriptionId, account: AccountId | None
+    ) -> datetime | None:
+        """When the oldest failure was that is kept, once there are no more kept."""
+        failures = await self._deliveries.attempts(
+            id, AttemptRange(is_delivered=False), KEPT_FAILURES, account=account
+        )
+        is_full = len(failures) == KEPT_FAILURES
+        return failures[-1].attempt.at if is_full else None
 
     @in_both_areas(
         method="POST",

@@ -1,7 +1,7 @@
 // The pages work without this: it tells times in the viewer's zone, copies texts, shows what arrives, and
 // keeps open pages as they would be if they were reloaded.
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long", hourCycle: "h23" });
+const precise = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
 function span(size) {

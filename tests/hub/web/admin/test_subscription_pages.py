@@ -132,7 +132,7 @@ async def test_one_that_fails_says_how_much_waits_and_since_when(
     await Scene(hub.storage).subscribe_retrying(await Scene(hub.storage).add_feed())
     hub.clock.advance(60)
     [row] = rows(await browser.open("/admin/subscriptions?state=failing"))
-    assert row[2].startswith("1 record since ")
+    assert row[2].startswith("1 record for ")
 
 
 async def test_the_list_is_filtered_and_paged_by_links(
@@ -538,3 +538,14 @@ async def test_a_form_that_cannot_be_understood_subscribes_nobody(
     assert answer.status_code == 422
     assert words in text_of(answer)
     assert await hub.storage.subscriptions.get(SubscriptionId(1)) is None
+
+
+async def test_an_empty_search_says_from_when_on_failures_are_kept(
+    hub: Hub, browser: OperatorBrowser, feed: StoredFeed
+) -> None:
+    subscription = await hub.storage.subscriptions.get(SubscriptionId(1))
+    assert subscription is not None
+    failures = tuple(failed(subscription, at(60 + each)) for each in range(21))
+    await Scene(hub.storage).flush(attempts=failures)
+    text = text_of(await browser.open(f"{PAGE}?until=2026-01-01T00:01"))
+    assert "nothing before 2026-01-01 00:01:01 UTC is kept" in text
