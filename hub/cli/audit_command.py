@@ -14,6 +14,7 @@ TARGETS: Final = (
     *("feed", "subscription", "token", "plan", "import", "watched list"),
     *("dead letter", "connection", "playground", "callback", "topic", "other"),
 )
+SOURCES: Final = ("api", "cli", "pages", "account pages", "superfeedr")
 
 
 @click.command(
@@ -25,6 +26,8 @@ TARGETS: Final = (
 )
 @click.option("--account", help="Only what this account did.")
 @click.option("--token", type=click.IntRange(1), help="Only with the token of this id.")
+@click.option("--session", help="Only what was done in this browser's session.")
+@click.option("--source", type=click.Choice(SOURCES), help="Only by these means.")
 @click.option("--operation", help="Only this operation, by its operationId.")
 @click.option("--without", metavar="OPERATION", help="All but this operation.")
 @click.option(

@@ -22,6 +22,7 @@ from hub.runtime.clock import Clock
 from hub.services.audit_trail import AuditTrail
 from hub.services.token_authentication import Principal
 from hub.web.rate_limits import RateLimits
+from protocols.protocol_errors import InvalidValue
 from storage.records import AuditRecord, AuditSource, AuditTarget
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -29,6 +30,8 @@ COMMAND_AGENT: Final = "fanfare-cli/"
 """How the command line begins to name itself."""
 LONGEST_TEXT: Final = 500
 """Of a name, and of what changed."""
+_SECRETS: Final = re.compile(r"(?<=://)[^\s/@]*@|\?[^\s,;]+")
+"""Credentials of URLs, and their queries."""
 _SCOPE_KEY: Final = "fanfare.audit"
 _VARIANT: Final = re.compile(r"(?:_of_page|_of_account|_to_account)+$")
 """What operations of pages have more than those of the API that do the same."""
@@ -98,6 +101,15 @@ def name_target(
 def note_detail(request: HTTPConnection, detail: str) -> None:
     """What was done, or has changed, in a few words without secrets."""
     draft_of(request).detail = detail
+
+
+def note_refusal(request: HTTPConnection, error: Exception, reason: str) -> None:
+    """Note why nothing was done, unless something is noted: without what was entered,
+    and of URLs without what may be a secret."""
+    if isinstance(error, InvalidValue):
+        reason = f"{error.field}: expected {error.expected}"
+    draft = draft_of(request)
+    draft.detail = draft.detail or _SECRETS.sub("", reason)
 
 
 def said_changes(**changes: object) -> str:

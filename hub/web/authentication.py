@@ -21,7 +21,12 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenService
-from hub.web.audited_requests import SAFE_METHODS, draft_of, name_operation
+from hub.web.audited_requests import (
+    SAFE_METHODS,
+    draft_of,
+    name_operation,
+    note_refusal,
+)
 from hub.web.cross_origin import is_admitted
 from hub.web.problem_types import ProblemType
 from hub.web.problems import Problem, answer_error, problem_response
@@ -160,6 +165,7 @@ class RequireScope:
         try:
             headers = await self._admit(request)
         except Problem as problem:
+            note_refusal(request, problem, problem.detail)
             await problem_response(problem)(scope, receive, send)
         except StorageError as error:
             answer = await answer_error(request, error)

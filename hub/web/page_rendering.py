@@ -29,6 +29,7 @@ from starlette.responses import Response
 import hub
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
+from hub.web.audited_requests import note_refusal
 from hub.web.cross_origin import API
 from hub.web.not_modified import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
@@ -217,7 +218,9 @@ def _hashed(name: str) -> str:
 
 async def answer_error(request: Request, error: Exception) -> Response:
     """The one exception handler of the application, of websockets, too."""
-    return answer_problem(request, logged_problem(request, error))
+    problem = logged_problem(request, error)
+    note_refusal(request, error, problem.detail)
+    return answer_problem(request, problem)
 
 
 def answer_problem(request: HTTPConnection, problem: Problem) -> Response:

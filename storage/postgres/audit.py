@@ -36,6 +36,8 @@ _CONDITIONS: Final = (
     ("token", "token_id = %(token)s"),
     ("operation", "operation = %(operation)s"),
     ("without", "operation <> %(without)s"),
+    ("session", "session = %(session)s"),
+    ("source", "source = %(source)s"),
     ("target", "target = %(target)s"),
     ("target_id", "target_id = %(target_id)s"),
     ("is_done", "(status BETWEEN 1 AND 399) = %(is_done)s"),
@@ -63,6 +65,8 @@ class PostgresAudit:
         parameters: dict[str, object] = {
             "account": wanted.account,
             "token": wanted.token,
+            "session": wanted.session,
+            "source": wanted.source,
             "operation": wanted.operation,
             "without": wanted.without,
             "target": wanted.target,

@@ -80,6 +80,8 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     account: AccountId | None = None
     token: TokenId | None = None
+    session: str | None = None
+    source: AuditSource | None = None
     operation: str | None = None
     without: str | None = None
     target: AuditTarget | None = None

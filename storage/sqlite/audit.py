@@ -49,6 +49,8 @@ _CONDITIONS: Final = (
     ("token", "token_id = :token"),
     ("operation", "operation = :operation"),
     ("without", "operation <> :without"),
+    ("session", "session = :session"),
+    ("source", "source = :source"),
     ("target", "target = :target"),
     ("target_id", "target_id = :target_id"),
     ("is_done", "(status BETWEEN 1 AND 399) = :is_done"),
@@ -146,6 +148,8 @@ def _given(wanted: AuditFilter) -> dict[str, object]:
     return {
         "account": wanted.account,
         "token": wanted.token,
+        "session": wanted.session,
+        "source": wanted.source,
         "operation": wanted.operation,
         "without": wanted.without,
         "target": wanted.target,

@@ -88,6 +88,8 @@ FILTERS: Final[Sequence[tuple[dict[str, Any], list[int]]]] = (
     ({}, [1, 4, 3, 2]),
     ({"account": ANONYMOUS}, [1]),
     ({"token": 3}, [1]),
+    ({"session": "1a2b3c4d"}, [1]),
+    ({"source": AuditSource.API}, [4, 3, 2]),
     ({"operation": "pause_feed"}, [4, 3, 2]),
     ({"without": "pause_feed"}, [1]),
     ({"without": "edit_feed", "target": AuditTarget.FEED}, [3]),

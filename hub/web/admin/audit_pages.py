@@ -26,7 +26,7 @@ from hub.web.api.audit_routes import (
 from hub.web.api.selection_input import place_of, read_place
 from hub.web.operation import HTML, Operation
 from hub.web.page_rendering import render_page
-from storage.records import AuditRecord, AuditTarget
+from storage.records import AuditRecord, AuditSource, AuditTarget
 
 ROWS: Final = 50
 """Of a page."""
@@ -79,6 +79,7 @@ class AuditPages(OperatorPages):
                 if name != "before"
             },
             operations=audited_operations(),
+            sources=tuple(AuditSource),
             targets=tuple(AuditTarget),
             outcomes=tuple(AuditOutcome),
         )

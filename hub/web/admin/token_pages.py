@@ -19,7 +19,7 @@ from hub.web.admin.page_access import (
     without_blanks,
 )
 from hub.web.api.token_routes import TOKEN_LIST, query_tokens
-from hub.web.audited_requests import name_target, note_detail
+from hub.web.audited_requests import name_target, note_detail, note_refusal
 from hub.web.operation import HTML, PAGE, Operation
 from hub.web.page_rendering import render_page
 from hub.web.request_input import LARGEST_ID, path_id, query_number
@@ -82,6 +82,7 @@ class TokenPages(OperatorPages):
         try:
             created = await self._tokens.create(asked)
         except InvalidValue as error:
+            note_refusal(request, error, "")
             return await self._page(request, refusal=TokenRefusal(asked, str(error)))
         name_target(request, AuditTarget.TOKEN, created.token.id)
         note_detail(request, f"may {', '.join(sorted(created.token.scopes))}")

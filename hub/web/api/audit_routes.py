@@ -44,6 +44,12 @@ class AuditOutcome(StrEnum):
 AUDIT_LIST: Final = (
     Parameter(name="account", help="only what this account did, by its name"),
     Parameter(name="token", help="only what was done with this token", kind="integer"),
+    Parameter(name="session", help="only what was done in this browser's session"),
+    Parameter(
+        name="source",
+        help="only what was done by these means",
+        choices=tuple(AuditSource),
+    ),
     Parameter(name="operation", help="only this operation, by its operationId"),
     Parameter(name="without", help="all but this operation, by its operationId"),
     Parameter(
@@ -77,6 +83,8 @@ async def query_audit(
     return AuditFilter(
         account=whose.id if whose else None,
         token=TokenId(query_number(request, "token", 0, LARGEST_ID)) or None,
+        session=query.get("session"),
+        source=query_choice(request, "source", AuditSource),
         operation=query.get("operation"),
         without=query.get("without"),
         target=target,

@@ -274,3 +274,14 @@ async def test_pages_are_looked_at_without_a_trace(
     await visitor.client.get("/admin/feeds", headers=OPENED)
     [login] = await trail(hub)
     assert login.operation == "log_in"
+
+
+async def test_a_refusal_says_why_without_what_was_entered(
+    hub: Hub, admin: httpx2.AsyncClient
+) -> None:
+    await admin.post("/api/feeds", json={"url": "gopher://me:geheim@a.example/?k=key"})
+    [refused] = await trail(hub, operation="add_feed")
+    assert refused.status == 422
+    assert refused.detail.startswith("url: expected ")
+    assert "geheim" not in refused.detail
+    assert "key" not in refused.detail

@@ -51,6 +51,8 @@ def _is_wanted(record: AuditRecord, wanted: AuditFilter) -> bool:
     given = (
         (wanted.account, record.account.id),
         (wanted.token, record.token),
+        (wanted.session, record.session),
+        (wanted.source, record.source),
         (wanted.operation, record.operation),
         (wanted.target, record.target),
         (wanted.target_id, record.target_id),

@@ -56,8 +56,8 @@ async def test_a_row_tells_what_who_to_what_and_the_outcome(
     row = rows(await browser.open(f"{PAGE}?target=feed"))[0]
     assert row == [
         "Stop polling a feed for good",
-        "now",
-        "operator , token 3 by pages, session 1a2b3c4d, from 192.0.2.1",
+        "2026-01-01 00:00:00 UTC now",
+        "operator , token 3 by pages, session 1a2b3c4d , from 192.0.2.1",
         "feed 12 https://a.example/feed",
         "done",
     ]
