@@ -433,3 +433,22 @@ async def test_a_week_is_drawn_once_the_feed_has_posted_enough(
     assert len(read(answer).xpath("//svg[@class='week']/rect")) == cells
     is_said = "has not posted enough to be expected at any hour" in text_of(answer)
     assert is_said is (cells == 0)
+
+
+async def test_a_feed_that_is_well_still_tells_its_last_failure(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    feed_id = FeedId(await add(hub, browser.client))
+    stored = await hub.storage.feeds.get(feed_id)
+    assert stored is not None
+    for outcome, code in ((PollOutcome.FAILED, 503), (PollOutcome.UNCHANGED, 304)):
+        hub.clock.advance(60)
+        now = hub.clock.now()
+        poll = Poll(
+            at=now, reason=PollReason.PINGED, outcome=outcome, code=code, milliseconds=2
+        )
+        await hub.storage.log.commit(fetch(stored, when=now, poll=poll))
+
+    text = text_of(await browser.open(f"/admin/feeds/{feed_id}"))
+
+    assert "the last that failed was 1 min ago: 503." in text
