@@ -83,6 +83,8 @@ OPENING = {
     "hub.runtime.service_manager": "tells the program that started the hub",
     "hub.cli.hub_client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",
+    "hub.client.fanfare_client.requested_calls": "runs in others' programs",
+    "hub.client.fanfare_client.waiting_clients": "the same",
     "hub.demo.hub_requests": "to the hub that the demonstration has started",
     "hub.demo.demonstration": "listens, and asks the hub that it has started",
 }
