@@ -98,7 +98,8 @@ SHOWN_PATH = 100
 
 
 async def find_nothing(scope: Scope, receive: Receive, send: Send) -> None:
-    """For websockets, too, which Starlette's own would close with a bare 403."""
+    """Answer 404, to websockets too, which Starlette itself would close with a bare
+    403."""
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
@@ -111,8 +112,8 @@ async def answer_not_found(request: Request, error: Exception) -> Response:
 def wrong_method_answer(
     top: Sequence[BaseRoute], mounted: Sequence[BaseRoute]
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """An exception handler. ``Allow`` names the methods of all routes with that path
-    (RFC 9110 15.5.6); Starlette's own would name those of the first one."""
+    """Return an exception handler. Its ``Allow`` names the methods of all routes with
+    that path (RFC 9110 15.5.6); Starlette itself names only those of the first one."""
 
     async def answer(request: Request, error: Exception) -> Response:
         routes = mounted if request.scope.get("root_path") else top
@@ -146,10 +147,10 @@ UNCOUNTED = (
     "/metrics",
     IDENTITY_PATH,
 )
-"""Paths that `LimitRequests` leaves alone: ``/api``, ``/admin`` and ``/account`` count
-by themselves, by token too."""
+"""Paths that `LimitRequests` does not count: ``/api``, ``/admin`` and ``/account``
+count their own requests, by token too."""
 COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
-"""By `OpenFeederRoutes`, which tell how many requests are left."""
+"""Paths counted by `OpenFeederRoutes`, whose answers say how many requests are left."""
 
 
 def create_application(
@@ -387,7 +388,7 @@ def create_application(
 
 
 def _may_change(scope: Scope) -> bool:
-    """Whether a request may change something: of Superfeedr's API by any method."""
+    """Whether a request may change something: any method of Superfeedr's API may."""
     return scope["method"] not in SAFE_METHODS or is_for_api(scope)
 
 

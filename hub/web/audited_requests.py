@@ -27,14 +27,15 @@ from storage.records import AuditRecord, AuditSource, AuditTarget
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 COMMAND_AGENT: Final = "fanfare-cli/"
-"""How the command line begins to name itself."""
+"""How the User-Agent of the command line begins."""
 LONGEST_TEXT: Final = 500
-"""Of a name, and of what changed."""
+"""The longest name and the longest description of a change, in characters."""
 _SECRETS: Final = re.compile(r"(?<=://)[^\s/@]*@|\?[^\s,;]+")
-"""Credentials of URLs, and their queries."""
+"""Credentials in URLs, and the queries of URLs."""
 _SCOPE_KEY: Final = "fanfare.audit"
 _VARIANT: Final = re.compile(r"(?:_of_page|_of_account|_to_account)+$")
-"""What operations of pages have more than those of the API that do the same."""
+"""Endings that page operations add to the id of the API operation that does the
+same."""
 _WITH_ID: Final = re.compile(r"([\w-]+)/\{id\}")
 KIND_OF_PATH: Final[Mapping[str, AuditTarget]] = {
     "connections": AuditTarget.CONNECTION,
@@ -48,7 +49,8 @@ KIND_OF_PATH: Final[Mapping[str, AuditTarget]] = {
     "tokens": AuditTarget.TOKEN,
     "watched-lists": AuditTarget.WATCHED_LIST,
 }
-"""What ``{id}`` is of, by what stands before it; anything else is `OTHER`."""
+"""The kind of target that ``{id}`` names, by the path segment before it; `OTHER` if the
+segment is not listed."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,8 @@ class AuditDraft:
 
 
 def draft_of(request: HTTPConnection) -> AuditDraft:
-    """That of a request; of one that is not audited, it comes to nothing."""
+    """The draft of a request. For a request that is not audited, it is a new draft that
+    nobody reads."""
     draft = request.scope.get(_SCOPE_KEY)
     return draft if isinstance(draft, AuditDraft) else AuditDraft()
 
@@ -75,7 +78,7 @@ def draft_of(request: HTTPConnection) -> AuditDraft:
 def name_operation(
     request: HTTPConnection, id: str, path: str, parameters: Mapping[str, object]
 ) -> None:
-    """What is asked for: the operation's id, and its path with what that names."""
+    """Note which operation is requested: its id, and the target that its path names."""
     draft = draft_of(request)
     draft.operation = operation_name(id)
     if found := _WITH_ID.search(path):
@@ -86,20 +89,20 @@ def name_operation(
 
 
 def operation_name(id: str) -> str:
-    """What an operation is called in the trail, whatever it was asked by."""
+    """The operation's name in the audit trail, the same for pages and the API."""
     return _VARIANT.sub("", id)
 
 
 def name_target(
     request: HTTPConnection, target: AuditTarget, id: int | None, name: str = ""
 ) -> None:
-    """Note what an operation was done to, where the path does not say so."""
+    """Note the target of an operation whose path does not name it."""
     draft = draft_of(request)
     draft.target, draft.target_id, draft.target_name = target, id, name
 
 
 def note_detail(request: HTTPConnection, detail: str) -> None:
-    """What was done, or has changed, in a few words without secrets."""
+    """Note what was done or changed, in a few words without secrets."""
     draft_of(request).detail = detail
 
 
@@ -113,8 +116,8 @@ def note_refusal(request: HTTPConnection, error: Exception, reason: str) -> None
 
 
 def said_changes(**changes: object) -> str:
-    """``category: "news", private: yes``; None is left out, and what is a secret has
-    to be given as True."""
+    """``category: "news", private: yes``. Values of None are left out; pass True in
+    place of a secret."""
     return ", ".join(
         f"{name.replace('_', ' ')}: {_said(value)}"
         for name, value in changes.items()
@@ -129,10 +132,10 @@ def _said(value: object) -> str:
 
 
 class AuditRequests:
-    """ASGI middleware: has the trail note what was done, once it is answered.
+    """ASGI middleware: writes what was done to the audit trail, once it is answered.
 
-    Refusals are noted too, but for those that only say that there were too many
-    requests. ``covers`` is asked whether a request may change something.
+    Refusals are written too, except those for too many requests. ``covers`` says
+    whether a request may change something.
     """
 
     def __init__(

@@ -47,7 +47,8 @@ def is_foreign(connection: HTTPConnection) -> bool:
 
 
 def is_of_another_site(connection: HTTPConnection) -> bool:
-    """The same by ``Sec-Fetch-Site``, which browsers send to https and to this machine.
+    """Whether another site makes the request, by ``Sec-Fetch-Site``, which browsers
+    send to https URLs and to this machine.
 
     Where it is missing, ``Origin`` decides: every POST from another site has that.
     """
@@ -60,21 +61,22 @@ def is_of_another_site(connection: HTTPConnection) -> bool:
 USER = "admin"
 CHALLENGE = 'Bearer realm="fanfare", Basic realm="fanfare", charset="UTF-8"'
 ScopeOfRoute = Mapping[tuple[str, str], TokenScope | None]
-"""By method and path of a route; None: for everybody."""
+"""The scope needed, by the route's method and path; None: open to everybody."""
 _PRINCIPAL = "fanfare.principal"
 
 
 class Authenticator:
-    """Tells who shows a token. Every endpoint that is not open to all asks it."""
+    """Identifies the principal by the token. Every endpoint that is not public uses
+    it."""
 
     def __init__(self, tokens: TokenService, admin_token: str) -> None:
         self._tokens = tokens
         self._admin_digest = _digest(admin_token)
 
     async def identify(self, headers: Headers) -> Principal | None:
-        """Whose token the headers carry; None if they carry none.
+        """The principal whose token the headers carry; None if they carry no token.
 
-        Raises `Problem` 401 for an invalid or revoked one, and `StorageError`.
+        Raises `Problem` 401 for an invalid or revoked token, and `StorageError`.
         """
         header = headers.get("authorization")
         if header is None:
@@ -87,7 +89,8 @@ class Authenticator:
         raise _unauthorized("invalid or revoked token")
 
     async def admit(self, user: str, secret: str) -> Principal | None:
-        """Whose token it is; ``user`` "": of any account. Raises `StorageError`."""
+        """The principal whose token ``secret`` is; None if there is none. ``user`` ""
+        accepts the token of any account. Raises `StorageError`."""
         # Compared by digest: the time it takes tells nothing of the token.
         if secrets.compare_digest(_digest(secret), self._admin_digest):
             is_named = user in ("", USER, ADMINISTRATOR.account.name)
@@ -107,7 +110,7 @@ def refuse_in_query(principal: Principal) -> None:
 
 
 def require(principal: Principal, scope: TokenScope) -> None:
-    """Raises `Problem` 403 naming the scope that the token has not."""
+    """Raises `Problem` 403 naming the scope if the token does not have it."""
     if principal.may(scope):
         return
     # RFC 6750 3.1, insufficient_scope: "The request requires higher privileges than
@@ -122,22 +125,23 @@ def require(principal: Principal, scope: TokenScope) -> None:
 
 
 def principal_of(request: Request) -> Principal:
-    """Who makes a request that `RequireScope` has let through."""
+    """The principal of a request that `RequireScope` has let through."""
     principal = request.scope[_PRINCIPAL]
     assert isinstance(principal, Principal)  # noqa: S101 - only set below
     return principal
 
 
 def own_account(request: Request) -> AccountId | None:
-    """The only account whose subscriptions are shown; None: all are."""
+    """The only account whose subscriptions may be shown; None: all accounts."""
     principal = principal_of(request)
     return None if principal.is_admin else principal.account.id
 
 
 class RequireScope:
-    """ASGI middleware before the routes of the API: whose token has the scope passes.
+    """ASGI middleware before the routes of the API: admits tokens with the route's
+    scope.
 
-    A route that ``scopes`` does not know is for administrators.
+    A route that is not in ``scopes`` is for administrators only.
     """
 
     def __init__(
@@ -149,7 +153,7 @@ class RequireScope:
         scopes: ScopeOfRoute,
         origins: tuple[str, ...] = (),
     ) -> None:
-        """``origins``: those whose pages may ask, too."""
+        """``origins``: other origins whose pages may use the API."""
         self._origins = origins
         self._app = app
         self._authenticator = authenticator
@@ -191,8 +195,9 @@ class RequireScope:
         return headers
 
     def _admit_other_site(self, request: Request) -> None:
-        """A form of another site's page needs no preflight, and browsers add stored
-        Basic credentials to it; a Bearer token they never add by themselves."""
+        """Refuse other sites' pages. Their forms need no preflight, and browsers add
+        stored Basic credentials to them; browsers never add a Bearer token by
+        themselves."""
         if not is_admitted(request, self._origins):
             raise Problem(
                 HTTPStatus.FORBIDDEN, "requests made by another site are refused"
@@ -205,13 +210,13 @@ class RequireScope:
 
     @staticmethod
     def _note_refusal(request: Request, route: Route) -> None:
-        """That somebody tried to change what their token does not allow."""
+        """Note that somebody tried a change that their token does not allow."""
         if request.method not in SAFE_METHODS:
             _, found = route.matches(request.scope)
             name_operation(request, route.name, route.path, found["path_params"])
 
     def _route(self, request: Request) -> Route | None:
-        """The one that will answer; None if that is only to be told what is wrong."""
+        """The route that will answer; None if no route matches both path and method."""
         for route in self._routes:
             is_met = route.matches(request.scope)[0] is Match.FULL
             if is_met and isinstance(route, Route):
@@ -223,7 +228,8 @@ class RequireScope:
         return self._scopes.get((method, route.path), TokenScope.ADMIN)
 
     async def _identify(self, request: HTTPConnection) -> Principal:
-        """Who shows no good token is counted by address, so that guessing is slow."""
+        """The principal of a request. Requests without a valid token are counted by
+        address, so that guessing is slow."""
         try:
             principal = await self._authenticator.identify(request.headers)
             if principal is None:
@@ -245,7 +251,8 @@ def _digest(secret: str) -> bytes:
 
 
 def _offered(header: str) -> tuple[str, str] | None:
-    """User ("" if none is named) and token; None if this is no such header."""
+    """User ("" if none is named) and token; None if the header offers no
+    credentials."""
     scheme, _, value = header.partition(" ")
     match scheme.lower():
         case "bearer":

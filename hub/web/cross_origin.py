@@ -27,7 +27,7 @@ _SHOWN: Final = (
 
 
 def is_admitted(connection: HTTPConnection, origins: tuple[str, ...]) -> bool:
-    """Whether a page of the origin that asks may use the API."""
+    """Whether pages of the request's origin may use the API."""
     origin = connection.headers.get("origin")
     return origin is not None and (origin in origins or EVERY_ORIGIN in origins)
 

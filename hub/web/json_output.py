@@ -43,7 +43,7 @@ class JsonObject(msgspec.Struct, kw_only=True):
 def _sources(
     kind: type[JsonObject], records: Sequence[object], given: Collection[str]
 ) -> list[tuple[str, int]]:
-    """The members that are not given, each with the number of the record it is of."""
+    """The members that are not given, each with the index of the record that has it."""
     sources = []
     for name in kind.__struct_fields__:
         if name not in given:
@@ -56,7 +56,7 @@ def _sources(
 
 
 _SOURCES: Final[dict[object, list[tuple[str, int]]]] = {}
-"""By the shape, the types of the records, and the members that are given."""
+"""Sources by the shape, the types of the records, and the members that are given."""
 
 
 class DelayJson(JsonObject):
@@ -81,24 +81,24 @@ def json_response(
     *,
     is_secret: bool = False,
 ) -> Response:
-    """``is_secret``: nobody keeps it."""
+    """A JSON answer. ``is_secret``: no cache may store it."""
     body = msgspec.json.encode(document)
     headers = {"Cache-Control": "no-store"} if is_secret else None
     return Response(body, status_code=status, media_type=JSON_TYPE, headers=headers)
 
 
 def named_schema(name: str) -> msgspec.Meta:
-    """For a text of which the OpenAPI document lists the values under that name."""
+    """Metadata of a text whose values the OpenAPI document lists under that name."""
     return msgspec.Meta(extra_json_schema={"$ref": SCHEMA_REFERENCE.format(name=name)})
 
 
 def former_name(of: str) -> msgspec.Meta:
-    """For a member under a name that it had before: it stays, marked as deprecated."""
+    """Metadata of a member's former name, which is kept and marked as deprecated."""
     return msgspec.Meta(
         description=f"Former name of `{of}`.", extra_json_schema={"deprecated": True}
     )
 
 
 def next_after(ids: list[int], limit: int) -> int | None:
-    """The ``after`` of the page behind this one; None behind the last."""
+    """The ``after`` of the next page; None if this page is the last."""
     return ids[-1] if len(ids) == limit else None

@@ -40,7 +40,7 @@ playground, which tell of nothing that the hub publishes."""
 
 
 READ_SECONDS: Final = 3.0
-"""So long a request waits for a database that is away."""
+"""How long a request waits for a database that does not answer."""
 _LONGEST_PATH: Final = 200
 _SECRET_PATHS: Final = re.compile(
     r"(/upstream|/hub/subscriptions|^/playground/\w+)/.*", re.DOTALL
@@ -49,8 +49,8 @@ _SECRET_PATHS: Final = re.compile(
 
 
 class LimitReads:
-    """ASGI middleware: a request is answered soon, if only by an error, while the
-    database is away. Live streams have time."""
+    """ASGI middleware: limits how long a request waits for a database that does not
+    answer; then it is answered with an error. Live streams are not limited."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -90,7 +90,7 @@ class AccessLog:
 
 
 class _LoggedAnswer:
-    """Passes an answer on. ``status`` 0: none has begun."""
+    """Passes an answer on. ``status`` is 0 until the answer has begun."""
 
     def __init__(self, send: Send) -> None:
         self.status = 0
@@ -116,7 +116,8 @@ def _shown_path(scope: Scope) -> str:
 
 
 class MeasureRequests:
-    """ASGI middleware: counts requests, and the time until their answer begins."""
+    """ASGI middleware: counts requests, and measures the time until their answers
+    begin."""
 
     def __init__(self, app: ASGIApp, meter: RequestMeter, clock: Clock) -> None:
         self._app = app
@@ -149,11 +150,12 @@ _PARTS: Final[Mapping[RequestArea, str]] = {
     RequestArea.MONITORING: "healthz identity metrics readyz",
 }
 _AREAS: Final = {part: area for area, parts in _PARTS.items() for part in parts.split()}
-"""By the first part of the path."""
+"""Areas by the first part of the path."""
 
 
 def area_of(scope: Scope) -> RequestArea:
-    """``/`` is a page, and Superfeedr's API where it is asked with ``hub.mode``."""
+    """The area of a request. ``/`` is a page, or Superfeedr's API if called with
+    ``hub.mode``."""
     if scope["path"] == "/":
         is_call = scope["method"] == "POST" or b"hub.mode" in scope["query_string"]
         return RequestArea.SUPERFEEDR if is_call else RequestArea.PAGES
@@ -162,7 +164,7 @@ def area_of(scope: Scope) -> RequestArea:
 
 
 class CountReaders:
-    """ASGI middleware: notes each request for an output that is answered."""
+    """ASGI middleware: counts the answered requests for each output."""
 
     def __init__(self, app: ASGIApp, readers: OutputReaders) -> None:
         self._app = app
@@ -194,7 +196,7 @@ class LoopGuard:
     """
 
     def __init__(self, app: ASGIApp, public_url: str) -> None:
-        """``public_url`` "": nothing is refused."""
+        """``public_url`` "": no request is refused."""
         self._app = app
         root = re.escape(public_url).encode()
         self._mark = re.compile(rb"\(\+%b/(?:about|hub)[;)]" % root)
@@ -220,7 +222,8 @@ _LOOP = Problem(
 
 
 TOPICS_OF_A_REQUEST = 10
-"""Of a live stream: to find so many takes about as long as another request."""
+"""Topics of a live stream that count as one request: finding that many takes about as
+long as answering another request."""
 
 
 class LimitRequests:
@@ -257,7 +260,8 @@ class LimitRequests:
             await self._app(scope, receive, with_headers(send, headers))
 
     async def _count(self, connection: HTTPConnection) -> LimitHeaders:
-        """Headers for the answer; a stream, which is one that goes on, has none."""
+        """Headers for the answer; none for a stream, which is an answer that goes
+        on."""
         principal = await self._principal(connection)
         requests = _worth(connection)
         if principal is None:
@@ -274,7 +278,7 @@ class LimitRequests:
 
 
 def _worth(connection: HTTPConnection) -> int:
-    """As how many requests a request counts."""
+    """The number of requests that this request counts as."""
     if connection.scope["path"] != STREAM_PATH:
         return 1
     topics = len(connection.query_params.getlist("topic"))

@@ -32,7 +32,7 @@ from protocols.prometheus import CONTENT_TYPE, render
 from protocols.protocol_errors import InvalidValue
 
 _FORWARDING: Final = re.compile(r"x-forwarded|x-real-ip$|forwarded$|via$")
-"""What proxies add to a request, by the names of its headers."""
+"""The names of headers that proxies add to a request."""
 
 
 class AliveJson(JsonObject):

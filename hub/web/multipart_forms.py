@@ -31,7 +31,7 @@ class FormPart:
 
 
 def read_parts(body: bytes, content_type: str) -> Iterator[FormPart]:
-    """In their order. Raises ValueError."""
+    """The parts of the form, in order. Raises ValueError."""
     found = _BOUNDARY.match(content_type)
     if found is None:
         raise ValueError("no boundary")

@@ -14,7 +14,8 @@ from hub.web.request_input import combined_field
 
 
 def validators(etag: str, modified: datetime | None) -> dict[str, str]:
-    """As headers; ``etag`` without its quotes. A date is in whole seconds."""
+    """``ETag`` and ``Last-Modified`` as headers. ``etag`` is given without quotes;
+    dates have whole seconds."""
     headers = {"ETag": f'"{etag}"'}
     if modified is not None:
         headers["Last-Modified"] = format_datetime(modified, usegmt=True)
@@ -22,7 +23,8 @@ def validators(etag: str, modified: datetime | None) -> dict[str, str]:
 
 
 def is_current(request: Request, etag: str, modified: datetime | None) -> bool:
-    """By ``If-None-Match``; by ``If-Modified-Since`` only where that is not sent."""
+    """Whether the client has the current version, by ``If-None-Match``; by
+    ``If-Modified-Since`` only if that is not sent."""
     wanted = combined_field(request.headers, "if-none-match")
     if wanted:
         tags = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]

@@ -21,7 +21,7 @@ JSON = "application/json"
 TEXT = "text/plain"
 HTML = "text/html"
 ANY_TOKEN = ("bearer", "basic", "query")
-"""Schemes by which a token may open more of what is open to all."""
+"""Schemes whose token may give access to more of what is open to all."""
 
 Contents = type[Any] | Mapping[str, type[Any]] | None
 """What an answer holds: a type as JSON, types by media type, or nothing."""
@@ -101,7 +101,7 @@ class ApiOperation(Operation):
 
 
 class Routes:
-    """Handlers that declare their operations; ``tag`` is what these are about."""
+    """Handlers that declare their operations; ``tag`` names their subject."""
 
     tag: ClassVar[str]
 
@@ -121,12 +121,13 @@ class Routes:
         ]
 
     def endpoint(self, handler: Handler) -> Handler:
-        """What answers in the place of a handler: as a rule the handler itself."""
+        """The endpoint that answers for a handler: by default the handler itself."""
         return handler
 
 
 def _audited(operation: Operation, endpoint: Handler) -> Handler:
-    """The endpoint; of what may change something, the audit trail is told its name."""
+    """The endpoint. If its operation may change something, it also names the operation
+    for the audit trail."""
     if operation.method in SAFE_METHODS or operation.only_reads:
         return endpoint
 

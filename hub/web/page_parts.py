@@ -22,25 +22,25 @@ from markupsafe import Markup, escape
 
 _ID: Final = re.compile(r"[a-z][a-z0-9-]*")
 _SECRET: Final = secrets.token_hex(8)
-"""So that no text of a feed is taken for a part."""
+"""Random, so that no text of a feed is taken for a part."""
 _PLACE: Final = re.compile(rf"\x00{_SECRET}([a-z0-9-]+)\x00")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePart:
-    """One element. ``text`` has the places of other parts instead of these."""
+    """One element. In ``text``, placeholders stand for the parts within it."""
 
     tag: str
     text: str
     of: object = field(default=None, compare=False)
 
     def inner(self) -> Iterator[str]:
-        """The ids of the parts right in it."""
+        """The ids of the parts directly within this one."""
         return (found[1] for found in _PLACE.finditer(self.text))
 
 
 PageParts = Mapping[str, PagePart]
-"""By id."""
+"""Parts by id."""
 
 
 def live_element(
@@ -51,20 +51,21 @@ def live_element(
     of: object = None,
     **attributes: str,
 ) -> Markup:
-    """The part of a page that is sent once. ``attributes``: with ``_`` for ``-``."""
+    """A part of a page that is sent once. Names in ``attributes`` have ``_`` for
+    ``-``."""
     return Markup(_element(id, tag, attributes, caller()))  # noqa: S704 - escaped
 
 
 class PartRecorder:
-    """The parts of a page that is watched, as it is rendered now; its `element` takes
-    the place of `live_element`."""
+    """Records the parts of a watched page while it is rendered; its `element` replaces
+    `live_element`."""
 
     def __init__(self) -> None:
         self.parts: dict[str, PagePart] = {}
         self._before: PageParts = {}
 
     def begin(self) -> None:
-        """The page is about to be rendered once more."""
+        """Start recording another rendering of the page."""
         self._before, self.parts = self.parts, {}
 
     def element(
@@ -76,7 +77,8 @@ class PartRecorder:
         of: object = None,
         **attributes: str,
     ) -> Markup:
-        """Raises `ValueError` if there is such a part already."""
+        """Record a part and return its placeholder. Raises `ValueError` if the id is
+        taken."""
         if id in self.parts:
             raise ValueError(f"two parts of a page have the id {id}")
         known, source = self._before.get(id), (of, attributes)
@@ -105,10 +107,10 @@ def _element(id: str, tag: str, attributes: Mapping[str, str], inside: str) -> s
 
 
 def changed_parts(before: PageParts, now: PageParts) -> list[str]:
-    """The HTML of parts that are not what they were, each at most once.
+    """The HTML of the parts that have changed, each at most once.
 
-    Within a part that changed, one that did not is an empty element with the attribute
-    ``data-keep``. A part that is new is told as long as another one holds it.
+    Within a changed part, an unchanged part is an empty element with the attribute
+    ``data-keep``. A new part is sent within the part that holds it.
     """
     changed = {id for id, part in now.items() if before.get(id) != part}
     within = {inner for id in changed for inner in now[id].inner()}

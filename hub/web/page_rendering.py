@@ -57,7 +57,7 @@ _ASSETS: Final[Mapping[str, str]] = {
 }
 _PAGES_OF_SESSIONS: Final = ("/admin", "/account")
 VIEWER_KEY: Final = "fanfare.viewer"
-"""Of a request's scope: who looks at a page that takes a session."""
+"""The key in a request's scope of the viewer of a page that requires a session."""
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)Z")
 _LITERAL: Final = re.compile(r"`{1,2}([^`]+)`{1,2}")
 _SECRET: Final = re.compile("secret|password|token|headers")
@@ -100,15 +100,16 @@ def render_page(
 
 
 def render_macro(template: str, macro: str, *values: object) -> Markup:
-    """What a macro makes of these values alone: to be kept, and put into pages."""
+    """The HTML of a macro made from these values alone, to be kept and put into
+    pages."""
     made = getattr(_environment().get_template(template).module, macro)(*values)
     return Markup(made)  # noqa: S704 - escaped
 
 
 def answer_unless_known(request: Request, body: bytes, etag: str = "") -> Response:
-    """A page that everybody may keep, if it is asked for again each time.
+    """A page that caches may keep if they revalidate it each time.
 
-    ``etag`` "": it is one and the same while its text is.
+    ``etag`` "": the tag is a hash of the body.
     """
     tag = etag or hashlib.sha256(body).hexdigest()[:32]
     known = {"Cache-Control": "no-cache", **validators(tag, None)}
@@ -123,7 +124,7 @@ def asset_url(name: str) -> str:
 
 
 def time_text(at: datetime) -> str:
-    """The exact time, for who hovers over it."""
+    """The exact time in UTC, shown when the pointer hovers over a time."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -137,7 +138,7 @@ def relative_time(at: datetime, now: datetime) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """To two figures: ``0.14``, ``3.5``, ``1,200``."""
+    """A rate rounded to two figures: ``0.14``, ``3.5``, ``1,200``."""
     figures = float(f"{rate:.2g}")
     return f"{figures:,.0f}" if figures >= 10 else f"{figures:g}"
 
@@ -148,12 +149,12 @@ def host_of(url: str) -> str:
 
 
 def with_literals(text: str) -> list[str]:
-    """By turns text, and what stands between grave accents in it, which is code."""
+    """Text and code in turns; code stands between grave accents."""
     return _LITERAL.split(text)
 
 
 def with_times(text: str) -> list[str | datetime]:
-    """By turns text, and the times that stand in it, such as 2026-11-21 10:00:00Z."""
+    """Text and times in turns; a time is written like 2026-11-21 10:00:00Z."""
     parts = _MOMENT.split(text)
     return [
         datetime.fromisoformat(f"{each}Z") if place % 2 else each
@@ -217,7 +218,7 @@ def _hashed(name: str) -> str:
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """The one exception handler of the application, of websockets, too."""
+    """The only exception handler of the application, also for websockets."""
     problem = logged_problem(request, error)
     note_refusal(request, error, problem.detail)
     return answer_problem(request, problem)
@@ -314,7 +315,7 @@ def _start(path: str) -> str:
 
 
 def _wants_page(request: HTTPConnection) -> bool:
-    """Whether a person reads the answer: browsers name HTML when they open a page."""
+    """Whether a person reads the answer: browsers accept HTML when they open a page."""
     return _may_be_page(request) and HTML in request.headers.get("accept", "")
 
 

@@ -14,7 +14,7 @@ PROBLEMS_PATH: Final = "/problems"
 
 
 class ProblemType(StrEnum):
-    """The last part of its URL."""
+    """A problem type; the value is the last part of its URL."""
 
     MALFORMED_REQUEST = "malformed-request"
     UNAUTHORIZED = "unauthorized"
@@ -66,7 +66,7 @@ _OF_STATUS: Final = {
 
 
 def type_of_status(status: HTTPStatus) -> ProblemType:
-    """Where nothing more special is known."""
+    """The problem type of a status, for errors without a more specific one."""
     return _OF_STATUS.get(status, ProblemType.INTERNAL_ERROR)
 
 

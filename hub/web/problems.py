@@ -35,7 +35,7 @@ from storage.errors import (
 )
 
 STORAGE_RETRY_SECONDS = 5
-"""While storage fails: what the hub itself tries again, it tries this often."""
+"""``Retry-After`` while storage fails; the hub retries its own work as often."""
 PROBLEM_TYPE = "application/problem+json"
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ class Problem(Exception):
         headers: dict[str, str] | None = None,
         type: ProblemType | None = None,
     ) -> None:
-        """Without a ``type`` it has that of its status."""
+        """Without a ``type``, the problem has the type of its status."""
         self.type = type or type_of_status(status)
         self.status = status
         self.detail = detail
@@ -111,7 +111,7 @@ _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
 
 
 def as_problem(error: Exception) -> Problem:
-    """What an error of the use cases means to the caller of the API."""
+    """The problem that an error of the use cases is to the caller of the API."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
@@ -147,7 +147,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 def logged_problem(request: Request, error: Exception) -> Problem:
-    """Like `as_problem`. What nobody expected is logged by the server, which gets it
+    """Like `as_problem`. Unexpected errors are logged by the server, which gets them
     raised again."""
     problem = as_problem(error)
     if isinstance(error, StorageError) and problem.status >= 500:

@@ -30,11 +30,11 @@ log = structlog.get_logger()
 
 
 LimitHeaders = tuple[tuple[bytes, bytes], ...]
-"""Of an answer; () where there is no limit."""
+"""Rate-limit headers of an answer; () if there is no limit."""
 
 
 def with_headers(send: Send, headers: LimitHeaders) -> Send:
-    """Have an answer that is sent carry them, too."""
+    """A ``send`` that adds these headers to the answer."""
     if not headers:
         return send
 
@@ -48,7 +48,7 @@ def with_headers(send: Send, headers: LimitHeaders) -> Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """What is allowed; None: everything."""
+    """The request rates that are allowed; None: any rate."""
 
     of_token: Rate | None = None
     of_address: Rate | None = None
@@ -57,10 +57,10 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestAllowance:
-    """What somebody may still ask: ``remaining`` of ``limit`` requests at once.
+    """What a client may still request: ``remaining`` of ``limit`` requests at once.
 
-    ``reset_at``: when all of them are there again, or if this one was too many when
-    the next one may be made, in ``wait`` seconds.
+    ``reset_at``: when all requests are available again or, if this request was refused,
+    when the next is allowed, in ``wait`` seconds.
     """
 
     limit: int
@@ -70,7 +70,7 @@ class RequestAllowance:
 
 
 class RateLimits:
-    """Counts requests, and refuses those that are too many. One for the whole hub."""
+    """Counts requests, and refuses those over the limit. The hub has one instance."""
 
     def __init__(
         self,
@@ -86,7 +86,8 @@ class RateLimits:
         self._has_warned = bool(self._limits.trusted_proxies)
 
     def check_token(self, token_id: int, requests: int = 1) -> LimitHeaders:
-        """Count a request with that token, as so many. Raises `Problem` 429."""
+        """Count a request with that token as ``requests`` requests. Raises `Problem`
+        429."""
         key = f"token {token_id}"
         return self._count("token", key, self._limits.of_token, requests)
 
@@ -97,8 +98,8 @@ class RateLimits:
         return client_address(connection, self._limits.trusted_proxies)
 
     def _look_for_proxy(self, connection: HTTPConnection) -> None:
-        """Warn once if all who ask are probably counted as one. Anybody can send these
-        headers: it is a hint, and nothing is done about it."""
+        """Warn once if all clients are probably counted as one. Anybody can send these
+        headers: they are only a hint, and change nothing."""
         if any(name in _OF_PROXIES for name, _ in connection.scope["headers"]):
             self._has_warned = True
             log.warning(
@@ -111,12 +112,13 @@ class RateLimits:
     def check_address(
         self, connection: HTTPConnection, requests: int = 1
     ) -> LimitHeaders:
-        """Count a request without a token, as so many. Raises `Problem` 429."""
+        """Count a request without a token as ``requests`` requests. Raises `Problem`
+        429."""
         address = self.client(connection)
         return self._count("address", address, self._limits.of_address, requests)
 
     def count_address(self, connection: HTTPConnection) -> RequestAllowance | None:
-        """Count a request without a token, and tell what is left; None: no limit."""
+        """Count a request without a token, and return what is left; None: no limit."""
         address, rate = self.client(connection), self._limits.of_address
         if rate is None:
             return None
@@ -166,7 +168,7 @@ class RateLimits:
         )
 
     def _take(self, limit: str, key: str, rate: Rate, requests: int = 1) -> float:
-        """0.0: it is allowed; else the seconds until it will be."""
+        """The seconds until the request is allowed; 0.0: it is allowed now."""
         now = self._clock.monotonic()
         wait = self._buckets.of(key, rate, now).take(now, requests)
         if wait:
@@ -175,9 +177,9 @@ class RateLimits:
 
 
 def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -> str:
-    """Who asks: the peer, or the last one that trusted proxies say they ask for.
+    """The client's address: the peer, or the last address that trusted proxies name.
 
-    A network of IPv6 that one customer commonly has, a /64, is one client.
+    An IPv6 /64, which one customer commonly has, counts as one client.
     """
     peer = connection.client
     address = peer.host if peer else ""

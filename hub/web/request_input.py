@@ -34,11 +34,12 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class RequestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Base of request bodies: a field nobody knows is refused by its name."""
+    """Base of request bodies: an unknown field is refused by its name."""
 
 
 def combined_field(headers: Headers, name: str) -> str:
-    """All lines of a field that is a list, as one (RFC 9110 5.3); "" without any."""
+    """All lines of a list field joined into one (RFC 9110 5.3); "" if there are
+    none."""
     return ", ".join(headers.getlist(name))
 
 
@@ -129,13 +130,13 @@ def _where(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
 
 
 def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
-    """What the member at that path, ``format`` or ``scopes[0]``, takes."""
+    """The values that the member at that path, ``format`` or ``scopes[0]``, accepts."""
     hint = get_type_hints(shape)[path.partition("[")[0]]
     return [str(each) for each in (get_args(hint) or (hint,))[0]]
 
 
 def path_id(request: Request, what: str) -> int:
-    """The ``{id}`` of the path. Raises `Problem` 404: it names nothing."""
+    """The ``{id}`` of the path. Raises `Problem` 404 if it is not a number."""
     raw = str(request.path_params["id"])
     if not raw.isascii() or not raw.isdigit() or len(raw) > 19:
         raise Problem(HTTPStatus.NOT_FOUND, f"no {what} {raw[:40]}")
@@ -143,7 +144,7 @@ def path_id(request: Request, what: str) -> int:
 
 
 def form_id(form: Mapping[str, str], name: str) -> int | None:
-    """A number of a form; None if it is left empty. Raises `InvalidValue`."""
+    """A number in a form; None if it is left empty. Raises `InvalidValue`."""
     raw = form.get(name, "").strip()
     if not raw:
         return None
@@ -155,7 +156,7 @@ def form_id(form: Mapping[str, str], name: str) -> int | None:
 def form_choice(
     form: Mapping[str, str], name: str, choices: type[Choice], default: Choice
 ) -> Choice:
-    """Raises `InvalidValue`."""
+    """A choice in a form; ``default`` if it is empty. Raises `InvalidValue`."""
     raw = form.get(name, "")
     try:
         return choices(raw) if raw else default
@@ -177,7 +178,7 @@ def query_number(
 
 
 def query_whole(request: Request, name: str, default: int) -> int:
-    """A whole number of the query, to be cut to what is allowed.
+    """A whole number of the query, which the caller limits to what is allowed.
 
     Raises `InvalidValue`.
     """

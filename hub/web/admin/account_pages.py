@@ -27,7 +27,7 @@ from storage.records import (
 )
 
 ROWS: Final = 50
-"""Of a page."""
+"""Accounts on a page."""
 SHOWN_TOKENS: Final = 50
 
 

@@ -1,5 +1,5 @@
-"""The last requests to a callback as small bars: up for those that it took, the longer
-they took the higher, and down for those that it did not."""
+"""The last requests to a callback as small bars: upwards for those that succeeded, the
+higher the longer they took, and downwards for those that failed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from storage.records import Attempt
 
 STEP: Final = 6
 BASE: Final = 30
-"""Where bars begin, below the top of the picture."""
+"""Where bars begin, measured from the top of the picture."""
 DEPTH: Final = 10
-"""Of the bar of a failure."""
+"""The depth of a failure's bar."""
 _LOWEST: Final = 4
 _LONGEST: Final = 20_000.0
-"""Milliseconds that a request may take."""
+"""The longest time that a request may take, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparkline:
-    """``sentence`` says in numbers what the bars show."""
+    """A drawn row of bars; ``sentence`` says in numbers what they show."""
 
     bars: tuple[Bar, ...]
     sentence: str
@@ -46,7 +46,7 @@ class Sparkline:
 
 
 def draw_attempts(attempts: Sequence[Attempt]) -> Sparkline:
-    """``attempts``: the newest first, at least one."""
+    """Draw at least one attempt; ``attempts`` has the newest first."""
     bars = [_bar(place, each) for place, each in enumerate(reversed(attempts))]
     taken = [each.milliseconds for each in attempts if not each.error]
     sentence = f"2xx answers: {len(taken)} of the last {len(attempts)} requests"

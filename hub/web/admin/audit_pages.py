@@ -29,7 +29,7 @@ from hub.web.page_rendering import render_page
 from storage.records import AuditRecord, AuditSource, AuditTarget
 
 ROWS: Final = 50
-"""Of a page."""
+"""Records on a page."""
 _PAGES: Final[Mapping[AuditTarget, str]] = {
     AuditTarget.FEED: "/admin/feeds/{}",
     AuditTarget.SUBSCRIPTION: "/admin/subscriptions/{}",
@@ -86,7 +86,7 @@ class AuditPages(OperatorPages):
 
 
 def _address(record: AuditRecord) -> str:
-    """The page of what it was done to; "" without one."""
+    """The path of the target's page; "" if there is none."""
     page = _PAGES.get(record.target) if record.target else None
     if page is None or record.target_id is None or record.status == NOT_FOUND:
         return ""

@@ -44,11 +44,11 @@ from storage.contract import DeliveryStore
 from storage.records import DeadLetter, FailedAttempt, SubscriptionId, TokenScope
 
 ROWS: Final = 50
-"""Of a page of one outcome."""
+"""Rows on a page of one outcome."""
 FEW_ROWS: Final = 10
-"""Of each on the page of all."""
+"""Rows of each outcome on the page of all outcomes."""
 MOST_COUNTED: Final = 1_000
-"""Failed requests; whether there are more is said."""
+"""Failed requests that are counted; the page says whether there are more."""
 
 
 class ShownOutcome(StrEnum):
@@ -234,18 +234,20 @@ class DeliveryPages(OperatorPages):
 
 
 def _without_place(asked: Request) -> Request:
-    """The request for the first page."""
+    """The same request without ``before``, that is, for the first page."""
     given = [each for each in asked.query_params.multi_items() if each[0] != "before"]
     return Request({**asked.scope, "query_string": urlencode(given).encode()})
 
 
 def _section(request: Request) -> str:
-    """An account has no list of deliveries: they are on its subscriptions' pages."""
+    """The section of the menu. An account has no list of deliveries: they are on its
+    subscriptions' pages."""
     return "Deliveries" if area_of(request) is Area.OPERATOR else "Subscriptions"
 
 
 def _back(request: Request, dead_letter: DeadLetter, done: str) -> Response:
-    """Redirect to the list of dead letters: an account's is with their subscription."""
+    """Redirect to the list of dead letters; an account has it on the subscription's
+    page."""
     if area_of(request) is Area.OPERATOR:
         return redirect(f"/admin/deliveries?done={done}")
     whose = dead_letter.subscription_id

@@ -33,11 +33,11 @@ from protocols.text import text_of_html
 from storage.records import EntryId
 
 SHOWN_TEXT = 20_000
-"""Characters of an entry's content."""
+"""Characters of an entry's content that are shown."""
 ROWS: Final = 50
-"""Of a page."""
+"""Entries on a page."""
 SHORTEST_DRAWN: Final = timedelta(minutes=2)
-"""Of what takes less time there is no more to be seen."""
+"""The shortest span that is drawn: shorter ones would show nothing more."""
 
 
 class EntryPages(OperatorPages):
@@ -118,6 +118,6 @@ class EntryPages(OperatorPages):
 
 
 def _text_of(entry: Entry) -> str:
-    """What it says, without markup: what a feed sends never becomes part of a page."""
+    """The entry's text without markup: a feed's markup never becomes part of a page."""
     text = entry.content or entry.summary
     return text_of_html(text.value) if text else ""

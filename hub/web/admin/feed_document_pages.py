@@ -20,9 +20,9 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import Credentials, FeedId
 
 ROWS: Final = 50
-"""Of a page."""
+"""Entries on a page."""
 SHOWN_RULES: Final = 100
-"""Entries of a document."""
+"""Entries of a document that are shown."""
 
 
 class FeedDocumentPages(OperatorPages):
@@ -109,7 +109,7 @@ def _feed_id(request: Request) -> FeedId:
 
 
 def _headers(written: str) -> dict[str, str]:
-    """One a line, as ``Name: value``. Raises `InvalidValue`."""
+    """Headers written one a line, as ``Name: value``. Raises `InvalidValue`."""
     headers = dict[str, str]()
     for line in filter(None, map(str.strip, written.splitlines())):
         name, separator, value = line.partition(":")

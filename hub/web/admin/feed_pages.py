@@ -50,7 +50,7 @@ from storage.records import (
 )
 
 ROWS: Final = 50
-"""Of a page, unless it is asked for another number."""
+"""Feeds on a page, unless another number is requested."""
 SHOWN_SUBSCRIBERS: Final = 10
 SHOWN_ENTRIES: Final = 8
 SHOWN_POLLS: Final = 12
@@ -276,9 +276,9 @@ _ACTIONS: Final[Mapping[FeedState, tuple[tuple[str, str], ...]]] = {
     FeedState.REMOVED: (),
     FeedState.TRACK: (),
 }
-"""What can be done to a feed, by name of the route and of the button."""
+"""What can be done to a feed, by the name of the route and of the button."""
 _FIXED: Final = frozenset({FeedState.REMOVED, FeedState.TRACK, FeedState.EVENTS})
-"""States in which a feed is nothing to change."""
+"""States of feeds in which nothing can be changed."""
 _DONE: Final[Mapping[str, str]] = {
     "added": "The feed was added.",
     "known": "The feed was there already; adding it changes nothing.",
@@ -301,7 +301,7 @@ def _back(feed_id: FeedId, done: str) -> Response:
 
 
 def _period(written: str) -> float:
-    """Seconds between polls; 0, for nothing written, as planned. Raises
+    """Seconds between polls; 0 if nothing is written: as planned. Raises
     `InvalidValue`."""
     try:
         return float(written or 0)

@@ -33,12 +33,13 @@ SHAPES: Final = {
     PollOutcome.FAILED: "M-4,-4L4,4M-4,4L4,-4",
     PollOutcome.UNREADABLE: "M-4,-4L4,4M-4,4L4,-4",
 }
-"""Outlines around the place of a mark, so that colour alone tells nothing."""
+"""Outlines around the place of a mark, so that marks are not told apart by colour
+alone."""
 
 DAY_NAMES: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 LEVELS: Final = 5
 STRONGEST: Final = 3.0
-"""Times the mean hour, from which on an hour is drawn the strongest."""
+"""How many times the mean hour an hour has to be to get the strongest colour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,8 @@ class PollMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostMark:
-    """``x`` is where it was published, ``seen_x`` where it was committed. What was
-    published before the picture begins is drawn at its edge (``is_earlier``)."""
+    """A post: ``x`` is where it was published, ``seen_x`` where it was committed. A
+    post published before the picture begins is drawn at its edge (``is_earlier``)."""
 
     x: float
     seen_x: float
@@ -63,7 +64,7 @@ class PostMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """Polls above posts."""
+    """Two lanes: polls above posts."""
 
     polls: tuple[PollMark, ...]
     posts: tuple[PostMark, ...]
@@ -74,7 +75,7 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCell:
-    """An hour of the week; ``level`` 0 to `LEVELS`, by how it compares to the mean."""
+    """An hour of the week; ``level`` is 0 to `LEVELS`, relative to the mean hour."""
 
     day: int
     hour: int
@@ -113,7 +114,7 @@ def draw_timeline(timeline: FeedTimeline) -> Lanes:
 
 
 def draw_week(expected: Sequence[Sequence[float]]) -> tuple[HeatCell, ...]:
-    """``expected``: entries in each hour, as `expected_week` has them."""
+    """Draw the hours of a week; ``expected`` is what `expected_week` returns."""
     full = STRONGEST * sum(map(sum, expected)) / sum(map(len, expected))
     return tuple(
         HeatCell(

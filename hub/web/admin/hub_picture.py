@@ -44,7 +44,7 @@ POINTS: Final[Mapping[SeriesRange, int]] = {
 }
 """Of a line, so that all plots together are a page that is quick to load."""
 COLUMNS: Final = 75
-"""Of a flight."""
+"""Columns of a flight."""
 ROW_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 60,
     SeriesRange.HOURS: 1_800,
@@ -174,7 +174,7 @@ PLOTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
-    """``id``: of its element where it moves."""
+    """A row of numbers; ``id`` is that of its element if the row can change."""
 
     id: str
     link: TimeLink
@@ -183,7 +183,7 @@ class NumberRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What several pictures show, as a table; the newest first."""
+    """The numbers of several pictures as a table; the newest first."""
 
     columns: tuple[str, ...]
     rows: tuple[NumberRow, ...]
@@ -197,7 +197,7 @@ class HubFlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPart:
-    """What is put into a page as it is, in an element of this id."""
+    """HTML that is put into a page unchanged, in an element with this id."""
 
     id: str
     html: Markup
@@ -223,11 +223,11 @@ REFRESHED: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.DAY: 60,
     SeriesRange.DAYS: 60,
 }
-"""Seconds for which a picture stays as it is: less is hardly to be seen in it."""
+"""Seconds before a picture is drawn again: changes in less time are hardly visible."""
 
 
 class HubPicture:
-    """What is drawn once for all who look at it within `REFRESHED`."""
+    """Pictures drawn once for all who look at them within `REFRESHED`."""
 
     def __init__(self, series: HubSeries, clock: Clock) -> None:
         self._series = series
@@ -250,7 +250,7 @@ class HubPicture:
 
 
 class RangePicture:
-    """The picture of one range: only what has changed in it is drawn again."""
+    """The picture of one range: only parts that have changed are drawn again."""
 
     def __init__(self, series: HubSeries, range: SeriesRange) -> None:
         self._series = series
@@ -260,7 +260,7 @@ class RangePicture:
         self._plots: dict[str, tuple[object, Markup]] = {}
         self._rows: dict[str, tuple[NumberRow, Markup]] = {}
         self._settled: dict[str, NumberRow] = {}
-        """Those of a time that is over: they stay while any of it is shown."""
+        """Rows of past times, which stay while any of that time is shown."""
 
     def draw(self) -> ShownPicture:
         series, range = self._series, self._range
@@ -309,7 +309,7 @@ class RangePicture:
         return self._part(kind.id, (buckets, traces), draw)
 
     def _scale_html(self, scale: TimeScale) -> Markup:
-        """Of all plots of a range."""
+        """The scale that all plots of a range share."""
         return self._part(
             "", scale, lambda: render_macro(TEMPLATE, "scale_of", scale)
         ).html
@@ -392,7 +392,7 @@ def _numbers(
     seconds: int,
     known: Mapping[str, NumberRow],
 ) -> Numbers:
-    """``known``: rows that are as they were, by their ids."""
+    """The table of all lines; ``known`` holds the unchanged rows by their ids."""
     shown = [(kind, name) for kind in PLOTS for name in kind.names]
 
     def cells(part: slice) -> Iterator[str]:
@@ -418,7 +418,7 @@ def _rows(
 
 
 def _cell(line: Line, part: slice, words: Callable[[float], str]) -> str:
-    """The mean, and the highest value in brackets where that is another one."""
+    """The mean, followed by the highest value in brackets if it differs."""
     means = [each for each in line.means[part] if each is not None]
     if not means:
         return NO_NUMBER
@@ -428,7 +428,7 @@ def _cell(line: Line, part: slice, words: Callable[[float], str]) -> str:
 
 
 FLIGHT_ROWS: Final = 15
-"""About so many."""
+"""The approximate number of rows."""
 
 
 def _flight_numbers(
@@ -436,7 +436,7 @@ def _flight_numbers(
     buckets: Buckets,
     known: Mapping[str, NumberRow],
 ) -> Numbers:
-    """``known``: as for `_numbers`."""
+    """The table of a flight; ``known`` holds the unchanged rows by their ids."""
     together = max(round(buckets.count / FLIGHT_ROWS), 1) * buckets.step
 
     def cells(part: slice) -> Iterator[str]:
@@ -461,8 +461,8 @@ def _delay_cells(line: DelayLine, part: slice) -> Iterator[str]:
 
 
 def _parts(buckets: Buckets, seconds: int) -> Iterator[tuple[int, int, slice]]:
-    """Spans of so many seconds, in Unix seconds, with their buckets; the newest
-    first."""
+    """Spans of ``seconds`` as (begin, end, slice of the buckets), in Unix seconds; the
+    newest first."""
     start = buckets.first // seconds * seconds
     for first in reversed(range(start, buckets.end, seconds)):
         begin = max(first - buckets.first, 0) // buckets.step
@@ -482,7 +482,7 @@ def _link(first: int, last: int) -> TimeLink:
 
 
 def default_range(uptime: float) -> SeriesRange:
-    """What a hub that has been up for so many seconds has something of."""
+    """The range for which a hub that has been up for ``uptime`` seconds has values."""
     return SeriesRange.MINUTES if uptime < _AN_HOUR else SeriesRange.HOURS
 
 

@@ -39,7 +39,7 @@ from protocols.live.message_encoding import EVENT_STREAM
 from storage.errors import StorageError
 
 ROWS: Final = 50
-"""Of a page, unless it is asked for another number."""
+"""Connections on a page, unless another number is requested."""
 _TOPIC: Final = Parameter(name="topic", help="the URL of a feed, or a track query")
 
 
@@ -152,7 +152,7 @@ _DONE: Final = {"disconnected": "The connection is being closed."}
 
 
 class TailStreams(OperatorPages):
-    """What an operator's page of a topic is sent; private topics, too."""
+    """Streams of an operator's page of a topic, private topics included."""
 
     def __init__(self, access: PageAccess, events: EventStream) -> None:
         super().__init__(access)
@@ -175,7 +175,7 @@ class TailStreams(OperatorPages):
 
 
 class _Tail(Response):
-    """It ends soon after its session."""
+    """A stream that ends soon after its session."""
 
     def __init__(
         self, events: EventStream, access: PageAccess, request: Request

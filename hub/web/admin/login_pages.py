@@ -1,5 +1,5 @@
-"""``/admin/login`` and ``/account/login``: a session for who shows a token or a link,
-and its end."""
+"""``/admin/login`` and ``/account/login``: start a session with a token or a link, and
+end it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FORM: Final = (
 
 
 class LoginPages(Routes):
-    """Pages for who has no session yet, and so no form token that could be checked."""
+    """Pages for visitors without a session, and so without a form token to check."""
 
     tag = "pages"
 
@@ -120,7 +120,7 @@ class LoginPages(Routes):
         draft.principal, draft.source = WITHOUT_TOKEN, AREA_SOURCES[area_of(request)]
 
     async def _begin(self, form: Mapping[str, str], area: Area) -> str:
-        """The new session. Raises `Problem` 403."""
+        """Start a session and return its secret. Raises `Problem` 403."""
         if link := form.get("link"):
             secret = await self._access.sessions.redeem(link)
             if secret is None:

@@ -39,8 +39,8 @@ NAMES: Final[Mapping[Output, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRow:
-    """``size`` in bytes, None of what is made on request. ``readers``: those that are
-    known, and "" for all others; the busiest first."""
+    """An output. ``size`` is in bytes, None if the output is made on request.
+    ``readers`` are the known ones, the busiest first, with "" for all others."""
 
     name: str
     address: str

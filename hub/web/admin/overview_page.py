@@ -78,7 +78,7 @@ class OverviewPages(OperatorPages):
         )
 
     async def _health(self, viewer: Viewer) -> Health:
-        """One for all overviews that are watched, of whatever range."""
+        """The hub's health, read once for all watched overviews of any range."""
         if viewer.recorder is None:
             return await self._operations.health()
         turn = self._streams.turn
@@ -88,7 +88,8 @@ class OverviewPages(OperatorPages):
 
 
 def _attention(health: Health) -> Iterator[Attention]:
-    """Beside the conditions: what is wrong with single feeds and subscriptions."""
+    """What is wrong with single feeds and subscriptions; the conditions are shown
+    apart."""
     feeds, subscriptions = health.feeds, health.subscriptions
     if failing := feeds[FeedHealth.FAILING]:
         yield Attention(

@@ -35,12 +35,12 @@ from storage.records import (
 ROWS: Final = 50
 """Of a page."""
 IN_EVERY_QUERY: Final = "track"
-"""What the address of each track query holds."""
+"""A text that the address of every track query contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRow:
-    """A subscription to a track query; ``query`` as it was written."""
+    """A subscription to a track query; ``query`` is the text as it was written."""
 
     query: str
     found: SelectedSubscription

@@ -43,12 +43,14 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 _LARGEST_FORM: Final = 64 * 1024
 _LARGEST_UPLOAD: Final = MOST_BYTES + _LARGEST_FORM
 _MOST_FIELDS: Final = LARGEST_PAGE + 100
-"""A chosen row is one; a page may be all chosen."""
+"""The most fields of a form: each chosen row is a field, and all rows of a page may be
+chosen."""
 _Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
 
 
 class Area(StrEnum):
-    """Whom pages are for; the value is what their paths begin with."""
+    """The readers that pages are for; the value is the beginning of the pages'
+    paths."""
 
     OPERATOR = "/admin"
     ACCOUNT = "/account"
@@ -92,7 +94,7 @@ class Viewer:
 
 
 def viewer_of(request: Request) -> Viewer:
-    """Who makes a request that `PageAccess` has let through."""
+    """The viewer of a request that `PageAccess` has let through."""
     viewer = request.scope[VIEWER_KEY]
     assert isinstance(viewer, Viewer)  # noqa: S101 - only set below
     return viewer
@@ -127,7 +129,7 @@ def require_same_origin(request: Request) -> None:
 
 
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
-    """Raises `Problem` 400, 408 or 413."""
+    """The fields of a form. Raises `Problem` 400, 408 or 413."""
     body = await read_bytes(request, _LARGEST_FORM)
     try:
         fields = parse_qsl(
@@ -156,7 +158,7 @@ async def read_upload(
 
 
 def redirect(path: str) -> Response:
-    """To a page of the hub, which is fetched by GET."""
+    """Redirect to a page of the hub, which the browser fetches by GET."""
     return RedirectResponse(path, HTTPStatus.SEE_OTHER, headers=PAGE_HEADERS)
 
 
@@ -182,8 +184,8 @@ class PageAccess:
         self._secure_host = address.netloc if address.scheme == "https" else None
 
     def guard(self, handler: Handler, *, is_stream: bool = False) -> Handler:
-        """The handler behind the check of who asks. ``is_stream``: what it answers is
-        a stream by itself."""
+        """The handler behind the check of the session. ``is_stream``: its answer is
+        itself a stream."""
 
         async def answer(request: Request) -> Response:
             is_watching = request.method in _SAFE and (
@@ -207,7 +209,7 @@ class PageAccess:
         return answer
 
     def _answer_stranger(self, request: Request, *, is_watching: bool) -> Response:
-        """Raises `Problem` 401 and 429."""
+        """Answer a request without a session. Raises `Problem` 401 and 429."""
         self._limits.check_address(request)
         if is_watching:
             raise Problem(HTTPStatus.UNAUTHORIZED, "requires a session: log in again")
@@ -217,7 +219,8 @@ class PageAccess:
     def _watch(
         self, request: Request, handler: Handler, viewer: Viewer, secret: str
     ) -> Response:
-        """All operators see the same; of an account, those with the same token.
+        """Answer with a stream. All operators share a view; in an account, sessions of
+        the same token do.
 
         Raises `Problem` 429 and 503.
         """
@@ -252,18 +255,19 @@ class PageAccess:
         )
 
     def tell_audit(self, request: Request, principal: Principal, secret: str) -> None:
-        """Who acts on a page, by which session."""
+        """Note for the audit trail who acts on a page, and by which session."""
         draft = draft_of(request)
         draft.principal = principal
         draft.session = self.sessions.name_of(secret)
         draft.source = AREA_SOURCES[area_of(request)]
 
     async def _is_over(self, secret: str, principal: Principal) -> bool:
-        """Raises `StorageError`."""
+        """Whether the session has ended or changed its principal. Raises
+        `StorageError`."""
         return await self.sessions.principal(secret, is_use=False) != principal
 
     async def is_over(self, request: Request) -> bool:
-        """Whether the session is that somebody began a request in. Raises
+        """Whether the session in which the request was made is over. Raises
         `StorageError`."""
         principal = viewer_of(request).principal
         return await self._is_over(self.session_of(request), principal)
@@ -271,7 +275,7 @@ class PageAccess:
     async def _viewer(
         self, request: Request, principal: Principal, secret: str
     ) -> Viewer:
-        """Raises `Problem` 403."""
+        """The viewer of the page. Raises `Problem` 403."""
         area = area_of(request)
         if area is Area.OPERATOR:
             require_operator(principal)
@@ -291,7 +295,8 @@ class PageAccess:
     async def _form(
         self, request: Request
     ) -> tuple[ImmutableMultiDict[str, str], dict[str, bytes]]:
-        """Files are taken from operators alone. Raises `Problem` 400, 408 or 413."""
+        """The fields and files of the form; only operators may send files. Raises
+        `Problem` 400, 408 or 413."""
         if request.method in _SAFE:
             return ImmutableMultiDict(), {}
         type = request.headers.get("content-type", "")
@@ -300,11 +305,11 @@ class PageAccess:
         return await read_form(request), {}
 
     def session_of(self, request: Request) -> str:
-        """The session that the browser names; "" if none."""
+        """The session's secret in the browser's cookie; "" if there is none."""
         return request.cookies.get(self._cookie(request), "")
 
     def remember(self, request: Request, response: Response, secret: str) -> None:
-        """Have the browser keep a session."""
+        """Have the browser keep a session's secret in a cookie."""
         response.set_cookie(
             self._cookie(request),
             secret,
@@ -323,16 +328,17 @@ class PageAccess:
         )
 
     def _cookie(self, request: Request) -> str:
-        """Browsers take ``__Host-`` only over https, and from no subdomain."""
+        """The cookie's name. Browsers take ``__Host-`` only over https, and from no
+        subdomain."""
         return "__Host-fanfare" if self._is_secure(request) else "fanfare"
 
     def _is_secure(self, request: Request) -> bool:
-        """Whether it came to the public URL, and that is https."""
+        """Whether the request came to the public URL, and that is https."""
         return request.headers.get("host") == self._secure_host
 
 
 def require_operator(principal: Principal) -> None:
-    """Raises `Problem` 403."""
+    """Raises `Problem` 403 if the principal is not an administrator."""
     if not principal.is_admin:
         raise Problem(
             HTTPStatus.FORBIDDEN,
@@ -342,7 +348,7 @@ def require_operator(principal: Principal) -> None:
 
 
 def _place(request: Request) -> str:
-    """Where to go on after the login; forms are not sent again."""
+    """The path to return to after the login; forms are not sent again."""
     if request.method not in _SAFE:
         return area_of(request)
     query = request.url.query
@@ -379,7 +385,7 @@ def in_both_areas(
 
 
 class OperatorPages(Routes):
-    """Handlers of pages that take a session; each has `viewer_of` the request."""
+    """Handlers of pages that require a session; each has `viewer_of` the request."""
 
     tag: ClassVar[str] = "pages"
 

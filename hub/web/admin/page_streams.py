@@ -40,17 +40,19 @@ from storage.errors import StorageError
 
 EVERY_SECONDS: Final = 1.0
 MOST_SHARE: Final = 0.05
-"""Of a core: where pages take more of it, all of them are made less often."""
+"""The share of a core that making pages may take; above it, pages are made less
+often."""
 LONGEST_REST: Final = 30.0
-"""Between two renderings, also after one that has waited long for the database."""
+"""The longest rest between two renderings, also after one that waited for the
+database."""
 LONGEST_SECONDS: Final = 5.0
-"""For one page to be made."""
+"""The longest time that making one page may take."""
 BEAT_SECONDS: Final = 10.0
 CHECK_SECONDS: Final = 5.0
-"""Between two looks whether sessions are over."""
+"""The time between two checks whether sessions are over."""
 MOST_WATCHING: Final = 64
 MOST_OF_ACCOUNTS: Final = 48
-"""Of all accounts together: the rest are for operators."""
+"""The most streams of all accounts together: the rest are for operators."""
 MOST_OF_ACCOUNT: Final = 8
 PAGE_GONE: Final = 3503
 SESSION_ENDED: Final = Closing(3500, "not authorized: the session is over")
@@ -96,14 +98,15 @@ class PageWatcher:
 
 @dataclass(slots=True, eq=False)
 class WatchedView:
-    """A page as some see it."""
+    """A page as those who share its key see it."""
 
     make: Callable[[], Awaitable[Response]]
     watchers: set[PageWatcher] = field(default_factory=set)
     parts: PageParts = field(default_factory=dict)
 
     def show(self, parts: PageParts) -> None:
-        """Tell what is not as it was; those who have nothing yet are sent all."""
+        """Send the parts that have changed; watchers who have nothing yet are sent
+        all."""
         changes = _event(changed_parts(self.parts, parts)) if self.parts else b""
         self.parts = parts
         for each in self.watchers:
@@ -126,14 +129,14 @@ class WatchedView:
 
 
 def _event(html: list[str]) -> bytes:
-    """b"" if there is nothing to tell."""
+    """An event with these parts; b"" if there are none."""
     if not html:
         return b""
     return chunk_of(b"event: parts\ndata: %b\n\n" % orjson.dumps(html))
 
 
 class PageStreams:
-    """`run` is its background part."""
+    """The streams of all watched pages; `run` is the background task."""
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._metrics = metrics or Metrics()
@@ -145,7 +148,7 @@ class PageStreams:
         self._checked = self._beaten = 0.0
         self._is_closed = False
         self.turn = 0
-        """The number of times that pages were made: those of one may share facts."""
+        """How many times pages were made: pages of the same turn may share facts."""
 
     async def run(self) -> None:
         while True:
@@ -158,8 +161,8 @@ class PageStreams:
             await self.rest(max(EVERY_SECONDS - spent, rest))
 
     async def rest(self, seconds: float) -> None:
-        """Wait, but for pages that somebody begins to watch meanwhile, for sessions
-        that end, and for heartbeats."""
+        """Wait; meanwhile serve new watchers, end streams of ended sessions, and send
+        heartbeats."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             await wait_for(self._begun, min(left, EVERY_SECONDS))
@@ -178,11 +181,11 @@ class PageStreams:
 
     @property
     def views(self) -> int:
-        """How many renderings serve all."""
+        """How many renderings serve all watchers."""
         return len(self._views)
 
     async def look(self) -> None:
-        """Make each page that is watched once, and tell what changed."""
+        """Make each watched page once, and send what has changed."""
         self.turn += 1
         began = time.monotonic()
         await self._end_sessions(began)
@@ -191,17 +194,17 @@ class PageStreams:
         self._send_heartbeat(began)
 
     def wake(self) -> None:
-        """A session, or the token of one, has ended just now."""
+        """Have sessions checked soon: a session, or its token, has just ended."""
         self._is_check_due = True
 
     def close(self) -> None:
-        """Send all away, and let nobody in: the hub is about to stop."""
+        """Close all streams, and accept no more: the hub is about to stop."""
         self._is_closed = True
         for view in self._views.values():
             view.close(SHUTDOWN)
 
     def answer(self, request: WatchRequest) -> Response:
-        """Raises `Problem` 429 and 503."""
+        """The stream of a page. Raises `Problem` 429 and 503."""
         self._check_room(request)
         return PageStream(self, request)
 
@@ -228,7 +231,7 @@ class PageStreams:
 
     @contextmanager
     def watching(self, request: WatchRequest, writer: PageWriter) -> Iterator[None]:
-        """While the block lasts, the writer is sent what changes."""
+        """While the block lasts, the writer is sent changes of the page."""
         watcher = PageWatcher(request, writer)
         view = self._views.setdefault(request.key, WatchedView(request.make))
         view.watchers.add(watcher)
@@ -276,8 +279,8 @@ class PageStreams:
                     each.writer.close(SESSION_ENDED)
 
     def _send_heartbeat(self, now: float) -> None:
-        """Send something, so that who hears nothing for longer knows that the
-        connection is lost."""
+        """Send something to all, so that a watcher who receives nothing for longer
+        knows that the connection is lost."""
         if now - self._beaten < BEAT_SECONDS:
             return
         self._beaten = now
@@ -330,5 +333,6 @@ class PageStream(Response):
 
 
 def wants_events(request: Request) -> bool:
-    """Whether a page is to be watched: a browser that opens it names no such type."""
+    """Whether the client wants to watch the page: a browser that opens it names no such
+    type."""
     return EVENT_STREAM in request.headers.get("accept", "")

@@ -46,7 +46,7 @@ from storage.records import (
 Choice = TypeVar("Choice", PlanAction, PlanKind)
 
 SHOWN: Final = 50
-"""Plans of a page."""
+"""Plans on a page."""
 _OF_THE_PAGE: Final = frozenset(
     {"cursor", "after", "before", "limit", "sort", "done", "outcome"}
 )
@@ -208,7 +208,7 @@ def _choice(kind: type[Choice], value: str, field: str) -> Choice:
 
 
 def _ids(chosen: list[str]) -> list[int]:
-    """Raises `Problem` and `InvalidValue`."""
+    """The ids that were chosen. Raises `Problem` and `InvalidValue`."""
     if not chosen:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -258,7 +258,7 @@ _EFFECTS: Final[Mapping[tuple[PlanKind, PlanAction], str]] = {
 
 
 def described(plan: BulkPlan) -> str:
-    """``Pause 1,234 feeds``."""
+    """The plan in words: ``Pause 1,234 feeds``."""
     is_ending = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.REMOVE
     is_tried = plan.kind is PlanKind.SUBSCRIPTIONS and plan.action is PlanAction.RETRY
     deed = "End" if is_ending else "Retry" if is_tried else _DEEDS[plan.action]

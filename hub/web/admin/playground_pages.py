@@ -44,9 +44,9 @@ from hub.websub.playground_runs import (
 from storage.records import TokenScope
 
 OPEN_EXCHANGES: Final = 12
-"""The newest, which are shown with both messages."""
+"""The newest exchanges, which are shown with both messages."""
 SHOWN_BODY: Final = 4_096
-"""Characters, of a message that nobody has chosen."""
+"""Characters of a message's body that are shown unless the message is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ class PlaygroundPages(OperatorPages):
 
 
 def _back(request: Request, run: PlaygroundRun, number: int = 0) -> Response:
-    """Redirect to the run's page, there to a message."""
+    """Redirect to the run's page, to the message with that number if there is one."""
     place = f"#message-{number}" if 0 < number <= run.last_number else ""
     return redirect(f"{area_of(request)}/playground/{run.id}{place}")
 

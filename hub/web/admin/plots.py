@@ -24,7 +24,7 @@ _TICK_STEPS: Final = (
 """Seconds between the marks of an axis of time, which are told to the minute."""
 DAY: Final = 86_400
 DASHES: Final = ("", "7 3", "2 3")
-"""Of the first line of a plot, the second and the third."""
+"""Dashes of the first, the second and the third line of a plot."""
 SHADES: Final = 5
 
 
@@ -88,12 +88,12 @@ LARGE: Final = Frame(width=520, height=236, left=54, right=490, top=8, bottom=21
 
 
 Values = Sequence[float | None]
-"""Of buckets of time, None where there was none."""
+"""Values of buckets of time; None for a bucket without any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineValues:
-    """What a line is drawn from. ``latest``: in words."""
+    """What a line is drawn from. ``latest`` is the newest value in words."""
 
     name: str
     means: Values
@@ -104,7 +104,8 @@ class LineValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLine:
-    """``band``: the outline of lowest to highest; "": it has no height."""
+    """A drawn line. ``band`` outlines the lowest to the highest values; "" if it has no
+    height."""
 
     name: str
     latest: str
@@ -145,7 +146,7 @@ class TimeScale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """``sentence``: what it shows, in numbers."""
+    """A plot; ``sentence`` says in numbers what it shows."""
 
     id: str
     title: str
@@ -320,7 +321,7 @@ _ROUND_DELAYS: Final = (
 
 
 def round_decimal(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, … that is not less; 0 of 0."""
+    """The least of 1, 2, 5, 10, 20, … that is not below the value; 0 for 0."""
     if value <= 0:
         return 0.0
     power = 10.0 ** floor(log10(value))
@@ -328,12 +329,12 @@ def round_decimal(value: float) -> float:
 
 
 def round_count(value: float) -> float:
-    """Like `round_decimal`, but whole: of what is counted."""
+    """Like `round_decimal`, but at least 1, for counts."""
     return max(round_decimal(value), 1.0) if value > 0 else 0.0
 
 
 def round_seconds(value: float) -> float:
-    """The next that is round in minutes, hours or days."""
+    """The next value that is round in minutes, hours or days."""
     if value < 10:
         return round_decimal(value)
     return next((each for each in _ROUND_SPANS if each >= value), round_decimal(value))
@@ -351,7 +352,7 @@ def _line(
     heights: Callable[[Values], list[int | None]],
     dashes: str,
 ) -> DrawnLine:
-    """Broken where there is nothing."""
+    """Draw a line, with gaps where there are no values."""
     means = heights(trace.means)
     has_band = trace.lows != trace.highs
     lows, highs = (heights(trace.lows), heights(trace.highs)) if has_band else ([], [])
@@ -370,7 +371,7 @@ def _line(
 
 
 def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
-    """First and behind last of each stretch without gaps."""
+    """The start and the end (exclusive) of each stretch without gaps."""
     if None not in values:
         yield 0, len(values)
         return
@@ -385,7 +386,8 @@ def _runs(values: Sequence[int | None]) -> Iterator[tuple[int, int]]:
 
 
 def _path(xs: Sequence[int], ys: Sequence[int]) -> str:
-    """In steps from point to point, which are short to write; a lone one is a dot."""
+    """The path of a line in relative steps, which are short; a single point is a
+    dot."""
     if len(xs) == 1:
         return f"M{xs[0] - 1},{ys[0]}h2"
     last, drawn, y = xs[0], xs[0], ys[0]
@@ -421,12 +423,13 @@ def _shades(
 
 
 def _strength(count: int, most: int) -> int:
-    """0 of none, up to `SHADES` of the most."""
+    """The strength of a cell: 0 for no entries, up to `SHADES` for ``most``."""
     return min(ceil(SHADES * log(1 + count) / log(1 + most)), SHADES) if count else 0
 
 
 def _links(axis: TimeAxis, seconds: int, frame: Frame) -> Iterator[TimeLink]:
-    """At round times, but for the first and the last."""
+    """Links to spans of ``seconds`` that begin at round times, except the first and
+    last."""
     start = int(axis.since) // seconds * seconds
     for moment in range(start, int(axis.until), seconds):
         left = round(axis.place(moment))
@@ -442,7 +445,7 @@ def _links(axis: TimeAxis, seconds: int, frame: Frame) -> Iterator[TimeLink]:
 
 
 def _whole_minute(moment: int, *, is_end: bool = False) -> datetime:
-    """The one that a moment is in, or that it ends in."""
+    """The minute that contains the moment or, for an end, the minute's end."""
     minute = -(-moment // 60) if is_end else moment // 60
     return datetime.fromtimestamp(60 * minute, UTC)
 

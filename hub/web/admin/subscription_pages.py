@@ -70,12 +70,12 @@ from storage.records import (
 )
 
 ROWS: Final = 50
-"""Of a page, unless it is asked for another number."""
+"""Subscriptions on a page, unless another number is requested."""
 SHOWN_ATTEMPTS: Final = 30
 KEPT_FAILURES: Final = 20
-"""Of a subscription, as `storage.contract.DeliveryStore` says."""
+"""Failures kept of a subscription, as `storage.contract.DeliveryStore` says."""
 MOST_LAG: Final = 100
-"""Records that a row counts."""
+"""The most records that a row counts."""
 _BEHIND: Final = frozenset(
     {
         SubscriptionHealth.FAILING,
@@ -156,7 +156,7 @@ class SubscriptionPages(OperatorPages):
         )
 
     async def _lag(self, found: SelectedSubscription) -> DeliveryLag | None:
-        """None of one that is well, or is sent nothing: nobody asks."""
+        """How far a subscription is behind; None if it is well or is sent nothing."""
         if found.condition.health not in _BEHIND:
             return None
         return await self._storage.deliveries.lag(found.subscription.id, MOST_LAG)

@@ -33,7 +33,7 @@ ROWS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class TokenRefusal:
-    """Why there is no token, and what was entered for it."""
+    """Why no token was made, and what was entered for it."""
 
     asked: CreateToken
     reason: str

@@ -27,7 +27,7 @@ from storage.records import EntryId, EntrySource, Format, StoredEntry
 
 SHOWN_MATCHES: Final = 50
 FORECAST_DAYS: Final = 7
-"""Of whose matches the mean is what a day is expected to bring."""
+"""The days whose mean number of matches is the forecast for a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

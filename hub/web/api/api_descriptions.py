@@ -16,7 +16,7 @@ from hub.web.problem_types import type_of_status
 from hub.web.problems import PROBLEM_TYPE
 
 EVENTS: Final = "events"
-"""The page of what the hub posts to callbacks."""
+"""The name of the page about what the hub posts to callbacks."""
 MEANINGS: Final = {
     "account": "The account of a token",
     "audit": "Who did what",
@@ -41,13 +41,13 @@ MEANINGS: Final = {
     "topics": "Public feeds as this hub has them",
     "websub": "The open WebSub hub",
 }
-"""By tag."""
+"""Titles of tags."""
 _IN_PATH: Final = re.compile(r"{\w+}")
 _DEEPEST: Final = 4
-"""Objects in objects of an example."""
+"""How many levels of nested objects an example shows."""
 _BOUNDS: Final = ("minimum", "maximum", "maxLength", "default")
 _LARGEST: Final = 1 << 53
-"""Bounds above it are those of the database, and tell nobody anything."""
+"""Larger bounds are those of the database, which readers need not know."""
 
 Schema = Mapping[str, Any]
 
@@ -130,7 +130,7 @@ class ApiReader:
         return [*dict.fromkeys(each["name"] for each in self.document["tags"]), EVENTS]
 
     def operations(self, tag: str) -> Iterator[tuple[str, str, Schema]]:
-        """Method, path and description of each."""
+        """Method, path and description of each operation with the tag."""
         if tag == EVENTS:
             for name, methods in self.document["webhooks"].items():
                 yield "POST", name, methods["post"]
@@ -273,7 +273,7 @@ def _sample_of_scalar(schema: Schema) -> Any:
 def _without_repeats(
     operations: Iterable[DescribedOperation],
 ) -> tuple[DescribedOperation, ...]:
-    """With each example of an answer only where it comes first."""
+    """The operations, with each example of an answer only where it comes first."""
     seen: set[str] = set()
     found = []
     for each in operations:
@@ -311,7 +311,8 @@ def _members(schema: Schema) -> tuple[DescribedMember, ...]:
 
 
 def _words(schema: Schema) -> TypeWords:
-    """``list of Feed``, ``integer, 1 to 1000, default 100``, ``time or null``."""
+    """A type in words, such as ``list of Feed``, ``integer, 1 to 1000, default 100``,
+    or ``time or null``."""
     if "$ref" in schema:
         return TypeWords(reference=_name(schema))
     if "anyOf" in schema:
@@ -363,7 +364,8 @@ def _name(schema: Schema) -> str:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Names of types, but for that of problems, which have pages of their own."""
+    """Names of the types referred to, except that of problems, which have their own
+    pages."""
     match value:
         case {"$ref": str()}:
             if (name := _name(value)) != "Problem":

@@ -30,7 +30,8 @@ class ApiPages(Routes):
     tag = "pages"
 
     def __init__(self, document: Callable[[], Mapping[str, Any]], url: str) -> None:
-        """``document``: the OpenAPI document, asked for once. ``url`` is the hub's."""
+        """``document`` returns the OpenAPI document, and is called once. ``url`` is the
+        hub's."""
         self._document = document
         self._url = url
         self._texts: dict[str, bytes] = {}

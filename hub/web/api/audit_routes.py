@@ -72,7 +72,7 @@ AUDIT_LIST: Final = (
 async def query_audit(
     request: Request, tokens: TokenService, now: datetime
 ) -> AuditFilter:
-    """Raises `InvalidValue`."""
+    """The filter of the query. Raises `InvalidValue`."""
     query = request.query_params
     outcome = query_choice(request, "outcome", AuditOutcome)
     target = query_choice(request, "target", AuditTarget)
@@ -96,7 +96,8 @@ async def query_audit(
 
 
 async def _account(tokens: TokenService, name: str) -> Account:
-    """Also that of who failed to log in, which has no token."""
+    """The account with that name, or the one that stands for failed logins without a
+    token."""
     nobody = WITHOUT_TOKEN.account
     return nobody if name == nobody.name else await tokens.account("account", name)
 

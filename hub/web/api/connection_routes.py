@@ -126,7 +126,7 @@ class ConnectionRoutes(Routes):
 
 
 def query_connections(request: Request) -> ConnectionFilter:
-    """Raises `InvalidValue`."""
+    """The filter of the query. Raises `InvalidValue`."""
     query = request.query_params
     return ConnectionFilter(
         transport=query_choice(request, "transport", Transport),

@@ -16,7 +16,7 @@ from hub.web.request_input import RequestBody, query_number, read_body
 from storage.records import TokenScope
 
 LONGEST_WAIT = 50
-"""Seconds: proxies and clients give up a minute's wait."""
+"""The longest wait in seconds: proxies and clients give up after a minute."""
 _WAIT = Parameter(
     name="wait",
     help="seconds to wait for the end; 202 if it is still running",

@@ -52,7 +52,7 @@ from storage.records import (
 )
 
 MOST_COUNTED = 10_000
-"""Of a total; to count a million takes longer than anybody waits."""
+"""The highest total that is counted: counting a million takes too long to wait for."""
 
 
 class Undelivered(RequestBody):
@@ -204,7 +204,7 @@ def _former(name: str, *, of: str) -> Parameter:
 
 
 def _after(request: Request, name: str, former: str) -> int:
-    """Behind which id the page begins, by either name of the parameter."""
+    """The id after which the page begins, by either name of the parameter."""
     before = query_number(request, former, 0, LARGEST_ID)
     return query_number(request, name, before, LARGEST_ID)
 

@@ -135,7 +135,8 @@ BEFORE = Parameter(
 
 
 def query_before(request: Request) -> EntryId | None:
-    """Raises `InvalidValue`."""
+    """The id before which the page begins; None: the first page. Raises
+    `InvalidValue`."""
     before = query_number(request, "before", 0, LARGEST_ID)
     return EntryId(before) if before else None
 

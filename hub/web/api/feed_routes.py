@@ -77,9 +77,9 @@ from storage.records import (
 )
 
 LISTED_AT_ONCE = 5_000
-"""Feeds of lists in one answer."""
+"""The most feeds of lists in one answer."""
 MOST_AT_ONCE = 500
-"""Feeds of one request to add many."""
+"""The most feeds that one request may add."""
 
 
 class FeedTerms(RequestBody, kw_only=True):
@@ -522,7 +522,7 @@ class FeedRoutes(Routes):
 
 
 def said_edit(change: EditFeed) -> str:
-    """What an edit changes, for the audit trail; of secrets, that it does."""
+    """What an edit changes, for the audit trail; a secret's value is not told."""
     return said_changes(
         url=change.url,
         own_period=change.own_period,

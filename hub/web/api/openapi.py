@@ -87,9 +87,9 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "PingOutcome": tuple(PingOutcome),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
-"""By the names that `hub.web.json_output.named_schema` gives to texts."""
+"""Values by the name that `hub.web.json_output.named_schema` gives to a text."""
 PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm"}
-"""What the API calls a class otherwise than its own name, less ``Json``."""
+"""Classes whose name in the API is not their own name less ``Json``."""
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
     429: {"Retry-After": "seconds"},
@@ -157,7 +157,7 @@ OPEN_OPERATIONS = tuple(each for it in OPEN_ROUTES for each in it.operations())
 SCOPES: Mapping[tuple[str, str], TokenScope | None] = {
     (each.method, each.path): each.scope for each in API_OPERATIONS
 }
-"""What the guard of the API asks of a token, by method and path."""
+"""The scope that the guard of the API requires, by method and path."""
 
 
 @cache
@@ -385,7 +385,8 @@ def _components(types: Iterable[type[Any]]) -> Members:
 
 
 def _whole(schema: Members) -> Members:
-    """A schema as answers have it: with every member, but for what may be unset."""
+    """A schema as it is in answers: every member is required, except those that may be
+    unset."""
     kept = {name: value for name, value in schema.items() if name != "title"}
     if "enum" in schema:
         return {"type": "string", **kept}
@@ -403,7 +404,7 @@ def _without_default(member: Members) -> Members:
 
 
 def _with_public_names(document: Members) -> Members:
-    """``FeedJson`` is what Python calls the API's ``Feed``."""
+    """The document with public names: Python's ``FeedJson`` is the API's ``Feed``."""
     schemas = document["components"]["schemas"]
     names = {each: _public_name(each) for each in schemas}
     for each, schema in schemas.items():

@@ -20,7 +20,7 @@ from hub.web.operation import ApiOperation, Routes
 from storage.records import TokenScope
 
 MOST_LISTED = 1_000
-"""Collections in one answer."""
+"""The most collections in one answer."""
 
 
 class CollectionBuildOutcomeJson(JsonObject):

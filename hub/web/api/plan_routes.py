@@ -46,7 +46,8 @@ _SCOPES: Final = {
     (PlanKind.SUBSCRIPTIONS, PlanAction.REMOVE): TokenScope.UNSUBSCRIBE,
     (PlanKind.SUBSCRIPTIONS, PlanAction.RETRY): TokenScope.SUBSCRIBE,
 }
-"""As the single operations have them; all others: `ADMIN`."""
+"""Scopes that plans require, as the single operations do; all others require
+`ADMIN`."""
 
 
 class PlanToMake(RequestBody):
@@ -234,7 +235,8 @@ class PlanRoutes(Routes):
         return self._answer(plan, HTTPStatus.CREATED)
 
     async def _filter(self, request: Request, body: PlanToMake) -> PlanFilter:
-        """Raises `InvalidValue`, and `Problem` if the token may not do it."""
+        """The filter of a plan. Raises `InvalidValue`, and `Problem` if the token may
+        not make it."""
         principal, now = principal_of(request), self._clock.now()
         match body.feeds, body.subscriptions, body.deliveries:
             case FeedSelection() as feeds, None, None:

@@ -344,7 +344,7 @@ class PlaygroundRoutes(Routes):
 
 
 def read_step(value: str) -> PlaygroundStep:
-    """One that the playground begins. Raises `InvalidValue`."""
+    """A step that the playground can begin. Raises `InvalidValue`."""
     if value not in MADE_HERE:
         expected = f"one of {', '.join(MADE_HERE)}, {EVERY_STEP}"
         raise InvalidValue("step", expected, value)

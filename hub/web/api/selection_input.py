@@ -46,7 +46,7 @@ from storage.records import (
 )
 
 LEAST_TEXT: Final = 3
-"""Characters that are searched for: of fewer no index knows."""
+"""The fewest characters that can be searched for: no index covers fewer."""
 LONGEST_TEXT: Final = 500
 AGE: Final = "an age such as 7d or 12h, or a time such as 2026-11-21T10:00Z"
 
@@ -66,7 +66,7 @@ _STATES_OF_SUBSCRIPTIONS: Final[Mapping[str, tuple[SubscriptionHealth, ...]]] = 
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 Ids = Annotated[list[Id], msgspec.Meta(min_length=1, max_length=LARGEST_PAGE)]
-"""An empty list would be all, or none; so it is neither."""
+"""Never empty: an empty list could mean all as well as none."""
 
 
 class FeedSelection(RequestBody):
@@ -88,7 +88,7 @@ class FeedSelection(RequestBody):
     format: FeedFormat | None = None
 
     def filter(self, now: datetime) -> FeedFilter:
-        """Raises `InvalidValue`."""
+        """The filter of these conditions. Raises `InvalidValue`."""
         named = [*self.state, *(["failing"] if self.failing else [])]
         return FeedFilter(
             health=_health(named, _STATES_OF_FEEDS),
@@ -117,7 +117,7 @@ class SubscriptionSelection(RequestBody):
     ids: Ids | None = None
 
     def filter(self, now: datetime, account: AccountId | None) -> SubscriptionFilter:
-        """Raises `InvalidValue`."""
+        """The filter of these conditions. Raises `InvalidValue`."""
         named = [*self.state, *(["failing"] if self.failing else [])]
         return SubscriptionFilter(
             health=_health(named, _STATES_OF_SUBSCRIPTIONS),
@@ -144,7 +144,7 @@ class DeliverySelection(RequestBody):
     subscription: Id | None = None
 
     def filter(self, now: datetime) -> AttemptFilter:
-        """Raises `InvalidValue`."""
+        """The filter of these conditions. Raises `InvalidValue`."""
         whose = self.subscription
         return AttemptFilter(
             statuses=_statuses(self.status),
@@ -171,7 +171,7 @@ async def account_named(request: Request, tokens: TokenService, name: str) -> Ac
 async def listed_account(
     request: Request, tokens: TokenService, name: str
 ) -> AccountId | None:
-    """The one whose subscriptions are meant; None: all are."""
+    """The only account whose subscriptions are listed; None: all accounts."""
     if name:
         return await account_named(request, tokens, name)
     return own_account(request)
@@ -205,7 +205,8 @@ _STATUS = re.compile(r"([1-5])(?:xx|([0-9]{2}))")
 
 
 def _statuses(text: str) -> tuple[int, int] | None:
-    """The first and the last of what ``404``, ``5xx`` or ``none`` names."""
+    """The first and the last status that ``404``, ``5xx`` or ``none`` names; None if
+    the text is empty."""
     if not text:
         return None
     if text == "none":
@@ -362,8 +363,8 @@ SENT_LIST: Final = (
 
 
 def query_sent(request: Request, now: datetime) -> tuple[AttemptFilter, int | None]:
-    """Which topic and time are meant, and where the page begins. Raises
-    `InvalidValue`."""
+    """The deliveries asked for, and the id before which the page begins; None: the
+    first page. Raises `InvalidValue`."""
     before = query_number(request, "before", 0, LARGEST_ID)
     return query_deliveries(request).filter(now), before or None
 
@@ -386,7 +387,7 @@ ATTEMPT_LIST: Final = (
 
 
 def query_attempts(request: Request, now: datetime) -> AttemptRange:
-    """Raises `InvalidValue`."""
+    """The attempts asked for. Raises `InvalidValue`."""
     query = request.query_params
     outcome = query_choice(request, "outcome", AttemptOutcome)
     before = read_place(query.get("before", ""))
@@ -401,7 +402,7 @@ def query_attempts(request: Request, now: datetime) -> AttemptRange:
 DEFAULT_SPAN: Final = timedelta(minutes=10)
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 AHEAD: Final = timedelta(days=1)
-"""How far ahead of the clock a span may end: something may be dated so."""
+"""How far ahead of the clock a span may end, since dates may lie in the future."""
 SPAN: Final = (
     Parameter(name="since", help=f"from then on, by default ten minutes ago: {AGE}"),
     Parameter(name="until", help=f"before then, by default now: {AGE}"),
@@ -409,8 +410,8 @@ SPAN: Final = (
 
 
 def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
-    """Since when and until when, neither before `EARLIEST` nor later than `AHEAD`, so
-    that the spans beside it are times as well. Raises `InvalidValue`."""
+    """Start and end of the span, neither before `EARLIEST` nor later than `AHEAD`, so
+    that the spans beside it are valid times as well. Raises `InvalidValue`."""
     query = request.query_params
     until = moment_named("until", query.get("until", ""), now) or now
     until = min(max(until, EARLIEST), now + AHEAD)
@@ -421,7 +422,7 @@ def query_span(request: Request, now: datetime) -> tuple[datetime, datetime]:
 
 
 def read_start(since: str, record: int | None, now: datetime) -> ReplayStart:
-    """From where a replay begins: one of the two. Raises `InvalidValue`."""
+    """The start of a replay, a time or a record. Raises `InvalidValue`."""
     at = moment_named("since", since, now)
     match at, record:
         case datetime(), None:
@@ -450,7 +451,7 @@ def query_order(request: Request, first: Sort) -> tuple[Sort, ListPlace | None]:
 
 
 def cursor_of(place: ListPlace | None) -> str | None:
-    """A place as clients are given it."""
+    """A place of a list as a cursor for clients; None if there is none."""
     if place is None:
         return None
     packed = msgspec.json.encode((place.id, place.key))
@@ -458,7 +459,7 @@ def cursor_of(place: ListPlace | None) -> str | None:
 
 
 def id_of(place: ListPlace | None) -> int | None:
-    """The ``after`` of the following page of a list by id."""
+    """The ``after`` of the next page of a list ordered by id; None for other orders."""
     return place.id if place is not None and place.key is None else None
 
 
@@ -468,7 +469,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def read_place(text: str) -> tuple[datetime, int] | None:
-    """Where a page of requests begins; None: the first. Raises `InvalidValue`."""
+    """The place where a page of requests begins; None: the first. Raises
+    `InvalidValue`."""
     if not text:
         return None
     found = _PLACE.fullmatch(text)
@@ -481,12 +483,12 @@ def read_place(text: str) -> tuple[datetime, int] | None:
 
 
 def place_of(at: datetime, id: int) -> str:
-    """Where a page of requests ended, as clients are given it."""
+    """The place where a page of requests ended, as a cursor for clients."""
     return f"{(at - _START) // _MILLISECOND}-{id}"
 
 
 def query_entry_cursor(request: Request) -> EntryCursor | None:
-    """Where a page of committed entries goes on. Raises `InvalidValue`."""
+    """The place where a page of committed entries goes on. Raises `InvalidValue`."""
     raw = request.query_params.get("cursor", "")
     if not raw:
         return None
@@ -520,7 +522,7 @@ def _read_cursor(cursor: str, sort: FeedSort | SubscriptionSort) -> ListPlace:
 
 
 def _read_key(key: str | int | None, sort: str) -> str | datetime | int | None:
-    """Raises ValueError if the order has other keys."""
+    """The key as a value of the order. Raises ValueError if it is of another kind."""
     match sort, key:
         case ("id", None) | ("url", str()) | ("subscribers", int()):
             return key

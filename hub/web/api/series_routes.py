@@ -36,7 +36,7 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import EntryId, FeedId, Position, RecordKind, TokenScope
 
 MOST_POINTS: Final = 600
-"""Of a series."""
+"""The most points of a series."""
 DEFAULT_POINTS: Final = 120
 NAMES: Final = (*SeriesName, *DelayName)
 
@@ -208,7 +208,7 @@ class SeriesRoutes(Routes):
         )
 
     def _span(self, request: Request) -> tuple[float, float]:
-        """Unix seconds."""
+        """Start and end of the span, in Unix seconds."""
         now = self._clock.now()
         if chosen := query_choice(request, "range", SeriesRange):
             return now.timestamp() - chosen.seconds, now.timestamp()
@@ -256,7 +256,7 @@ class SeriesRoutes(Routes):
 
 
 def _names(wanted: Iterable[str]) -> frozenset[str]:
-    """All, unless some are named. Raises `InvalidValue`."""
+    """The names that are wanted; all if none are. Raises `InvalidValue`."""
     names = frozenset(wanted)
     for each in names.difference(NAMES):
         raise InvalidValue("name", f"one of {', '.join(NAMES)}", each)
@@ -268,5 +268,5 @@ def _moment(buckets: Buckets) -> datetime:
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    """What is measured has no more figures than a single float has."""
+    """The values to six figures: measured values have no more, like single floats."""
     return [None if each is None else float(f"{each:.6g}") for each in values]

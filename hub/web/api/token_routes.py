@@ -45,7 +45,8 @@ class TokenToAdd(RequestBody):
     )
 
     def requested_scopes(self) -> frozenset[TokenScope]:
-        """Under the one name or the other. Raises `InvalidValue` if under both."""
+        """The scopes, given by either name. Raises `InvalidValue` if both names are
+        used."""
         if self.scopes and self.rights:
             raise InvalidValue("rights", "either rights or scopes, its present name")
         return frozenset(self.scopes or self.rights)
@@ -62,7 +63,7 @@ TOKEN_LIST: Final = (
 
 
 async def query_tokens(request: Request, tokens: TokenService) -> TokenFilter:
-    """Raises `InvalidValue`."""
+    """The filter of the query. Raises `InvalidValue`."""
     scope = query_choice(request, "scope", TokenScope)
     name = request.query_params.get("account")
     account = await tokens.account("account", name) if name else None
