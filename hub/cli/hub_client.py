@@ -36,7 +36,7 @@ from hub.settings import PREFIX, SettingError, Settings, load_settings
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
-"""More than the hub ever waits for a fetch."""
+"""Longer than the hub ever waits for a fetch."""
 LARGEST_ANSWER = 64 * 1024 * 1024
 PAGE = 500
 
@@ -83,7 +83,7 @@ class Hub:
         body: Mapping[str, object] | None = None,
         seconds: float = ANSWER_SECONDS,
     ) -> Document:
-        """``seconds``: to wait for the answer."""
+        """``seconds``: how long to wait for the answer."""
         return self._request("POST", path, {} if body is None else body, seconds)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Document:
@@ -252,7 +252,7 @@ def find_stream(url: str | None) -> Hub:
 
 
 def _named_url(given: str | None, settings: Settings) -> str | None:
-    """Without a slash at the end. A bad one is wrong usage."""
+    """Return the URL without a trailing slash. A bad URL is wrong usage."""
     if not given:
         return settings.public_url or None
     try:

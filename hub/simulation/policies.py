@@ -1,4 +1,4 @@
-"""Ways to plan polls, each with one parameter that decides their number."""
+"""Ways to plan polls, each with one parameter that sets how many polls there are."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ _EVEN: Counts = (1.0,) * 12
 
 
 class Policy(Protocol):
-    """A way to plan polls. The larger its ``knob``, which is above 0, the fewer
-    polls."""
+    """A way to plan polls. ``knob`` is above 0; the larger it is, the fewer polls."""
 
     @property
     def name(self) -> str: ...
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        """Planning of one feed, from the posts before its test."""
+        """Start planning one feed, from its posts before the test."""
         ...
 
 
@@ -68,9 +67,10 @@ class _Fixed:
 
 @dataclass(frozen=True, slots=True)
 class EntryFrequency:
-    """Miniflux's scheduler: a week over the posts of the last week, times the knob.
+    """Miniflux's scheduler: a week divided by the posts of the last week, times the
+    knob.
 
-    The week's posts are counted as it does: by the span of the document's dates.
+    The week's posts are counted as Miniflux does: by the span of the document's dates.
     """
 
     name: str = "entry_frequency"
@@ -169,12 +169,12 @@ class PlannedFeed:
 
 @dataclass(frozen=True, slots=True)
 class RateOracle:
-    """The planner's rule for somebody who knows the rates; the knob is the price."""
+    """The planner's rule with known rates; the knob is the price."""
 
     name: str = "oracle of rates"
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        """Raises ValueError for a trace whose rates nobody knows."""
+        """Raises ValueError for a trace whose rates are not known."""
         if trace.rates is None:
             raise ValueError(f"{trace.feed} was not generated from known rates")
         return _Oracle(trace, trace.rates, knob)
@@ -209,7 +209,8 @@ class _KnownShape:
 
 
 def posting_before(trace: Trace) -> Posting:
-    """As a first document's dates would tell it at the start of the test."""
+    """Return the posting habits that a first document's dates show at the start of the
+    test."""
     span = held_out_span(trace)
     since = datetime.fromtimestamp(trace.posts[0], UTC)
     at = datetime.fromtimestamp(span.start, UTC)

@@ -11,17 +11,17 @@ from hub.simulation.traces import Span, Trace, held_out_span
 
 
 class Planning(Protocol):
-    """Plans the polls of one feed. Starts with what the feed posted before the test."""
+    """Plans the polls of one feed, starting from its posts before the test."""
 
     def next_wait(self, now: float, posted: Sequence[float]) -> float:
-        """Seconds to the next poll, after one ``now`` that found these new posts."""
+        """Return the seconds to the next poll, after a poll at ``now`` that found
+        ``posted``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Delays in seconds of all posts of the test that were found, and how often was
-    asked.
+    """The delays in seconds of all test posts that were found, and the number of polls.
 
     ``lost`` posts had left the document before a poll; ``early`` polls came before the
     server's max-age was over or within skipHours.
@@ -37,7 +37,7 @@ class Outcome:
 def run_policy(trace: Trace, planning: Planning) -> Outcome:
     """Poll from the start of the test span to its end; the first poll is not counted.
 
-    Posts of the span after the last poll are found by the one that would come next.
+    Posts after the last poll count as found by the poll that would come next.
     """
     span, posts = held_out_span(trace), trace.posts
     delays: list[float] = []
@@ -66,5 +66,5 @@ def _is_early(trace: Trace, wait: float, now: float) -> bool:
 
 
 def history(trace: Trace, span: Span) -> Sequence[float]:
-    """The posts before the test."""
+    """Return the posts before the test."""
     return trace.posts[: bisect_right(trace.posts, span.start)]

@@ -18,12 +18,13 @@ from protocols.model import Hints
 from protocols.protocol_errors import InvalidValue
 
 TRAINED = 0.6
-"""The part of a feed's span that planners may learn from before they are tested."""
+"""The share of a feed's span that planners may learn from before they are tested."""
 LEAST_POSTS = 3
 MOST_BYTES = 64 * 2**20
-"""Of a file of traces."""
+"""The largest file of traces."""
 LONGEST_SPAN = 30 * 365 * 86_400.0
-"""Seconds from a feed's first post to its last: polls of centuries take for ever."""
+"""Seconds from a feed's first post to its last: simulating centuries would take too
+long."""
 _MOST_WINDOW = 1_000_000
 _LONGEST_MAX_AGE = 365 * 86_400.0
 
@@ -79,7 +80,8 @@ class Span:
 
 
 def held_out_span(trace: Trace) -> Span:
-    """The time up to a feed's last post that was not for learning: mostly 40 %."""
+    """Return the part of a feed's span that is not for learning: usually the last 40
+    %."""
     first, last = trace.posts[0], trace.posts[-1]
     return Span(first + trace.trained * (last - first), last)
 
@@ -127,7 +129,8 @@ SKIPPING = 0.1  # of all feeds name skipHours
 
 
 def generate(seed: int, feeds: int, days: int) -> tuple[Trace, ...]:
-    """So many feeds over so many days: Poisson processes with habits.
+    """Generate ``feeds`` feeds over ``days`` days: Poisson processes with daily and
+    weekly habits.
 
     Some of them declare a max-age or skipHours.
     """
@@ -154,7 +157,8 @@ def _feed(draw: Random, number: int, days: int) -> Trace:
 
 
 def _posts(draw: Random, rates: Rates, end: float) -> list[float]:
-    """By thinning: drawn at the highest rate, kept by the share of the rate then."""
+    """Draw posts by thinning: at the highest rate, keeping the share of the rate at
+    that time."""
     most = rates.per_day / 86_400 * max(rates.hours) * max(rates.days)
     posts, moment = [], FIRST_DAY
     while (moment := moment + draw.expovariate(most)) < end:
@@ -177,7 +181,8 @@ def _bump(center: float, concentration: float) -> Counts:
 
 
 def _week(weekend: float) -> Counts:
-    """Saturday and Sunday have so much of a working day."""
+    """Return weights in which a weekend day has ``weekend`` times the posts of a
+    working day."""
     return _of_mean_one([1.0] * 5 + [weekend] * 2)
 
 

@@ -92,8 +92,8 @@ def _drop_other_ranges(request: Request) -> None:
 
 
 def _headers(served: ServedCollection, etag: str) -> dict[str, str]:
-    """A file never changes under its name; a delta is asked for again, so that no
-    reader goes on with one that is not the last."""
+    """A file never changes under its name. A delta must be revalidated, so that no
+    reader continues with an outdated one."""
     is_delta = served.collection.type is CollectionType.DELTA
     demand = "must-revalidate" if is_delta else "immutable"
     return {

@@ -77,7 +77,8 @@ def base_headers(*, is_keyed: bool) -> dict[str, str]:
 
 
 def limit_headers(allowance: RequestAllowance | None) -> dict[str, str]:
-    """What may still be asked; none if there is no limit. Raises `TooManyRequests`."""
+    """Return how many requests remain; empty without a limit. Raises
+    `TooManyRequests`."""
     if allowance is None:
         return {}
     reset = math.ceil(allowance.reset_at.timestamp())
@@ -103,7 +104,7 @@ class TooManyRequests(OpenFeederError):
 
 
 def error_response(error: Exception, headers: Mapping[str, str]) -> Response:
-    """An error in OpenFeeder's envelope; of an error of the hub it gives no reasons."""
+    """Return an error in OpenFeeder's envelope; internal errors are not explained."""
     more: dict[str, str] = {"Cache-Control": "no-store"}
     if isinstance(error, OpenFeederError):
         code, status, message = error.code, STATUSES[error.code], str(error)
@@ -146,7 +147,7 @@ Answering = Callable[[Request], Awaitable[ServedDocument]]
 
 @dataclass(slots=True)
 class _Counted:
-    """What is known of a request for analytics when it is answered."""
+    """What analytics counts of a request once it is answered."""
 
     endpoint: Endpoint
     query: str = ""
@@ -277,7 +278,7 @@ class OpenFeederRoutes(Routes):
     async def _answer(
         self, request: Request, answer: Answering, counted: _Counted, seconds: int
     ) -> Response:
-        """Whatever goes wrong is told in the envelope of section 8."""
+        """Answer a request; every error is reported in the envelope of section 8."""
         began = time.perf_counter()
         is_keyed = bool(self._openfeeder.options.gatekeeper.key)
         headers = base_headers(is_keyed=is_keyed)
@@ -367,7 +368,8 @@ class OpenFeederRoutes(Routes):
         return answer
 
     async def _check_token(self, request: Request) -> None:
-        """Who shows no good one is counted by address, so that guessing is slow."""
+        """Requests without a valid token are counted by address, so that guessing is
+        slow."""
         try:
             principal = await self._authenticator.identify(request.headers)
         except Problem as problem:
@@ -403,8 +405,8 @@ def _response(
     seconds: int,
     is_keyed: bool,
 ) -> Response:
-    """The tag of a page is a weak one: the page says how long ago it was made, so its
-    bytes differ each time."""
+    """A page has a weak tag: it states how long ago it was made, so its bytes differ
+    each time."""
     is_page = counted.endpoint is Endpoint.FETCH
     audience = (
         "private"

@@ -29,9 +29,9 @@ from protocols.protocol_errors import InvalidValue
 from storage.records import FeedId
 
 EXAMPLE_TOPIC: Final = "https://example.org/feed.xml"
-"""Of a hub without a public topic."""
+"""The example topic that a hub without a public topic shows."""
 LONGEST_SEARCH: Final = 500
-"""Characters."""
+"""In characters."""
 _BEFORE: Final = Parameter(
     name="before",
     help="the topics after this one, by its id",
@@ -188,5 +188,5 @@ class ReaderRoutes(Routes):
 
 
 def _assets() -> str:
-    """Changes with the files that a page loads."""
+    """Return a version that changes with the files that a page loads."""
     return asset_url("admin.css").split(".")[1] + asset_url("admin.js").split(".")[1]

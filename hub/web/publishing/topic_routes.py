@@ -122,8 +122,7 @@ class TopicRoutes(Routes):
 
 
 def _headers(prepared: PreparedPage, format: TopicFormat) -> dict[str, str]:
-    """A topic says in its headers, too, where its hub is (WebSub 4), and where the same
-    is in other formats."""
+    """A topic's headers also name its hub (WebSub 4) and its other formats."""
     page = prepared.page
     links = [f'<{page.hub}>; rel="hub"', f'<{page.self_url}>; rel="self"']
     if page.next_url:

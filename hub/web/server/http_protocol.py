@@ -20,29 +20,30 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 MOST_KEPT: Final = 128
-"""Half of the files that are left for what is no live stream (`hub.main`)."""
+"""Half of the file descriptors left for connections other than live streams
+(`hub.main`)."""
 
 
 class Idle(Protocol):
     """A connection on which nothing is under way."""
 
     def end(self) -> None:
-        """Close it; it is released then."""
+        """Close the connection; it is then released from `KeptConnections`."""
         ...
 
 
 class KeptConnections:
-    """Those that were idle for a while already, and are kept for longer.
+    """Connections that have been idle for a while and are kept open longer.
 
-    ``seconds``: how long a connection may be idle in all; no less than it is without
-    being kept. One more than ``most`` ends the one that was kept for longest: a proxy
-    takes up again what it used last.
+    ``seconds`` is how long a connection may be idle in total; never less than the time
+    without being kept. Keeping more than ``most`` connections ends the one kept
+    longest, because a proxy reuses the connection it used last.
     """
 
     def __init__(self, seconds: float, most: int = MOST_KEPT) -> None:
         self.seconds = seconds
         self._most = most
-        self._kept: dict[Idle, None] = {}  # in the order of their coming
+        self._kept: dict[Idle, None] = {}  # in the order they were added
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -55,18 +56,20 @@ class KeptConnections:
             longest.end()
 
     def release(self, connection: Idle) -> None:
-        """A request has come, or it is closed; also of one that was not kept."""
+        """Stop keeping a connection that got a request or closed; does nothing if not
+        kept."""
         self._kept.pop(connection, None)
 
 
 HEAD_SECONDS = 10.0
-"""For a request's head to be there, from the connection or its first byte."""
+"""For a request's head to arrive, counted from the connection or from its first
+byte."""
 LARGEST_HEAD = 64 * 1024
-"""Bytes of a request line and headers, if they come in several pieces."""
+"""The most bytes of a request line and headers that arrive in several pieces."""
 IDLE_SECONDS = 5
-"""After an answer, for the next request to begin; some connections are kept longer."""
+"""From an answer to the start of the next request; some connections are kept longer."""
 STALL_SECONDS = 60.0
-"""In which a client has to take something of an answer that waits for it."""
+"""How long a client may take nothing of an answer that waits for it."""
 
 _ONE_HOST = "expected one Host header, with a host and perhaps a port"
 _HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9]*)?")
@@ -75,23 +78,25 @@ HTTP_EXTENSION = "fanfare.http"
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """One connection. What is idle is ``kept`` among others of its server; by itself it
-    ends after `IDLE_SECONDS`."""
+    """One connection. An idle connection ends after `IDLE_SECONDS`, unless the server's
+    ``kept`` connections include it."""
 
     idle_seconds: float = IDLE_SECONDS
     stall_seconds = STALL_SECONDS
     has_writer = False
-    """Its answer is a live stream, which is bounded by what may wait for it."""
+    """Whether the answer is a live stream, whose own writer limits what waits to be
+    sent."""
 
     _refusal = ""
-    """Why a request is answered 400; "": the parser could not read it."""
+    """Why a request is answered 400; "" if the parser could not read it."""
 
     _is_held = False
-    """Its answer has no end, or is long in coming: nothing else is asked meanwhile."""
+    """Whether the answer is endless or slow, so that the client may send no other
+    request."""
 
     _unanswered: tuple[RequestResponseCycle, ...] = ()
-    """Those before the last request; uvicorn knows only of that one when the client
-    goes."""
+    """The requests before the last one; uvicorn tells only the last one when the client
+    disconnects."""
 
     _head_timer: asyncio.TimerHandle | None = None
     _stall_timer: asyncio.TimerHandle | None = None
@@ -99,7 +104,7 @@ class HttpProtocol(HttpToolsProtocol):
     _is_in_head = False
     _is_in_body = False
     _has_advanced = False
-    """Whether what came last ended a head or a message, or was in part of a body."""
+    """Whether the last data ended a head or a message, or was part of a body."""
 
     def __init__(
         self,
@@ -129,7 +134,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
-        """It has been idle for ``idle_seconds``."""
+        """Keep or close a connection that has been idle for ``idle_seconds``."""
         kept = self._kept
         left = 0.0 if kept is None else kept.seconds - self.idle_seconds
         if kept is None or left <= 0 or self.transport.is_closing():
@@ -159,7 +164,8 @@ class HttpProtocol(HttpToolsProtocol):
             # What came is no request, or the rest of one that was answered; uvicorn
             # stops its own timer at any byte.
             self._await_head()
-        # The rest of a body that was answered already is no head, however large.
+        # The rest of a body that was already answered is not a head, however large it
+        # is.
         if self._has_advanced and (self._head_timer is None or was_in_body):
             self._head_size = 0
             return
@@ -168,10 +174,13 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse_head()
 
     def _parse(self, data: bytes) -> None:
-        """RFC 9110 7.8: "A server MAY ignore a received Upgrade header field if it
-        wishes to continue using the current protocol on that connection." The parser
-        takes what follows the head of an upgrade for no part of the request; so the
-        head of one that is not taken is parsed again, without that field."""
+        """Parse what arrived, ignoring an Upgrade field the hub does not accept.
+
+        RFC 9110 7.8: "A server MAY ignore a received Upgrade header field if it wishes
+        to continue using the current protocol on that connection." The parser does not
+        read what follows the head of an upgrade request as part of it. If the upgrade
+        is not accepted, the head is parsed again without that field.
+        """
         rest = memoryview(data)
         while True:
             try:
@@ -190,7 +199,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.parser.feed_data(head)
 
     def _declines_upgrade(self) -> bool:
-        """Whether what the parser is at is a request that is not taken as it asks."""
+        """Whether the current request asks for an upgrade that the hub does not
+        accept."""
         is_offered = self.parser.should_upgrade() and not self._should_upgrade()
         return is_offered and self.parser.get_method() != b"CONNECT"
 
@@ -219,8 +229,9 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def handle_websocket_upgrade(self) -> None:
-        """Not while an answer is under way: with the protocol changed, that request
-        would not be told when the client goes."""
+        """Hand over to the websocket protocol, but not while an answer is under way:
+        after the change, that request would not learn that the client has
+        disconnected."""
         if self.transport.is_closing():
             return
         if self.cycle is not None and not self.cycle.response_complete:
@@ -230,14 +241,15 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def has_body(self) -> bool:
-        """Whether the bodies of all requests that came have come to their end."""
+        """Whether the bodies of all requests received so far are complete."""
         return not self.cycle.more_body
 
     def hold(self) -> None:
-        """Its answer may be long in coming; who asks for more meanwhile is cut off.
+        """Mark the answer as slow or endless; a client that sends more requests is cut
+        off.
 
         A live stream does not end for a request that waits for it, and while one waits
-        nothing is read, not even that the client has gone.
+        nothing is read, so the hub would not notice that the client has disconnected.
         """
         self._is_held = True
         if self.pipeline:
@@ -255,12 +267,12 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """RFC 9112 7.1.2: a recipient "MAY selectively retain or discard the received
-        trailer fields". uvicorn takes them for headers; here they are discarded."""
+        trailer fields". uvicorn takes trailers for headers; the hub discards them."""
         if self._is_in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Raises `ValueError`, which the parser makes an error of its own."""
+        """Raises `ValueError`, which the parser turns into an error of its own."""
         if self._declines_upgrade():
             return
         self._head_is_there()
@@ -277,15 +289,15 @@ class HttpProtocol(HttpToolsProtocol):
         """RFC 9112 3.2: "A server MUST respond with a 400 (Bad Request) status code to
         any HTTP/1.1 request message that lacks a Host header field and to any request
         message that contains more than one Host header field line or a Host header
-        field with an invalid field value." RFC 9112 5.1: whitespace behind it is none
-        of the value."""
+        field with an invalid field value." RFC 9112 5.1: trailing whitespace is not
+        part of the value."""
         hosts = [value for name, value in self.headers if name == b"host"]
         if not hosts:
             return bool(self.parser.get_http_version() == "1.0")
         return len(hosts) == 1 and _HOST.fullmatch(hosts[0].rstrip(b" \t")) is not None
 
     def send_400_response(self, msg: str) -> None:
-        """Not into the answer to an earlier request, nor into one that has begun."""
+        """Answer 400, or cut the connection while another answer is being written."""
         if self._is_answering():
             self.transport.abort()
             return
@@ -315,7 +327,7 @@ class HttpProtocol(HttpToolsProtocol):
         )
 
     def _see_taking(self, waited: int) -> None:
-        """However slowly, it takes the answer; or it is cut off."""
+        """Cut the client off unless it has taken some of the answer, however little."""
         waiting = self.transport.get_write_buffer_size()
         if self.has_writer or waiting < waited:
             self._await_taking()
@@ -328,7 +340,8 @@ class HttpProtocol(HttpToolsProtocol):
             self._stall_timer = None
 
     def _is_idle(self) -> bool:
-        """Whether nothing is under way, and it was not handed to the websocket's."""
+        """Whether nothing is under way and the websocket protocol has not taken
+        over."""
         is_done = self.cycle is not None and self.cycle.response_complete
         return is_done and self.transport.get_protocol() is self
 
@@ -343,9 +356,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse_head(self) -> None:
         """RFC 6585 5: "the server is unwilling to process the request because its
-        header fields are too large". A request that is already being processed is
-        cut off: its head was fine, what is too large comes between or after its body.
-        """
+        header fields are too large". A request already being processed is cut off: its
+        head was fine, and what is too large came between the pieces of its body or
+        after it."""
         if self._head_timer is None:
             self.transport.abort()
             return

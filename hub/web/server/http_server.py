@@ -19,14 +19,15 @@ from hub.web.server.http_protocol import HttpProtocol, KeptConnections
 from hub.web.server.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 
 DRAIN_SECONDS = 3.0
-"""How long requests under way may go on after the hub was told to stop."""
+"""How long requests under way may continue after the hub is told to stop."""
 KEEP_ALIVE_SECONDS = 75.0
-"""Longer than proxies keep idle connections, by default a minute: the hub must not
-close first, since it does not know of a request that is on its way."""
+"""Longer than proxies keep idle connections (by default a minute): the hub must not
+close first, since it cannot know of a request that is already on its way."""
 BACKLOG = 16_384
-"""Connections that may wait to be accepted when all come at once; systems allow less.
+"""Connections that may wait to be accepted when many arrive at once; systems allow
+fewer.
 
-One that finds no room there is not refused but left hanging, and reset much later.
+A connection that finds no room is not refused but left hanging, and reset much later.
 """
 
 
@@ -41,13 +42,14 @@ class AddressUnavailable(Exception):
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Raises `AddressUnavailable`, before anything else of the hub has begun."""
+    """Open the listening socket. Raises `AddressUnavailable`, before the rest of the
+    hub starts."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError) as error:  # of labels that no name can have
+    except (OSError, UnicodeError) as error:  # a label no name can have
         raise AddressUnavailable(host, port, str(error)) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -65,11 +67,12 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DatedState(ServerState):
-    """What uvicorn's connections share, with a ``Date`` of this very second.
+    """The state that uvicorn's connections share, with a ``Date`` of the current
+    second.
 
-    The one of uvicorn may be a second old, so that ``Last-Modified`` is after it:
-    "An origin server with a clock MUST NOT generate a Last-Modified date that is later
-    than the server's time of message origination (Date)" (RFC 9110 8.8.2.1).
+    uvicorn's own date may be a second old, so that ``Last-Modified`` is after it: "An
+    origin server with a clock MUST NOT generate a Last-Modified date that is later than
+    the server's time of message origination (Date)" (RFC 9110 8.8.2.1).
     """
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
@@ -105,7 +108,7 @@ class HttpServer(uvicorn.Server):
         yield
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Requests under way have so many seconds to end."""
+        """Stop the server; requests under way have ``seconds`` to end."""
         self.config.timeout_graceful_shutdown = cast(Any, seconds)  # a float will do
         self.should_exit = True
 
@@ -113,7 +116,7 @@ class HttpServer(uvicorn.Server):
 def create_server(
     application: ASGIApp, keep_alive: float = KEEP_ALIVE_SECONDS
 ) -> HttpServer:
-    """``keep_alive``: seconds for which connections may be idle, if they are few."""
+    """``keep_alive``: seconds that connections may be idle while only a few are."""
     http = partial(HttpProtocol, kept=KeptConnections(keep_alive))
     return HttpServer(
         uvicorn.Config(
@@ -123,7 +126,7 @@ def create_server(
             access_log=False,
             server_header=False,
             proxy_headers=False,  # FANFARE_TRUSTED_PROXIES says whose count
-            http=cast(Any, http),  # whatever makes a protocol will do
+            http=cast(Any, http),  # any callable that makes a protocol
             ws=WebSocketProtocol,
             backlog=BACKLOG,
             ws_max_size=LARGEST_MESSAGE,

@@ -1,8 +1,8 @@
-"""uvicorn's websocket protocol, able to write a frame that was built for many.
+"""uvicorn's websocket protocol, able to write a frame that was built for many clients.
 
-That costs a third of a queue and a task for each connection. The ASGI application finds
-it in the scope (`websocket_of`) and writes to it as a `Writer`; everything else goes
-the usual way.
+This avoids a queue and a task for each connection, and costs a third as much. The ASGI
+application finds the writer in the scope (`websocket_of`) and uses it as a `Writer`;
+everything else goes through uvicorn as usual.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from protocols.live.live_messages import NOT_UTF_8, POLICY, SLOW, Closing
 from protocols.live.message_encoding import WINDOW_BITS
 
 LARGEST_MESSAGE = 64 * 1024
-"""Bytes of a client's message, decompressed and put together."""
+"""Bytes of a client's whole message, after decompression."""
 MOST_FRAGMENTS = 1_024
 CLOSE_SECONDS = 5.0
-"""For a client to take what waits and answer the close, before it is cut off."""
+"""How long a client may take to read what waits and answer the close."""
 
 _EXTENSION = "fanfare.websocket"
 _REASON = b"expected the handshake of a websocket, without a body"
@@ -53,7 +53,7 @@ _logger.setLevel(logging.WARNING)
 _Utf8 = getincrementaldecoder("utf-8")
 
 _DEFLATE = ServerPerMessageDeflateFactory(
-    # So that one compressed frame is right for all, and none costs memory.
+    # Then one compressed frame suits all clients, and no connection keeps a context.
     server_no_context_takeover=True,
     client_no_context_takeover=True,
     server_max_window_bits=WINDOW_BITS,
@@ -63,18 +63,18 @@ _DEFLATE = ServerPerMessageDeflateFactory(
 
 
 class _Server(ServerProtocol):
-    """What RFC 6455 has a server do, without I/O."""
+    """The server side of RFC 6455, without I/O."""
 
     def recv_frame(self, frame: Frame) -> None:
         # 5.4: "Control frames ... MAY be injected in the middle of a fragmented
-        # message." So a close may as well, of which the message is the end.
+        # message." A close frame may be too, and it ends the message.
         if frame.opcode is Opcode.CLOSE:
             self.current_size = None
         super().recv_frame(frame)
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """One connection. ``writer`` is there once it is accepted."""
+    """One websocket connection. ``writer`` exists once the connection is accepted."""
 
     writer: SocketWriter
 
@@ -94,7 +94,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._decoder = _Utf8()
 
     def close(self, closing: Closing) -> None:
-        """Let the client take what it was written, and see why; but not for ever."""
+        """Let the client read what was written and the close reason, for a limited
+        time."""
         if self.close_sent or self.transport.is_closing():
             return
         self.stop_keepalive()
@@ -116,7 +117,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
         if self.close_sent and message["type"] == "websocket.http.response.body":
-            # A refusal with an HTTP status is an end too, and no error to be logged.
+            # A refusal with an HTTP status also ends the handshake, and is not logged
+            # as an error.
             self.handshake_complete = True
 
     def data_received(self, data: bytes) -> None:
@@ -127,9 +129,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._refuse_handshake()
 
     def _refuse_handshake(self) -> None:
-        """Of a request that llhttp takes and websockets does not.
+        """Refuse a handshake that llhttp accepts and websockets does not.
 
-        Without this uvicorn, which hears nothing of it, would wait for ever.
+        uvicorn is not told of the refusal and would otherwise wait for ever.
         """
         self._has_failed = self.handshake_complete = self.close_sent = True
         answer = b"".join(self.conn.data_to_send())
@@ -153,8 +155,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             super().handle_text(event)
 
     def _is_text(self, event: Frame) -> bool:
-        """Whether the message is text so far. One that is not is not waited for to its
-        end."""
+        """Whether the message is valid UTF-8 so far; an invalid one is refused before
+        its end."""
         try:
             self._decoder.decode(event.data, event.fin)
         except UnicodeDecodeError:
@@ -163,10 +165,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         return True
 
     def handle_parser_exception(self) -> None:
-        """A client that broke the rules is told how, and then not heard any more.
+        """Tell a client which rule it broke, and process nothing more from it.
 
-        What it still sends is read and dropped for a while: on a connection that is
-        closed with unread data the system sends a reset, and the reason is lost.
+        What it still sends is read and dropped for a while: if a connection is closed
+        with unread data, the system sends a reset and the client never sees the reason.
         """
         if self._has_failed:
             return
@@ -174,7 +176,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.frames = []
         self.stop_keepalive()
         close = self.conn.close_sent
-        if close is None:  # it did not wait for the handshake
+        if close is None:  # the client did not wait for the handshake
             self.transport.abort()
             return
         self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code})
@@ -201,18 +203,18 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             super().handle_close(event)
 
     def handle_ping(self) -> None:
-        if self._has_failed:  # it came in one piece with the breach
+        if self._has_failed:  # it arrived together with the data that broke the rules
             return
         super().handle_ping()
         if self.transport.get_write_buffer_size() > LARGEST_BACKLOG:
-            self.transport.abort()  # it pings and takes no answers
+            self.transport.abort()  # the client pings and reads no answers
 
 
 class SocketWriter:
-    """What is written to a websocket; an `hub.live.live_connections.ClientWriter`.
+    """Writes to a websocket; an `hub.live.live_connections.ClientWriter`.
 
-    An object of its own, since it is written to more often than all else happens to
-    the protocol, which has so many attributes that each use of one costs memory.
+    It is a separate object because writing is by far the most frequent operation, and
+    the protocol has so many attributes that each use of one costs memory.
     """
 
     __slots__ = (
@@ -259,5 +261,5 @@ class SocketWriter:
 
 
 def websocket_of(scope: Scope) -> SocketWriter:
-    """The connection a websocket scope came from."""
+    """Return the writer of the connection that a websocket scope came from."""
     return cast("SocketWriter", scope["extensions"][_EXTENSION])

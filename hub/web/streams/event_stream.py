@@ -48,7 +48,7 @@ CLOSE_SECONDS = 5.0
 
 
 def hold_connection(scope: Scope) -> None:
-    """See `HttpProtocol.hold`. Nothing where something else serves."""
+    """Call `HttpProtocol.hold`; does nothing if another server runs the application."""
     http = scope.get("extensions", {}).get(HTTP_EXTENSION)
     if http is not None:
         cast("HttpProtocol", http).hold()
@@ -57,7 +57,7 @@ def hold_connection(scope: Scope) -> None:
 class EventWriter:
     """The body of a ``text/event-stream`` answer that has begun on a connection.
 
-    ``closed`` is set when it is to end, with what makes it end.
+    ``closed`` is set to the reason when the answer is to end.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -89,7 +89,7 @@ class EventWriter:
         await self._http.flow.drain()
 
     def close(self, closing: Closing) -> None:
-        """Its last event says why."""
+        """End the answer; its last event states the reason."""
         if not self.closed.done():
             self.write(_farewell(closing))
             self.closed.set_result(closing)
@@ -119,14 +119,14 @@ def _farewell(closing: Closing) -> PreparedMessage:
 HEADERS = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # proxies that would wait for more
+    (b"x-accel-buffering", b"no"),  # proxies would otherwise buffer it
     (b"access-control-allow-origin", b"*"),
 ]
 log = structlog.get_logger()
 
 
 class EventStream:
-    """An ASGI application. Everything that is wrong is answered before it begins."""
+    """An ASGI application. Every error is answered before the stream begins."""
 
     def __init__(
         self, live: LiveService, authenticator: Authenticator, limits: RateLimits
@@ -216,7 +216,7 @@ async def serve(
     receive: Receive,
     transport: str,
 ) -> None:
-    """Until the client goes, or the hub or the writer ends it."""
+    """Serve until the client disconnects, or the hub or the writer ends the answer."""
     async with asyncio.TaskGroup() as tasks:
         leaving = tasks.create_task(_until_gone(receive))
         connected = live.stream.connected(writer, tasks, transport, client)
@@ -233,7 +233,7 @@ async def serve(
 
 
 async def until_over(writer: Ending, receive: Receive) -> None:
-    """Until the client goes, or the writer ends it."""
+    """Wait until the client disconnects or the writer ends the answer."""
     async with asyncio.TaskGroup() as tasks:
         leaving = tasks.create_task(_until_gone(receive))
         await asyncio.wait(
@@ -248,7 +248,8 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def accepts_events(accept: str) -> bool:
-    """Whether an ``Accept`` header takes event streams; none takes everything."""
+    """Whether an ``Accept`` header allows event streams; an empty one allows
+    everything."""
     for each in accept.lower().split(",") if accept.strip() else ("*/*",):
         kind, *parameters = (part.strip() for part in each.split(";"))
         if kind in (EVENT_STREAM, "text/*", "*/*"):

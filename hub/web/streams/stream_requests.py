@@ -45,7 +45,8 @@ class StreamRequest:
 
 
 def read_stream_request(connection: HTTPConnection) -> StreamRequest:
-    """Empty parameters are as absent. Raises `InvalidValue` naming the parameter."""
+    """Read the query; an empty parameter counts as absent. Raises `InvalidValue` naming
+    the parameter."""
     query = connection.query_params
     cursor = query.get("cursor") or None
     if cursor is not None:
@@ -74,7 +75,8 @@ def last_event_of(request: Request) -> str:
 
 
 def refuse_without_room(stream: LiveStream, client: Client) -> None:
-    """Raises `Problem` 503, and 429 for who has as many connections as one may."""
+    """Raise `Problem` 503 if the hub is full, and 429 if the client has too many
+    connections."""
     try:
         stream.check_room(client)
     except QuotaExceeded as error:

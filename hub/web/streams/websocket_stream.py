@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 
 class MessageStream:
-    """An ASGI application. Errors in a client's message are told by a message."""
+    """An ASGI application. Errors in a client's message are reported by a message."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class MessageStream:
                 await conversation.hold(socket)
 
     async def _principal(self, socket: WebSocket) -> tuple[Principal | None, bool]:
-        """Who connects, and whether it showed an invalid token."""
+        """Return who connects, and whether the client showed an invalid token."""
         try:
             return await find_principal(socket, self._authenticator), False
         except Problem as problem:
@@ -115,7 +115,7 @@ class Conversation:
         self._bucket = TokenBucket(MESSAGES, clock.monotonic())
 
     async def hold(self, socket: WebSocket) -> None:
-        """Until the client goes, or is sent away."""
+        """Serve the client until it disconnects or the hub ends the connection."""
         try:
             await self._begin(socket)
             while (message := await socket.receive())["type"] == "websocket.receive":
@@ -130,7 +130,7 @@ class Conversation:
             self._writer.close(FAILED)
 
     async def _begin(self, socket: WebSocket) -> None:
-        """What the URL asks for; its topics begin together."""
+        """Listen to the topics that the URL names; they all begin together."""
         try:
             requests = read_stream_request(socket).requests()
         except InvalidValue as error:

@@ -42,7 +42,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d{1,9}\])*", re.AS
 
 
 def preflight_answer(request: Request) -> Response:
-    """To ``OPTIONS``: any site may ask, with whatever headers."""
+    """Answer ``OPTIONS``: any site may ask, with any headers."""
     asked = combined_field(request.headers, "access-control-request-headers")
     return Response(
         status_code=HTTPStatus.NO_CONTENT,
@@ -62,7 +62,7 @@ def json_answer(call: Call, document: object) -> Response:
 
 
 def json_bytes_answer(call: Call, body: bytes) -> Response:
-    """Like `json_answer`, of JSON that was rendered already."""
+    """Like `json_answer`, for JSON that is already rendered."""
     name = call.parameters.one("callback").strip()
     if not name:
         return Response(body, headers={"Content-Type": JSON_TYPE})
@@ -72,12 +72,12 @@ def json_bytes_answer(call: Call, body: bytes) -> Response:
 
 
 def is_function(name: str) -> bool:
-    """Whether a page can be called back by that name."""
+    """Whether a page can be called back by this name."""
     return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 def _function_named(request: Request, problem: Problem) -> str:
-    """What a script is to call with an error; "" if the request is not a script's."""
+    """Return the function that a script calls with an error; "" if no script asks."""
     if request.method != "GET" or problem.field == "callback":
         return ""
     name = request.query_params.get("callback", "").strip()

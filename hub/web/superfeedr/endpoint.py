@@ -61,7 +61,7 @@ async def answer_scopes(call: Call) -> Response:
 
 
 def create_modes(services: Services, limits: RateLimits | None = None) -> Modes:
-    """The order is that in which people are told of them."""
+    """The modes in the order in which error messages list them."""
     return {
         **Subscribing(services.superfeedr, services.retrieval).modes(),
         **SubscriptionList(services.storage.listings).modes(),
@@ -79,11 +79,11 @@ STREAM = "/stream"
 OF_STREAMS = "retrieve"
 SHOWN_MODE = 40
 _OWN_NAME = re.compile(r"(?:^|&)hub(?:\.|%2e|\[|%5b)", re.IGNORECASE)
-"""Of a parameter in a query: ``hub.mode`` or ``hub[mode]``, quoted or not."""
+"""Matches a parameter name in a query: ``hub.mode`` or ``hub[mode]``, quoted or not."""
 
 
 class SuperfeedrMiddleware:
-    """ASGI middleware: answers what is for this API, and lets the rest pass."""
+    """ASGI middleware that answers requests for this API and passes on all others."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class SuperfeedrMiddleware:
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        """Whatever is wrong with the request, the answer says so."""
+        """Answer a request; every error becomes an answer that explains it."""
         try:
             response = await self._answer(request)
         except (InvalidValue, Problem, ServiceError, StorageError) as error:
@@ -132,8 +132,8 @@ class SuperfeedrMiddleware:
             raise _named_as_sent(error, parameters) from error
 
     def _mode(self, parameters: Parameters, path: str) -> Mode:
-        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and nothing else
-        is asked for there."""
+        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and no other
+        mode is allowed there."""
         known = "|".join(self._modes)
         if path == STREAM and not parameters.all("hub.mode"):
             return self._modes[OF_STREAMS]

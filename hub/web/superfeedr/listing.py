@@ -65,7 +65,8 @@ def search_of(given: Parameters, name: str) -> dict[str, str]:
 
 
 def read_search(pairs: Mapping[str, str], name: str) -> ListingSearch | None:
-    """None: nothing can be found. Raises `InvalidValue` naming ``name[key]``."""
+    """Return the filters, or None if nothing can match. Raises `InvalidValue` naming
+    ``name[key]``."""
     for key in pairs:
         if key not in KEYS + OF_XMPP:
             raise InvalidValue(f"{name}[{key[:40]}]", f"one of the keys {_KNOWN}")
@@ -156,7 +157,7 @@ class SubscriptionList:
 
 
 def _with_callback(search: ListingSearch, given: Parameters) -> ListingSearch:
-    """With the older parameter ``hub.callback``, in which ``%`` stands for anything."""
+    """Add the older parameter ``hub.callback``, in which ``%`` matches anything."""
     callback = given.one("hub.callback").strip()
     if not callback:
         return search
@@ -187,7 +188,7 @@ def _listed(listed: ListedSubscription, is_detailed: bool) -> Members:
 
 
 def _shown_format(format: Format, feed: StoredFeed) -> str | None:
-    """None for a subscription that gets its topic as it is."""
+    """None for a subscription that receives its topic unchanged."""
     if format is Format.BY_TOPIC:
         return None if feed.polling.is_resource else Format.ATOM.value
     return None if format is Format.AS_IS else format.value

@@ -40,7 +40,7 @@ from storage.records import TokenScope
 
 
 class Wait(StrEnum):
-    """What happens after the stored entries: more of them, as they come."""
+    """What happens after the stored entries: new ones are sent as they arrive."""
 
     STREAM = "stream"
     POLL = "poll"
@@ -133,9 +133,10 @@ class Retrieving:
 
 
 def read_wanted(given: Parameters) -> RetrievalRequest:
-    """A topic goes before a callback: clients send one that they never subscribed.
+    """Return what to retrieve; a topic takes precedence over a callback.
 
-    Raises `InvalidValue`, and `NotReadable` for a search that can find nothing.
+    Clients send callbacks that they never subscribed. Raises `InvalidValue`, and
+    `NotReadable` for a search that can find nothing.
     """
     if given.all("hub.topic"):
         return RetrievalRequest(topic=given.topic())
@@ -190,9 +191,10 @@ async def answer_document(
 
 
 async def answer_own_document(call: Call, document: NotificationBody) -> Response:
-    """What a publisher wrote; a browser that shows it runs none of it.
+    """Answer with a publisher's own document; a browser that shows it runs no script of
+    it.
 
-    Raises `InvalidValue` for a JSONP function.
+    Raises `InvalidValue` for the name of a JSONP function.
     """
     answer = await answer_document(call, document, BodyFormat.ATOM)
     answer.headers.update(SANDBOXED)

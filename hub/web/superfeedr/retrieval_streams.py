@@ -38,9 +38,9 @@ from storage.contract import LogStore
 from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0
-"""After which a poll is answered although nothing came: with no entries."""
+"""Seconds after which a poll without news is answered, with no entries."""
 FIRST_SECONDS: Final = 120.0
-"""For a client to take the stored entries, before it gets what comes."""
+"""How long a client may take to read the stored entries before new ones are sent."""
 STATUS_ONLY: Final = frozenset({RecordKind.ERROR.value, RecordKind.RECOVERED.value})
 _CONTENT_TYPES: Final = {BodyFormat.JSON: JSON_TYPE, BodyFormat.ATOM: ATOM_TYPE}
 
@@ -109,7 +109,8 @@ class Streaming:
     async def poll(
         self, call: Call, selection: Selection, page: EntryRange, format: BodyFormat
     ) -> NotificationBody:
-        """What is stored; if that is nothing, the first notification with entries.
+        """Return the stored entries; if there are none, the first notification with
+        entries.
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
@@ -143,7 +144,7 @@ class Streaming:
 
 
 class LiveAnswer(StreamingResponse):
-    """An answer that goes on until the client goes, or the hub ends it."""
+    """An answer that continues until the client disconnects or the hub ends it."""
 
     def __init__(
         self,
@@ -162,7 +163,7 @@ class LiveAnswer(StreamingResponse):
             headers={
                 "Content-Type": content_type,
                 "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",  # proxies that would wait for more
+                "X-Accel-Buffering": "no",  # proxies would otherwise buffer it
             },
         )
         self._live = live
@@ -198,8 +199,8 @@ class LiveAnswer(StreamingResponse):
 async def write_first(
     writer: EventWriter, chunk: bytes, patience: float = FIRST_SECONDS
 ) -> None:
-    """A first chunk may be far larger than what else may wait for a client; who has
-    not taken most of it by the next write is cut off."""
+    """Write a first chunk, which may be far larger than the usual limit. A client that
+    has not taken most of it within ``patience`` seconds is cut off."""
     writer.write_chunk(chunk)
     try:
         async with asyncio.timeout(patience):

@@ -152,7 +152,7 @@ class Subscribing:
 
 
 def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
-    """What a publisher may see, who is asked about a subscription."""
+    """Return the parameters shown to a publisher who is asked about a subscription."""
     return tuple(
         (name, values[0])
         for name, values in given.values.items()
@@ -161,8 +161,8 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
 
 
 def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
-    """The headers that say something of the request, and neither who sends it nor its
-    form."""
+    """Return the headers that describe the request, without those that identify its
+    sender or its form."""
     return tuple(
         (name, combined_field(headers, name)[:LONGEST_HEADER])
         for name in dict.fromkeys(headers.keys())
@@ -189,8 +189,8 @@ def _verify(given: Parameters) -> Verify | None:
 
 
 def _check_lease(given: Parameters) -> None:
-    """Superfeedr 1.4: the lease is ignored, for subscriptions never expire; but a
-    value that is no number is a mistake, which the client should hear of."""
+    """Superfeedr 1.4: the lease is ignored, since subscriptions never expire; but a
+    value that is not a number is a mistake that the client is told of."""
     value = given.one("hub.lease_seconds").strip()
     if value and _NUMBER.fullmatch(value) is None:
         raise InvalidValue("hub.lease_seconds", "a number of seconds", value)
@@ -205,7 +205,7 @@ def _verify_token(given: Parameters) -> str:
 
 
 def _algorithm(given: Parameters) -> str:
-    """Clients of Superfeedr know SHA-1 alone; anything else has to be asked for."""
+    """Clients of Superfeedr know only SHA-1; any other algorithm must be asked for."""
     name = given.one("hub.signature_algorithm").strip().lower()
     if name and name not in ALGORITHMS:
         expected = f"one of {', '.join(ALGORITHMS)}"

@@ -126,7 +126,8 @@ class DiagnosisJson(JsonObject):
 
 
 def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
-    """For developers of subscribers: what came of it, and what to do about it."""
+    """A page for developers of subscribers: what came of the request, and what to do
+    next."""
     return render_page(
         "diagnosis.html",
         headers=_HEADERS,
@@ -139,7 +140,7 @@ def diagnosis_page(diagnosis: Diagnosis, now: datetime) -> Response:
 
 
 def _question_of(asked: Verification) -> str:
-    """The address that a callback is asked at; "" once nothing is asked any more."""
+    """Return the address at which the callback is asked; "" once nothing is asked."""
     if asked.state not in (VerificationState.PENDING, VerificationState.FAILED):
         return ""
     is_new = asked.mode is VerificationMode.SUBSCRIBE
@@ -177,7 +178,7 @@ _MEANINGS: Final[Mapping[VerificationState, str]] = {
 
 
 def _failure_of(last: VerificationTry) -> str:
-    """Why a callback did not confirm, and how it does (WebSub 5.3)."""
+    """Say why a callback did not confirm, and how it can (WebSub 5.3)."""
     if not last.status:
         return f"The hub got no answer of your callback: {last.reason}."
     answered = f"Your callback answered {last.status}"

@@ -39,9 +39,9 @@ HUB_PATH = "/hub"
 FORM_TYPE = "application/x-www-form-urlencoded"
 RETRY_SECONDS = "60"
 _WITH_SLASH = {f"{path}/": path for path in (HUB_PATH, RPC_PATH)}
-"""Some clients end every path with one."""
+"""Some clients end every path with a slash."""
 _ENDING = "If there is such a subscription, its callback will be asked"
-"""Nobody learns here whether a subscription exists."""
+"""The answer does not reveal whether a subscription exists."""
 
 
 _FORM = (
@@ -185,10 +185,10 @@ class HubRoutes(Routes):
 
 
 class HubMiddleware:
-    """ASGI middleware: hands requests to the hub to its endpoint directly.
+    """ASGI middleware that passes requests to the hub directly to their endpoint.
 
-    They are the most frequent ones, and the endpoint answers its errors itself. To look
-    for a route and for error handlers would cost as much as reading the request.
+    They are the most frequent requests, and the endpoint answers its errors itself.
+    Searching for a route and error handlers would cost as much as reading the request.
     """
 
     def __init__(self, app: ASGIApp, websub: HubRoutes) -> None:
@@ -207,7 +207,7 @@ class HubMiddleware:
 
 
 def _problem_of(error: Exception) -> Problem:
-    """An invalid value is a bad request here, as clients of WebSub know it."""
+    """An invalid value is a 400 here, as WebSub clients expect."""
     problem = as_problem(error)
     headers = dict(problem.headers or {})
     if isinstance(error, TooManyWaiting):

@@ -73,8 +73,8 @@ class PingRoutes(Routes):
 
 
 def _outcome(pinged: list[PublishedUrl]) -> tuple[str, bool]:
-    """One outcome for all URLs of a blog: it is enough that one of them leads to a
-    feed."""
+    """Return one outcome for all URLs of a blog: one URL that leads to a feed is
+    enough."""
     outcomes = {each.outcome for each in pinged}
     if outcomes & {PingOutcome.FETCHED, PingOutcome.COALESCED}:
         return "Thanks for the ping; it is being fetched.", False

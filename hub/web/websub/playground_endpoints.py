@@ -125,7 +125,7 @@ def received_of(scope: Scope, body: bytes = b"") -> ReceivedRequest:
 
 
 class NotedBody:
-    """ASGI's ``receive`` that keeps the beginning of the body it hands on."""
+    """An ASGI ``receive`` that keeps the beginning of the body it passes on."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -139,7 +139,7 @@ class NotedBody:
 
 
 def answer_of(response: Response) -> GivenAnswer:
-    """The answer as it is shown."""
+    """Return the answer in the form in which it is shown."""
     return GivenAnswer(
         status=response.status_code,
         headers=dict(response.headers),

@@ -26,7 +26,7 @@ from storage.records import PushCallback, PushWay
 
 PATH = "/upstream/{token}"
 LARGEST_PUSH = 10 * MEBIBYTE
-"""As much as is fetched of a feed."""
+"""The same limit as for a fetched feed."""
 RETRY_SECONDS = "60"
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
