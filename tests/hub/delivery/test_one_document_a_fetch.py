@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hub.core.delivery.catch_up_outcomes import (
@@ -223,6 +223,11 @@ async def compare(steps: list, replies: list[bool]) -> None:
 
 
 @pytest.mark.bulk
+@example(
+    # Both are refused by chunks, and again as they catch up.
+    steps=[[RecordKind.ENTRIES], "chunks", "retries", [RecordKind.ENTRIES], "retries"],
+    replies=[False] * 6,
+)
 @given(steps=STEPS, replies=st.lists(st.booleans(), max_size=12))
 @settings(
     max_examples=60,
