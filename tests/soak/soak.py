@@ -164,7 +164,7 @@ class Soak:
         place, most = self._random.choice([("", 1), *sorted(FAILPOINTS.items())])
         failpoint = f"{place}:{self._random.randint(1, most)}" if place else ""
         began, name = monotonic(), await self._start(failpoint)
-        dying = asyncio.create_task(self._hub.wait_exit())
+        dying = asyncio.create_task(self._see_end())
         with suppress(HubDied):
             await self._hub.wait_ready()
             self._outcome.recoveries.append(monotonic() - began)
@@ -176,14 +176,19 @@ class Soak:
                 with suppress(aiohttp.ClientError):  # the next process knows as well
                     await self._population.look(api)
                 await self._keep_busy(api)
-        since = None if self._hub.is_running else self._faults.late_since
         await disturbing
-        await self._finish(name, place, dying, since)
+        await self._finish(name, place, dying)
 
-    async def _finish(
-        self, name: str, place: str, dying: asyncio.Task[float], since: float | None
-    ) -> None:
-        """``since``: from when it could write nothing, until it died of itself."""
+    async def _see_end(self) -> Kill:
+        """When the process ended, and for how long it may have written nothing then.
+
+        A fault may still last when a failpoint ends the process.
+        """
+        at = await self._hub.wait_exit()
+        since = self._faults.late_since
+        return Kill(at, 0.0 if since is None else at - since + 1)
+
+    async def _finish(self, name: str, place: str, dying: asyncio.Task[Kill]) -> None:
         self._measure()
         faults = self._faults.counts
         if self._hub.is_running and self._random.random() < 0.2:
@@ -192,13 +197,12 @@ class Soak:
             return
         if self._hub.is_running:
             faults["SIGKILL at a random moment"] += 1
-            at = await self._hub.kill()
+            kill = Kill(await self._hub.kill())
         else:
             faults[f"SIGKILL {place}"] += 1
-            at = await dying
-        late = 0.0 if since is None else at - since + 1
-        lag = max(late, self._lag.most_since(at - LAG_SECONDS))
-        self._kills[name] = Kill(at, lag)
+            kill = await dying
+        lag = max(kill.lag, self._lag.most_since(kill.at - LAG_SECONDS))
+        self._kills[name] = Kill(kill.at, lag)
 
     async def _keep_busy(self, api: HubApi, seconds: float = math.inf) -> None:
         """Until the process has ended, or so long. No request is broken off then: it
