@@ -18,6 +18,7 @@ from hub.settings import SETTINGS
 from hub.web.api.openapi import openapi_document
 from hub.web.application import create_application
 from hub.web.problem_types import EXPLANATIONS, ProblemType
+from scripts.manual_contents import llms_text, read_contents
 from tests.support.services import open_hub
 
 ROOT = Path(__file__).parents[1]
@@ -121,18 +122,9 @@ class NoServices:
         return self
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", *(str(p.relative_to(ROOT)) for p in REFERENCE.glob("*"))]
-)
-def test_links_between_the_documents_lead_somewhere(document: str) -> None:
-    path = ROOT / document
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
-        assert (path.parent / target).exists(), target
-
-
 @pytest.mark.parametrize("document", ["etiquette.md", "security.md"])
 def test_every_test_that_is_named_is_there(document: str) -> None:
-    text = (ROOT / "docs" / document).read_text()
+    text = (ROOT / "docs" / "explanation" / document).read_text()
     for path in re.findall(r"`(tests/[\w/.]+?)`", text):
         assert (ROOT / path).exists(), path
     tests = "".join(each.read_text() for each in (ROOT / "tests").rglob("test_*.py"))
@@ -140,14 +132,13 @@ def test_every_test_that_is_named_is_there(document: str) -> None:
         assert f"def {name}(" in tests, name
 
 
-@pytest.mark.parametrize("document", [".github/SECURITY.md", "docs/security.md"])
-def test_links_of_what_is_said_on_security_lead_somewhere(document: str) -> None:
-    path = ROOT / document
-    for target in re.findall(r"\]\(([^)#:]+)", path.read_text()):
-        assert (path.parent / target).exists(), target
-
-
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        *(ROOT / each for each in ("README.md", "CHANGELOG.md")),
+        *(ROOT / ".github").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -178,3 +169,16 @@ def as_anchor(heading: str) -> str:
 def test_every_type_of_problem_is_in_the_reference(type: ProblemType) -> None:
     text = (REFERENCE / "http-api.md").read_text()
     assert f"| `{type}` | {EXPLANATIONS[type]} |" in text
+
+
+def test_the_manual_lists_every_page_once() -> None:
+    sections = read_contents((ROOT / "docs" / "index.md").read_text())
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    assert sorted(page.path for each in sections for page in each.pages) == sorted(
+        str(each.relative_to(ROOT / "docs")) for each in pages if each.stem != "index"
+    )
+
+
+def test_language_models_are_told_of_every_page() -> None:
+    text = llms_text((ROOT / "docs" / "index.md").read_text())
+    assert (ROOT / "docs" / "llms.txt").read_text() == text

@@ -132,7 +132,7 @@ def test_the_constraints_have_a_version_of_every_dependency_that_fits() -> None:
     wanted = [
         *declared["project"]["dependencies"],
         *chain.from_iterable(extras),
-        *declared["dependency-groups"]["dev"],
+        *chain.from_iterable(declared["dependency-groups"].values()),
     ]
     for requirement in map(Requirement, wanted):
         version = pinned[canonicalize_name(requirement.name)]

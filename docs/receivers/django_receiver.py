@@ -5,7 +5,7 @@
 
 In a project of your own, take everything but the settings and `app`.
 
-Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+Put your own code into `work`. What the rest does, and why: docs/how-to/receivers.md
 """
 
 import base64

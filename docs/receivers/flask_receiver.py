@@ -3,7 +3,7 @@
     pip install flask gunicorn
     SECRET=… TOPIC=… gunicorn --bind 127.0.0.1:9000 flask_receiver:app
 
-Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+Put your own code into `work`. What the rest does, and why: docs/how-to/receivers.md
 """
 
 import base64

@@ -2,7 +2,7 @@
 //
 //	SECRET=… TOPIC=… PORT=9000 go run go_receiver.go
 //
-// Put your own code into work. docs/receivers.md says what the rest does, and why.
+// Put your own code into work. docs/how-to/receivers.md says what the rest does, and why.
 package main
 
 import (

@@ -2,7 +2,7 @@
 //
 //     SECRET=… TOPIC=… PORT=9000 node node_receiver.mjs
 //
-// Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+// Put your own code into `work`. docs/how-to/receivers.md says what the rest does, and why.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import * as fs from "node:fs";

@@ -5,7 +5,7 @@
 //     SECRET=… TOPIC=… php -S 127.0.0.1:9000 php_receiver.php   # or php-fpm
 //     SECRET=… TOPIC=… php php_receiver.php                     # the worker
 //
-// Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+// Put your own code into `work`. docs/how-to/receivers.md says what the rest does, and why.
 
 define('SECRET', (string) getenv('SECRET'));
 define('TOPIC', (string) getenv('TOPIC'));

@@ -3,7 +3,7 @@
 #
 #     SECRET=… TOPIC=… PORT=9000 ruby ruby_receiver.rb
 #
-# Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+# Put your own code into `work`. docs/how-to/receivers.md says what the rest does, and why.
 
 require "fileutils"
 require "json"

@@ -3,7 +3,7 @@
     pip install starlette uvicorn
     SECRET=… TOPIC=… uvicorn starlette_receiver:app --port 9000
 
-Put your own code into `work`. docs/receivers.md says what the rest does, and why.
+Put your own code into `work`. What the rest does, and why: docs/how-to/receivers.md
 """
 
 import base64

@@ -3,7 +3,7 @@
     pip install websockets
     HUB=https://hub.example TOPIC=… python websocket_client.py
 
-The package `fanfare_client` does the same in three lines: docs/python-client.md.
+The package `fanfare_client` does the same in three lines: docs/how-to/python-client.md.
 """
 
 import json

@@ -316,7 +316,7 @@ def _require_file(settings: Settings, instead: str) -> None:
     if settings.is_on_server:
         raise Failure(
             f"{settings.database_name} is a database of PostgreSQL: {instead}; see"
-            " docs/postgresql.md"
+            " docs/how-to/postgresql.md"
         )
 
 

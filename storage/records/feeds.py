@@ -55,7 +55,7 @@ def lateness(due: datetime, pace: Pace, now: datetime) -> float:
 
 
 class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics of one feed, as docs/status.md defines them."""
+    """Statistics of one feed, as docs/reference/status.md defines them."""
 
     maintained_at: datetime
     popularity: float = 0.0

@@ -1,4 +1,4 @@
-"""Print the score sheet of a month at the default budget, for docs/etiquette.md:
+"""Print the score sheet of docs/explanation/etiquette.md, at the default budget:
 
 .venv/bin/python -m tests.etiquette.sheet
 """

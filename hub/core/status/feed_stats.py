@@ -1,5 +1,5 @@
 """Statistics of a feed that maintenance computes from its latest entries:
-docs/status.md."""
+docs/reference/status.md."""
 
 from __future__ import annotations
 

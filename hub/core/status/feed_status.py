@@ -58,7 +58,7 @@ def status_of(
     title: str,
     statistics: FeedStatistics | None = None,
 ) -> Status:
-    """The status after a fetch, as it is logged: docs/status.md."""
+    """The status after a fetch, as it is logged: docs/reference/status.md."""
     return Status(
         code=polling.code,
         http=polling.message,

@@ -1,4 +1,4 @@
-"""progrium's suite for PubSubHubbub hubs, by its numbers; see docs/conformance.md."""
+"""progrium's suite for hubs, by its numbers; see docs/reference/conformance.md."""
 
 from __future__ import annotations
 

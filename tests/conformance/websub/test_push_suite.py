@@ -1,4 +1,4 @@
-"""Superfeedr's PuSH-suite for hubs, by its numbers; see docs/conformance.md."""
+"""Superfeedr's PuSH-suite, by its numbers; see docs/reference/conformance.md."""
 
 from __future__ import annotations
 

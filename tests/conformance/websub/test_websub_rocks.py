@@ -1,4 +1,4 @@
-"""The hub tests of websub.rocks, 100 to 106; see docs/conformance.md."""
+"""The hub tests of websub.rocks, 100 to 106; see docs/reference/conformance.md."""
 
 from __future__ import annotations
 

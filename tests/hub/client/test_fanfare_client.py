@@ -1,6 +1,6 @@
 """The package for Python programs, with a real hub where one is needed.
 
-What docs/python-client.md shows is run as it stands, with this hub's addresses.
+What docs/how-to/python-client.md shows is run as it stands, with this hub's addresses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.hub_process import free_port
 from tests.support.stage import Stage, open_stage
 from tests.support.waiting import eventually
 
-GUIDE = Path(__file__).parents[3] / "docs" / "python-client.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "python-client.md"
 SECRET = "whsec_Z2VoZWlt"
 BODY = b'{"title": "A feed", "items": [{"id": "1", "title": "News"}]}'
 
