@@ -1,8 +1,8 @@
 """The command line: one module per noun.
 
-A command's module is imported when the command is asked for. Modules import at the top
-only what is quick to import, so that ``fanfare --help`` is, which asks for all; what
-runs a hub or a parser is imported by the command that needs it.
+A command's module is imported when the command is asked for. ``fanfare --help`` imports
+all of them. To keep it quick, a module imports at the top only what is quick to import;
+what runs a hub or a parser is imported inside the command that needs it.
 
 Whatever a command prints goes through `say`, `say_coloured` and `say_in_place`.
 
@@ -54,22 +54,22 @@ COMMANDS: Final = {
     "ui": "ui_command:ui",
     "version": "version_command:version",
 }
-"""By name, the module of each and its name there."""
+"""For each name of a command, its module and the name of its object there."""
 
 
 _STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # Cc but tab and line feed, with C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # that turn the direction of text
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # Cc without tab and line feed
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # set the direction of text
     "\u2028\u2029\ud800-\udfff]"  # line separators, and lone surrogates
 )
 
 
 def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print: whatever a command prints goes through here.
+    """Print a text, or bytes of UTF-8.
 
-    In a terminal, what could steer it, or show text in another order than it has, is
-    made visible (``\\x9b``, ``\\u202e``), wherever the text is from. Programs, which
-    read standard output when it is no terminal, get it as it is.
+    In a terminal, characters that could steer it or reorder the text are written out
+    (``\\x9b``, ``\\u202e``), wherever the text is from. A stream that is no terminal is
+    read by a program, which gets the text unchanged.
     """
     if is_terminal(err=err):
         readable = text.decode(errors="replace") if isinstance(text, bytes) else text
@@ -110,8 +110,10 @@ def _coloured(text: str, colour: Colour | Literal[False] | None) -> str:
 
 
 def say_in_place(text: str) -> None:
-    """Show a line at the terminal's end, which the next line takes the place of;
-    nothing where standard error is no terminal. "" takes it away."""
+    """Show a line at the end of the terminal; the next line overwrites it.
+
+    A "" removes it. Nothing is shown if standard error is no terminal.
+    """
     width = terminal_width(err=True)
     if width is None:
         return
@@ -122,7 +124,7 @@ def say_in_place(text: str) -> None:
 
 
 _LINE_IN_PLACE: list[str] = []
-"""What `say_in_place` shows now, if anything."""
+"""The line that `say_in_place` shows now; empty if there is none."""
 
 
 def _clear_line_in_place() -> None:
@@ -138,11 +140,11 @@ def is_terminal(*, err: bool = False) -> bool:
 
 
 USUAL_WIDTH: Final = 80
-"""Of a terminal that does not say."""
+"""The width of a terminal that does not tell it."""
 
 
 def terminal_width(*, err: bool = False) -> int | None:
-    """Columns of the terminal that is printed to; None: it is no terminal."""
+    """Return the width of the terminal in columns; None where there is no terminal."""
     if not is_terminal(err=err):
         return None
     named = os.environ.get("COLUMNS", "")
@@ -151,12 +153,12 @@ def terminal_width(*, err: bool = False) -> int | None:
     stream = sys.stderr if err else sys.stdout
     try:
         return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
-    except (OSError, ValueError):  # a stream of the program's own
+    except (OSError, ValueError):  # the stream is no file of the operating system
         return USUAL_WIDTH
 
 
 def visible(text: str) -> str:
-    """With control characters, and those that turn text around, written out."""
+    """Return the text with control characters and direction marks written out."""
     return _STEERING.sub(_written_out, text)
 
 

@@ -1,5 +1,4 @@
-"""``fanfare account``: whose token is used, and how that account is; and ``accounts``:
-all there are."""
+"""``fanfare account``: the account whose token is used; ``accounts``: all accounts."""
 
 from __future__ import annotations
 
@@ -103,6 +102,6 @@ def show(hub: Hub, name: str, as_json: bool) -> None:
 
 
 def _states(counts: Document) -> str:
-    """``12 ok, 1 failing``."""
+    """Return the states that occur, with counts: ``12 ok, 1 failing``."""
     there = [f"{count:,} {state}" for state, count in counts.items() if count]
     return ", ".join(there) or "none"

@@ -1,4 +1,4 @@
-"""``fanfare connections``: who listens live."""
+"""``fanfare connections``: the clients that are connected to the live stream."""
 
 from __future__ import annotations
 

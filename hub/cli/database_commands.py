@@ -33,9 +33,9 @@ from storage.records import DatabaseStatus
 Result = TypeVar("Result")
 
 ASK_SECONDS: Final = 0.5
-"""Between two questions to the hub about that."""
+"""Pause between two questions to the hub about a running job."""
 PATIENCE: Final = 20
-"""So many of them may go unanswered."""
+"""So many questions may go unanswered before the command gives up."""
 
 
 @click.group(cls=VerbGroup, name="db")
@@ -68,7 +68,11 @@ def backup(destination: Path | None, as_json: bool) -> None:
 
 
 def _copy(target: Path | None) -> Document:
-    """Copy the database as it is: it is migrated only when it is next opened."""
+    """Copy the database file; the copy is migrated only when it is next opened.
+
+    Raises `DatabaseLocked` if a hub uses the file, and `click.UsageError` if none does
+    and ``target`` is None: only a hub chooses a file.
+    """
     settings = _existing_file("back it up with pg_basebackup and archived WAL")
     from storage.database_url import check_unused, copy_storage
 
@@ -87,8 +91,10 @@ def _exists(target: Path) -> bool:
 
 
 def _let_the_owner_copy(target: Path | None, locked: DatabaseLocked) -> Document:
-    """Have the hub that uses the database copy it. Raises `HubUnreachable` if another
-    program uses it."""
+    """Have the hub that uses the database copy it.
+
+    Raises `HubUnreachable` if another program than a hub uses it.
+    """
     body = {} if target is None else {"destination": str(target)}
     job = _let_the_owner("backup", body, locked)
     return {"file": job["file"], "bytes": job["total"]}
@@ -97,7 +103,11 @@ def _let_the_owner_copy(target: Path | None, locked: DatabaseLocked) -> Document
 def _let_the_owner(
     kind: str, body: Document | None, locked: DatabaseLocked
 ) -> Document:
-    """Have the hub that uses the database do it, and wait for the end."""
+    """Have the hub that uses the database do a job; return the job when it has ended.
+
+    ``kind`` is the job's part of the path ``/api/db/KIND``. Raises `Failure` if the job
+    failed, and `HubUnreachable` if no hub answers.
+    """
     try:
         hub = find_hub(None)
         job = hub.post(f"/api/db/{kind}?wait=1", body)
@@ -115,8 +125,11 @@ def _let_the_owner(
 
 
 def _look_again(hub: Hub, kind: str, job: Document) -> Document:
-    """The same job now. A hub that is gone has broken it off, unless its file is there:
-    it appears when it is whole."""
+    """Return the job as it is now. Raises `HubUnreachable` if it was interrupted.
+
+    A job that the hub does not know any more, or whose hub is gone, was interrupted. A
+    backup is not if its file exists: the file appears only when it is whole.
+    """
     reason = "the hub was restarted meanwhile"
     try:
         found = _patiently(lambda: hub.get("/api/db/jobs"))
@@ -132,7 +145,7 @@ def _look_again(hub: Hub, kind: str, job: Document) -> Document:
 
 
 def _patiently(ask: Callable[[], Document]) -> Document:
-    """A hub that does not answer for a while may yet be at it."""
+    """Ask, and ask again while the hub does not answer: it may still be at work."""
     for _ in range(PATIENCE):
         try:
             return ask()
@@ -192,7 +205,7 @@ def check(backup: Path | None, as_json: bool) -> None:
 
 
 def _findings(backup: Path | None) -> Sequence[str]:
-    """What is damaged in a backup, or else in the database."""
+    """Return what is damaged in a backup, or in the database if ``backup`` is None."""
     from storage.database_url import check_backup, check_storage
 
     if backup is not None:
@@ -286,7 +299,7 @@ def status(as_json: bool) -> None:
 
 
 def _facts(found: DatabaseStatus) -> Document:
-    """What a hub would say of the database."""
+    """Return the status of the database, as the API of a hub would give it."""
     return {
         "engine": found.engine,
         "location": found.location,
@@ -312,7 +325,7 @@ def _existing_file(instead: str) -> Settings:
 
 
 def _require_file(settings: Settings, instead: str) -> None:
-    """``instead``: what is done where the database is on a server."""
+    """Raise `Failure` for a database on a server; ``instead`` says what to do there."""
     if settings.is_on_server:
         raise Failure(
             f"{settings.database_name} is a database of PostgreSQL: {instead}; see"
@@ -323,7 +336,7 @@ def _require_file(settings: Settings, instead: str) -> None:
 def _with_database(
     use: Callable[[Storage], Awaitable[Result]], *, migrate: bool
 ) -> Result:
-    """Open the file of this environment, use it, close it."""
+    """Open this environment's database, use it, and close it."""
     settings = _existing()
 
     async def session() -> Result:
@@ -341,7 +354,10 @@ def _with_database(
 
 
 def _at_rest(work: Callable[[], Result]) -> Result:
-    """Do it, or fail in words. Raises `DatabaseLocked` if a hub uses the file."""
+    """Return what ``work`` returns; its `StorageError` becomes a `Failure`.
+
+    Raises `DatabaseLocked` if a hub uses the file.
+    """
     try:
         return work()
     except DatabaseLocked:
@@ -351,7 +367,7 @@ def _at_rest(work: Callable[[], Result]) -> Result:
 
 
 def _stopped(work: Callable[[], Result]) -> Result:
-    """The same for what no hub may be running for."""
+    """Like `_at_rest`, but a `Failure` too if a hub uses the file."""
     try:
         return _at_rest(work)
     except DatabaseLocked as error:

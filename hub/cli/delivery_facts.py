@@ -1,4 +1,4 @@
-"""Requests to callbacks, where they failed and what was answered, in words."""
+"""Prints requests to callbacks: where they failed and what was answered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHHELD: Final = "the rest is not shown for callbacks in allowed networks"
 
 
 def print_attempts(attempts: list[Document]) -> None:
-    """A table of them, and the last failure in full."""
+    """Print a table of attempts, then the last failure in full."""
     if not attempts:
         say("\nno attempts yet")
         return
@@ -46,7 +46,7 @@ def print_attempts(attempts: list[Document]) -> None:
 
 
 def print_failure(attempt: Document) -> None:
-    """Where an attempt failed, and what was answered."""
+    """Print where an attempt failed, and what was answered."""
     print_facts(
         [
             ("time", moment(attempt["at"]) if attempt["at"] else ""),
@@ -67,7 +67,7 @@ def _answer_line(attempt: Document) -> str:
 
 
 def print_report(report: Document) -> None:
-    """A failed delivery in full."""
+    """Print a failed delivery in full."""
     print_facts(
         [
             ("delivery", report["id"]),
@@ -93,7 +93,7 @@ def print_report(report: Document) -> None:
 
 
 def print_trial(trial: Document) -> None:
-    """What a test delivery was, and what came of it."""
+    """Print the request of a test delivery, and what came of it."""
     request = trial["request"]
     say(f"sent, marked as a test ({plural(request['size'], 'byte')}):")
     _print_request(request)
@@ -124,7 +124,7 @@ def _print_answer(attempt: Document) -> None:
 
 
 def _print_message(headers: list[Document], body: str, is_excerpt: bool) -> None:
-    """Indented, so that nothing in it looks like a line of this command."""
+    """Print a message indented, so that its lines do not look like this command's."""
     for each in headers:
         say(f"    {printable(each['name'])}: {printable(each['value'])}".rstrip(": "))
     lines = body.splitlines()
@@ -134,7 +134,7 @@ def _print_message(headers: list[Document], body: str, is_excerpt: bool) -> None
 
 
 def print_failed(page: Document, *, as_json: bool) -> None:
-    """A page of failures of all subscriptions."""
+    """Print a page of the failed requests of all subscriptions."""
     if as_json:
         say_json(page)
         return
@@ -161,7 +161,7 @@ def print_failed(page: Document, *, as_json: bool) -> None:
 
 
 def print_sent(page: Document, *, as_json: bool) -> None:
-    """A page of what went to callbacks at the first try."""
+    """Print a page of what went to callbacks at the first try."""
     if as_json:
         say_json(page)
         return

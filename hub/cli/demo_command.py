@@ -33,7 +33,7 @@ def demo(seconds: float, as_json: bool) -> None:
     webhook that checks signatures, a websocket and an event stream receive them.
     Nothing is left behind. Exit code 0 only if every entry arrived by every way.
     """
-    if math.isnan(seconds):  # which is in every range
+    if math.isnan(seconds):  # NaN passes the check of any range
         raise click.BadParameter("expected a number", param_hint="--seconds")
     from hub.demo.demonstration import demonstrate
     from hub.demo.hub_requests import DemoFailed
@@ -60,7 +60,7 @@ def _tell(arrival: Arrival) -> None:
 
 
 def _tell_nobody(arrival: Arrival) -> None:
-    """The summary does."""
+    """Print nothing: JSON has the summary alone."""
 
 
 def _say_summaries(arrivals: Arrivals) -> None:

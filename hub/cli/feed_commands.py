@@ -52,7 +52,7 @@ from hub.core.durations import duration
 
 ADDED_AT_ONCE = 8
 LISTED_AT_ONCE = 64
-"""As many of a file are looked at together by the hub."""
+"""So many feeds of a file go to the hub in one request."""
 
 
 @click.group(cls=VerbGroup)
@@ -159,7 +159,7 @@ def add(
 def _add_named(
     hub: Hub, urls: Sequence[str], terms: Mapping[str, object]
 ) -> Iterator[Document]:
-    """What became of each, as ``POST /api/imports`` says it."""
+    """Yield what became of each URL, in the form of ``POST /api/imports``."""
 
     def add_one(url: str) -> Document:
         return _add_one(hub, {"url": with_scheme(url), **terms})
@@ -213,7 +213,7 @@ def _print_added(outcome: Document) -> None:
 
 
 def _judge(outcomes: Sequence[Document]) -> None:
-    """Raises `Failure` if not all is well."""
+    """Raise `Failure` if feeds failed, or else `Undecided` if a page needs a choice."""
     failed = sum(
         each["outcome"] == "refused" or bool((each["feed"] or {}).get("error"))
         for each in outcomes
@@ -226,7 +226,7 @@ def _judge(outcomes: Sequence[Document]) -> None:
 
 
 def _settings(feed: Document) -> str:
-    """The values that a known feed has for what the options of ``add`` set."""
+    """Return in words what a known feed has for the options of ``add``."""
     category = printable(feed["category"])
     return ", ".join(
         (
@@ -285,7 +285,7 @@ def list_feeds(
 
 
 def _print_feeds(feeds: Sequence[Document]) -> None:
-    """Print feeds; if all of them fail, why and where, as wide as the terminal is."""
+    """Print a table of feeds; if every one has a reason for its state, the reasons."""
     if all(feed["health"]["reason"] for feed in feeds):
         failures = [
             (feed["id"], *health_cells(feed), feed["health"]["reason"], feed["url"])
@@ -492,8 +492,10 @@ def parse(hub: Hub, feed: str, as_json: bool) -> None:
 
 
 feeds_argument = click.argument("feeds", nargs=-1, metavar="[URL|ID…]")
-"""Several, or ``-`` for the lines of standard input (see `_each_feed`); or none, and
-options say which."""
+"""Feeds by URL or id; ``-`` stands for the lines of standard input.
+
+If no feed is named, options select feeds.
+"""
 
 
 @feeds.command()
@@ -601,7 +603,7 @@ def _each_feed(
     *,
     as_json: bool,
 ) -> None:
-    """See `repeat_verb`."""
+    """Apply a verb to each feed that is named; see `repeat_verb`."""
     repeat_verb(
         with_input(feeds, "URL|ID"),
         lambda name: [_feed_id(hub, name)],
@@ -657,7 +659,7 @@ def _print(page: str, found: Document) -> None:
 
 
 def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
-    """One a line; the best first."""
+    """Print feeds, one a line, the best first."""
     for feed in sorted(feeds, key=lambda feed: feed["url"] != best):
         facts = [printable(each) for each in (feed["title"], feed["type"]) if each]
         about = f"  ({', '.join(facts)})" if facts else ""
@@ -665,7 +667,10 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
 
 
 def print_outcome(done: str, feed: Document) -> bool:
-    """Say what was done and found, and when it is polled next; whether it is well."""
+    """Print what was done and found, and when the feed is polled next.
+
+    Returns whether the feed has no error.
+    """
     is_well = not feed["error"]
     say(f"{done}  {_named(feed)}", err=not is_well)
     _say_finding(feed)
@@ -694,7 +699,7 @@ def _finding(feed: Document) -> str:
 
 
 def why_not_fetched(feed: Document) -> str:
-    """Why a feed that was asked for was not fetched, in words."""
+    """Return in words why a feed was not fetched although that was asked for."""
     if feed["retry_after"]:
         return f"the server asks for no request until {moment(feed['retry_after'])}"
     return "the server has not answered yet, or wants no requests for a while"

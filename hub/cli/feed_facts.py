@@ -25,8 +25,10 @@ TITLE_WIDTH = 60
 
 
 def explain_feed(feed: Document, *, verbose: bool) -> None:
-    """Print a feed report: identity, last answer, when it is polled next and why. If
-    ``verbose``, also every term of that."""
+    """Print a feed report: identity, last answer, when it is polled next and why.
+
+    If ``verbose``, also print every term of the polling period.
+    """
     print_facts(
         [
             ("feed", feed["id"]),
@@ -65,8 +67,10 @@ def _period(feed: Document) -> str:
 
 
 def explain_plan(plan: Document, *, verbose: bool) -> None:
-    """Print when a feed is fetched next, in one sentence, then what led to it. If
-    ``verbose``, every term of that."""
+    """Print when a feed is fetched next, in one sentence, then what led to it.
+
+    If ``verbose``, also print every term of the plan.
+    """
     say(f"{printable(plan['sentence'])}\n")
     print_facts(
         [
@@ -127,7 +131,7 @@ def print_entries(found: Document) -> None:
 
 
 def delay_facts(freshness: Document) -> list[tuple[str, object]]:
-    """How late new entries are: lines for `print_facts`."""
+    """Return how late new entries are, as lines for `print_facts`."""
     return [
         ("new entries", _delay(freshness["publication_to_commit"], "publication")),
         ("first delivery", _delay(freshness["commit_to_delivery"], "commit")),
@@ -150,7 +154,7 @@ def _entries(feed: Document) -> str:
 
 
 def _site(site: Document | None) -> list[tuple[str, object]]:
-    """How far the reading of a site has come."""
+    """Return how far the reading of a site has come; empty for a plain feed."""
     if site is None:
         return []
     walked, reread = site["walked_at"], site["reread_at"]
@@ -165,7 +169,7 @@ def _site(site: Document | None) -> list[tuple[str, object]]:
 
 
 def _push(push: Document | None) -> list[tuple[str, object]]:
-    """Whether its hub pushes it, and how well."""
+    """Return whether a hub pushes the feed, and how well; empty if none does."""
     if push is None:
         return []
     counts = ", ".join(
@@ -221,7 +225,7 @@ def _answer(feed: Document) -> list[tuple[str, object]]:
 
 
 def _maintenance(feed: Document) -> list[tuple[str, object]]:
-    """What maintenance found, once it has looked at the feed."""
+    """Return what maintenance found; empty until it has looked at the feed."""
     if not feed["maintained_at"]:
         return []
     porn_rank = feed["porn_rank"]
@@ -238,7 +242,7 @@ def _maintenance(feed: Document) -> list[tuple[str, object]]:
 
 
 def _quality(feed: Document) -> list[tuple[str, object]]:
-    """What is odd about its entries, or was."""
+    """Return what is odd about the feed's entries, or was."""
     rekeyed = f"{plural(feed['rekeyed'], 'known entry', 'known entries')} under new ids"
     return [
         ("bozo rank", f"{feed['bozo_rank']:g}" if feed["bozo_rank"] else ""),
@@ -269,7 +273,7 @@ def _quality(feed: Document) -> list[tuple[str, object]]:
 
 
 def _requests(feed: Document) -> list[tuple[str, object]]:
-    """How the next request will be made."""
+    """Return how the next request will be made."""
     validators = feed["validators"] or {"etag": "", "last_modified": ""}
     moved = feed["fetch_url"] if feed["fetch_url"] != feed["url"] else ""
     return [

@@ -1,4 +1,4 @@
-"""When a feed is polled next, in words, and what is seen of it while one waits."""
+"""When a feed is polled next, in words, and what happens to it in the meantime."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from hub.core.durations import duration
 from hub.runtime.clock import Clock
 
 LOOK_SECONDS = 10.0
-"""Between two looks at the hub: a feed may be polled though it is not due yet."""
+"""Pause between two looks at a feed: it may be polled though it is not due yet."""
 DUE_LOOK_SECONDS = 1.0
-"""While the feed is due."""
+"""Pause between two looks while the feed is due."""
 
 
 def next_poll(feed: Document) -> str:
-    """``next poll 2026-01-01 12:15:00Z (in 5 min): it is new: …``, or why none is."""
+    """Return when a feed is polled next and why, or why it is not polled.
+
+    For example ``next poll 2026-01-01 12:15:00Z (in 5 min): it is new: …``.
+    """
     if feed["state"] == "track":
         return "matched against the new entries of all feeds as they come"
     if feed["state"] != "active":
@@ -27,14 +30,14 @@ def next_poll(feed: Document) -> str:
 
 
 def how_to_poll(feed: Document) -> str:
-    """The command that polls it at once; "" for what is never polled."""
+    """Return the command that polls a feed at once; "" for what is never polled."""
     if feed["state"] in ("track", "removed"):
         return ""
     return f"to poll it now: fanfare feeds fetch {feed['id']}"
 
 
 class FeedWatch:
-    """Looks at a feed now and then, as long as the hub shows it to this token."""
+    """Looks at a feed at intervals, as long as the hub shows it to this token."""
 
     def __init__(self, hub: Hub, feed: Document, clock: Clock) -> None:
         self._hub = hub
@@ -45,9 +48,9 @@ class FeedWatch:
         self._is_away = False
 
     def look(self) -> str:
-        """What has happened to the feed since the last look, in a line; "": nothing.
+        """Return what has happened to the feed since the last look; "" if nothing.
 
-        The hub is asked only when it is time to.
+        The hub is asked only if it is time for the next look.
         """
         now = self._clock.monotonic()
         if not self._is_shown or now < self._next_look:
@@ -64,7 +67,7 @@ class FeedWatch:
         return self._compare(seen)
 
     def countdown(self) -> str:
-        """``next poll in 57 s``; "" where nothing is known of it."""
+        """Return ``next poll in 57 s``; "" while the hub does not show the feed."""
         if not self._is_shown or self._is_away:
             return ""
         if self._feed["state"] != "active":
@@ -91,7 +94,7 @@ class FeedWatch:
         return f"polled: {_found(polls[0])}" if polls else "polled"
 
     def _pause(self) -> float:
-        """Until the next look: at the latest when the feed is due."""
+        """Return the seconds until the next look, at most until the feed is due."""
         return min(LOOK_SECONDS, max(DUE_LOOK_SECONDS, self._seconds_left()))
 
     def _seconds_left(self) -> float:
@@ -100,7 +103,7 @@ class FeedWatch:
 
 
 def found(feed: Document) -> str:
-    """What the feed had when it was last fetched; its entries are no news."""
+    """Return what the feed had when it was last fetched; these entries are not news."""
     if feed["last_fetch"] is None:
         return "not polled yet"
     entries = plural(feed["entries"], "entry", "entries")
@@ -108,7 +111,7 @@ def found(feed: Document) -> str:
 
 
 def _news_of_plan(before: Document, seen: Document) -> str:
-    """When it is polled next; why, if that is another reason than before."""
+    """Return when the feed is polled next, with the reason only if it has changed."""
     is_known = seen["next_fetch_reason"] == before["next_fetch_reason"]
     return next_poll({**seen, "next_fetch_reason": ""} if is_known else seen)
 
@@ -124,5 +127,5 @@ def _found(poll: Document) -> str:
 
 
 def _clock_time(seconds: float) -> str:
-    """Whole seconds below two minutes, as a countdown has them."""
+    """Return a span for a countdown: in whole seconds below two minutes."""
     return f"{int(seconds) + 1} s" if seconds < 120 else duration(seconds)

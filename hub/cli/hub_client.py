@@ -36,7 +36,7 @@ from hub.settings import PREFIX, SettingError, Settings, load_settings
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
-"""Longer than the hub ever waits for a fetch."""
+"""Deadline of an answer: longer than the hub ever waits for a fetch."""
 LARGEST_ANSWER = 64 * 1024 * 1024
 PAGE = 500
 
@@ -46,7 +46,7 @@ Document = dict[str, Any]
 
 
 class HubRefused(Failure):
-    """The hub answered that it will not do it, or cannot."""
+    """The hub answered that it will not, or cannot, do what it was asked."""
 
     def __init__(self, status: int, problem: Mapping[str, object]) -> None:
         self.status = status
@@ -71,7 +71,7 @@ class Hub:
         return self._request("GET", f"{path}?{asked}" if asked else path)
 
     def read(self, path: str) -> bytes:
-        """A document that is not JSON."""
+        """Return a document that is not JSON. Any status but 200 is a `HubRefused`."""
         status, answer = self.reach("GET", path)
         if status != 200:
             raise HubRefused(status, _object(answer) or {})
@@ -83,7 +83,7 @@ class Hub:
         body: Mapping[str, object] | None = None,
         seconds: float = ANSWER_SECONDS,
     ) -> Document:
-        """``seconds``: how long to wait for the answer."""
+        """Post a JSON body; ``seconds`` is the deadline of the answer."""
         return self._request("POST", path, {} if body is None else body, seconds)
 
     def patch(self, path: str, body: Mapping[str, object]) -> Document:
@@ -95,7 +95,11 @@ class Hub:
     def each(
         self, path: str, name: str, *, by: str = "after", **query: object
     ) -> Iterator[Document]:
-        """All items of a paged list; ``by``: the parameter that ``next`` is for."""
+        """Yield all items of a paged list, which each page has under ``name``.
+
+        The next page is asked for by the page's ``cursor`` if it has one, or else by
+        its ``next``, which is sent as the parameter ``by``.
+        """
         place: Document = {}
         while True:
             page = self.get(path, limit=PAGE, **place, **query)
@@ -105,7 +109,7 @@ class Hub:
                 following = {"cursor": page["cursor"]}
             elif page["next"] is not None:
                 following = {by: page["next"]}
-            if following in ({}, place):  # the last page, or one that never ends
+            if following in ({}, place):  # the last page, or a repeated one
                 return
             place = following
 
@@ -131,14 +135,14 @@ class Hub:
         body: Mapping[str, object] | None = None,
         seconds: float = ANSWER_SECONDS,
     ) -> tuple[int, bytes]:
-        """Status and body of any answer. Raises `HubUnreachable`."""
+        """Return status and body of any answer. Raises `HubUnreachable`."""
         with self._connected(seconds) as connection:
             return self._ask(connection, method, path, body)
 
     def has_proved_token(self) -> bool:
-        """Whether who answers has the token, too; it is not sent for that.
+        """Return whether the server proves that it has the same token.
 
-        Raises `HubUnreachable`.
+        The token itself is not sent. Raises `HubUnreachable`.
         """
         challenge = secrets.token_hex(24)
         with self._connected(ANSWER_SECONDS) as connection:
@@ -153,7 +157,7 @@ class Hub:
 
     @contextmanager
     def _connected(self, seconds: float) -> Iterator[http.client.HTTPConnection]:
-        """Raises `HubUnreachable`, also of what fails in the block."""
+        """Connect for the block. Raises `HubUnreachable`, for failures in it too."""
         parts = urlsplit(self.url)
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -201,7 +205,7 @@ def _object(answer: bytes) -> Document | None:
 
 
 def read_settings(options: Mapping[str, str | None] | None = None) -> Settings:
-    """The settings of this environment; a bad one is wrong usage."""
+    """Return the settings of this environment. A bad one is a `click.UsageError`."""
     try:
         return load_settings(os.environ, options)
     except SettingError as error:
@@ -212,12 +216,12 @@ _THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
 
 
 def find_hub(url: str | None) -> Hub:
-    """The hub that ``url`` or FANFARE_PUBLIC_URL names, else the one that runs on this
-    environment's database; and what opens it.
+    """Return the hub that a command speaks to, with the token for it.
 
-    FANFARE_ADMIN_TOKEN goes to a hub that is named; else a token goes only to who
-    proves to be the hub on this database, or, if none runs there, to have the same
-    FANFARE_ADMIN_TOKEN. Raises `Failure`.
+    This is the hub at ``url`` or FANFARE_PUBLIC_URL, or else the one that runs on this
+    environment's database. A hub that is named is sent FANFARE_ADMIN_TOKEN. Otherwise a
+    token goes only to a server that proves to be the hub on this database or, if none
+    runs on it, to have the same FANFARE_ADMIN_TOKEN. Raises `Failure`.
     """
     settings = read_settings()
     named = _named_url(url, settings)
@@ -237,7 +241,7 @@ def find_hub(url: str | None) -> Hub:
 
 
 def find_stream(url: str | None) -> Hub:
-    """Like `find_hub`, where no token is needed: public topics take none."""
+    """Like `find_hub`, but the token may be "": public topics need none."""
     settings = read_settings()
     named = _named_url(url, settings)
     if settings.admin_token:
@@ -252,7 +256,10 @@ def find_stream(url: str | None) -> Hub:
 
 
 def _named_url(given: str | None, settings: Settings) -> str | None:
-    """Return the URL without a trailing slash. A bad URL is wrong usage."""
+    """Return the given URL, or else FANFARE_PUBLIC_URL, or None if there is neither.
+
+    It has no trailing slash. Raises `click.UsageError` for a bad URL.
+    """
     if not given:
         return settings.public_url or None
     try:
@@ -265,9 +272,12 @@ def _named_url(given: str | None, settings: Settings) -> str | None:
 
 
 def _proven_url(named: str | None, settings: Settings) -> str:
-    """Where the hub on this database answers, which has just proved to be it."""
+    """Return the URL of the hub on this database, which has just proved to be that hub.
+
+    Raises `HubUnreachable`.
+    """
     address = _running(settings)
-    # A server elsewhere could have the hub itself answer the challenge.
+    # A server elsewhere could pass the challenge on to the hub, and its answer back.
     if address is None or (named is not None and not _is_at(address, named)):
         if named is not None:
             Hub(url=named, token="").reach("GET", "/healthz")
@@ -282,7 +292,10 @@ def _proven_url(named: str | None, settings: Settings) -> str:
 
 
 def _listening_url(settings: Settings) -> str:
-    """Where a hub listens that has just proved to have FANFARE_ADMIN_TOKEN."""
+    """Return the URL of a hub that has just proved to have FANFARE_ADMIN_TOKEN.
+
+    Raises `HubUnreachable`.
+    """
     url = listening_url(settings.host, settings.port)
     try:
         is_proved = Hub(url=url, token=settings.admin_token).has_proved_token()
@@ -297,7 +310,7 @@ def _listening_url(settings: Settings) -> str:
 
 
 def _is_at(address: HubAddress, named: str) -> bool:
-    """Whether that is the hub's own URL, or its port on this machine."""
+    """Return whether ``named`` is the hub's own URL, or its port on this machine."""
     if named in (address.url, address.public_url):
         return True
     own, other = urlsplit(address.url), urlsplit(named)
@@ -326,7 +339,10 @@ def _nothing_runs(named: str | None, settings: Settings) -> HubUnreachable:
 
 
 def _nor_at(settings: Settings) -> str:
-    """A hub is looked for there only by FANFARE_ADMIN_TOKEN."""
+    """Return the end of a message: where else no hub was found.
+
+    It is "" without FANFARE_ADMIN_TOKEN: a hub is looked for there only with it.
+    """
     url = listening_url(settings.host, settings.port)
     return f", and none answers at {url}" if settings.admin_token else ""
 
@@ -356,7 +372,7 @@ url_option = click.option(
 def speaks_to_hub(
     command: Callable[Concatenate[Hub, Arguments], None],
 ) -> Callable[..., None]:
-    """Give a command ``--url``, and the hub it leads to as first argument."""
+    """Give a command ``--url``, and as its first argument the hub to speak to."""
 
     @url_option
     @functools.wraps(command)

@@ -1,4 +1,4 @@
-"""Many feeds, added part by part, with how far that has come."""
+"""Adds many feeds part by part, and shows how far that has come."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hub.cli.wording import Failure
 
 PART_FEEDS: Final = 250
 PART_CHARACTERS: Final = 256 * 1024
-"""Of their URLs and categories: a request may have a megabyte."""
+"""Most characters of URLs and categories in a part: a request may have a megabyte."""
 PARTS_AT_ONCE: Final = 2
-"""The hub works on one while the outcomes of another are printed."""
+"""The hub works on one part while the outcomes of another are printed."""
 
 
 def import_feeds(
@@ -27,10 +27,12 @@ def import_feeds(
     wait: int = 0,
     part_feeds: int = PART_FEEDS,
 ) -> Iterator[Document]:
-    """Add many feeds; returns what became of each, in their order.
+    """Add many feeds; yield what became of each, in their order.
 
-    ``terms`` hold for all of them. A repeat goes on where it was interrupted: feeds
-    that are known stay as they are. Raises `Failure`, which says how far it had come.
+    ``terms`` hold for all of them; ``wait``: for how many seconds the hub may wait for
+    first fetches before it answers for a part. A repeat continues where it was
+    interrupted: known feeds stay as they are. Raises `Failure`, after it has printed
+    how many feeds were done.
     """
     progress = Progress(len(feeds))
     ask = partial(_import_part, hub, terms, wait)

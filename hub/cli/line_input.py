@@ -10,11 +10,14 @@ import click
 
 STANDARD_INPUT: Final = "-"
 _BARE_HOST: Final = re.compile(r"(localhost|[^\s/:@?#]+\.[^\s/:@?#]+)(:\d+)?([/?#].*)?")
-"""What people type of a URL: ``example.org/news``."""
+"""A URL as people type it, without a scheme: ``example.org/news``."""
 
 
 def read_lines(file: IO[str], option: str) -> Iterator[str]:
-    """The lines that are neither empty nor comments. Raises `click.BadParameter`."""
+    """Yield the lines that are neither empty nor comments.
+
+    Raises `click.BadParameter` if the file is not UTF-8.
+    """
     try:
         for line in map(str.strip, file):
             if line and not line.startswith("#"):
@@ -24,7 +27,7 @@ def read_lines(file: IO[str], option: str) -> Iterator[str]:
 
 
 def with_input(arguments: Sequence[str], option: str) -> list[str]:
-    """The arguments, with the lines of standard input in the place of a ``-``."""
+    """Return the arguments, with each ``-`` replaced by the lines of standard input."""
     given: list[str] = []
     for each in arguments:
         if each != STANDARD_INPUT:
@@ -36,5 +39,6 @@ def with_input(arguments: Sequence[str], option: str) -> list[str]:
 
 
 def with_scheme(url: str) -> str:
-    """A URL as people type it, ``example.org``, in full; anything else as it is."""
+    """Add ``https://`` to a URL without a scheme (``example.org``), and to nothing
+    else."""
     return f"https://{url}" if _BARE_HOST.fullmatch(url) else url

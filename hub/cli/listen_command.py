@@ -110,7 +110,7 @@ def _greet(subscription: Document, *, beside: bool) -> None:
 
 
 def _send_sample(hub: Hub, subscription: Document) -> Future[Document]:
-    """Have it sent beside this thread, which is to receive it."""
+    """Have a test delivery sent; a thread asks for it, because this one receives it."""
     trial: Future[Document] = Future()
 
     def send() -> None:
@@ -124,7 +124,7 @@ def _send_sample(hub: Hub, subscription: Document) -> Future[Document]:
 
 
 def _check(trial: Future[Document]) -> None:
-    """Raises `Failure` if it was not delivered: nothing else would be, either."""
+    """Raise `Failure` if the test delivery failed: no other would arrive either."""
     found = trial.result()
     if not found["delivered"]:
         raise Failure(f"the test delivery failed: {found['error']}")
@@ -159,7 +159,7 @@ def _print_deliveries(
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM is like Ctrl-C, so that it unsubscribes too."""
+    """Within the block SIGTERM acts like Ctrl-C: the command unsubscribes for both."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A client of the live stream that goes on where it was after a lost connection."""
+"""A client of the live stream that resumes after a lost connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from protocols.protocol_errors import InvalidValue
 LARGEST_MESSAGE = 64 * 1024 * 1024
 CONNECT_SECONDS = 5.0
 DO_NOT_RETURN = range(3500, 4000)
-"""Close codes after which a new connection would end alike."""
+"""Close codes after which a new connection would be closed for the same reason."""
 
 
 class ConnectionLost(Exception):
@@ -41,12 +41,12 @@ class ConnectionLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicsConfirmed:
-    """The hub has confirmed every topic: whatever is published from now on comes."""
+    """The hub has confirmed every topic: whatever is published from now on arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsMissed:
-    """Records of a topic that cannot be sent any more, and from where it goes on."""
+    """Records of a topic cannot be sent any more; it goes on after ``cursor``."""
 
     topic: str
     cursor: str
@@ -54,7 +54,7 @@ class RecordsMissed:
 
 @dataclass(frozen=True, slots=True)
 class TopicEnded:
-    """A topic that sends nothing any more."""
+    """A topic sends nothing any more, for this reason."""
 
     topic: str
     reason: str
@@ -85,7 +85,8 @@ class LiveClient:
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[ClientConnection]:
-        """Connect. Raises `ConnectionLost`, and `Failure` if a retry is of no use."""
+        """Connect for the block. Raises `ConnectionLost`; `Failure` if a retry is
+        useless."""
         try:
             with connect(
                 self._url(),
@@ -112,9 +113,9 @@ class LiveClient:
     def events(
         self, connection: ClientConnection
     ) -> Iterator[NotificationMessage | TopicsConfirmed | RecordsMissed | TopicEnded]:
-        """What happens, until the connection ends.
+        """Yield what happens, until the connection ends.
 
-        Raises `Failure` for an error, and when no topic is left.
+        Raises `Failure` for an error message of the hub, and when no topic is left.
         """
         confirmations = _Confirmations(set(self.topics))
         for text in connection:
@@ -126,7 +127,7 @@ class LiveClient:
                     self.known[message.topic] = self.cursor = message.cursor
                     yield message
                 case Reset():
-                    self.known.pop(message.topic, None)  # it has been told already
+                    self.known.pop(message.topic, None)  # or the gap is reported twice
                     yield RecordsMissed(message.topic, message.cursor)
                 case Subscribed():
                     self.known[message.topic] = self.cursor = message.cursor
@@ -143,7 +144,7 @@ class LiveClient:
                         raise Failure("all topics have ended")
 
     def _is_gap(self, message: NotificationMessage) -> bool:
-        """Whether the topic had a record that should have come before this one."""
+        """Return whether a record of the topic is missing before this one."""
         known = self.known.get(message.topic)
         if known is None or message.prev is None:
             return False

@@ -130,7 +130,10 @@ _PURPOSES: Final = {
 
 
 def _states(counts: dict[str, int], group: str) -> str:
-    """``1,000: 990 ok, 10 failing``, and the command that lists the failing ones."""
+    """Return counts of states, and the command that lists what fails.
+
+    For example ``1,000: 990 ok, 10 failing (fanfare feeds list --failing)``.
+    """
     found = {state: count for state, count in counts.items() if count}
     parts = [f"{count:,} {state}" for state, count in found.items()]
     said = parts if len(parts) > 1 else [f"all {state}" for state in found]
@@ -153,7 +156,7 @@ def _due(at: str | None) -> str:
 
 
 def _undelivered(backlog: Document) -> str:
-    """First deliveries that wait."""
+    """Return in words how many first deliveries wait."""
     if not backlog["fanouts"] and not backlog["chunks"]:
         return "no first delivery waits"
     oldest = backlog["oldest_undelivered"]
@@ -307,7 +310,7 @@ def show(hub: Hub, delivery: int, as_json: bool) -> None:
 
 
 def undelivered_options(command: Command) -> Command:
-    """Which retrying subscription or dead letter, or which of all of them."""
+    """Give a command the options that name or select what was not delivered."""
     for option in (
         json_option(),
         plan_options,
@@ -373,8 +376,10 @@ def discard(hub: Hub, /, as_json: bool, **given: object) -> None:
 
 
 def _named(given: dict[str, object]) -> Document:
-    """The one subscription or dead letter that is named, if any; it is taken out of
-    what is given."""
+    """Take the id of a subscription or dead letter out of ``given``; {} without one.
+
+    Raises `click.UsageError` if both are named.
+    """
     ids = {name: given.pop(name) for name in ("subscription", "dead_letter")}
     named = {name: value for name, value in ids.items() if value is not None}
     if len(named) > 1:
@@ -454,7 +459,7 @@ def _last_build(collections: Document) -> str:
 
 
 BUILD_SECONDS: Final = 24 * 3_600.0
-"""Of many pages a build takes long; while it lasts it says how far it is."""
+"""Deadline of a build, which takes long if there are many pages."""
 
 
 @click.group(cls=VerbGroup)
@@ -486,7 +491,7 @@ def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
 
 
 def _pages_written(hub: Hub) -> str:
-    """``120,000 pages``; "" while that is not known."""
+    """Return how far a build is: ``120,000 pages``; "" while that is not known."""
     try:
         pages = hub.get("/api/scp/build")["pages_written"]
     except Failure:

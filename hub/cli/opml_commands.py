@@ -79,7 +79,7 @@ def export(
 
 
 def _as_listed(feed: ListedFeed) -> Document:
-    """As the API has it, under the former name of the category, too."""
+    """Return a listed feed as the API gives it; ``section`` is its category, too."""
     return {**asdict(feed), "section": feed.category}
 
 
@@ -92,7 +92,7 @@ def _write(path: Path, document: bytes) -> None:
 
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
 ASK_SECONDS: Final = 0.5
-"""Between two questions how far the hub is with a list."""
+"""Pause between two questions how far the hub is with a list."""
 
 
 class ImportFate(StrEnum):
@@ -190,7 +190,7 @@ def import_list(
 
 
 def _watch(hub: Hub, wanted: Document, as_json: bool) -> None:
-    """Have a list watched, and wait until the hub is in step with it."""
+    """Have the hub watch a list, and wait until it has read it and made the changes."""
     found = hub.post("/api/watched-lists?wait=1", wanted)
     progress = CopyProgress(what="feeds", amount="{:,}".format)
     while (reading := found["reading"]) is not None:
@@ -208,7 +208,7 @@ def _watch(hub: Hub, wanted: Document, as_json: bool) -> None:
 
 
 def _state_of(found: Document) -> str:
-    """``12 feeds, 2 added``."""
+    """Return how a watched list is: ``12 feeds, 2 added``."""
     if found["failures"]:
         return "could not be read"
     counts = [f"{found['feeds']:,} feeds"]
@@ -220,7 +220,7 @@ def _state_of(found: Document) -> str:
 
 
 def _last_change(found: Document) -> str:
-    """``2 added, 1 removed``; "" before any."""
+    """Return what the last change did: ``2 added, 1 removed``; "" if there was none."""
     words = ("added", "removed", "kept")
     return ", ".join(f"{found[word]:,} {word}" for word in words if found[word])
 
@@ -258,7 +258,7 @@ def _ago(at: str | None) -> str:
 
 
 def _next_reading(found: Document) -> str:
-    """``in 12 min``."""
+    """Return when a list is read next: ``in 12 min``."""
     when = moment(found["next_read"]).rpartition("(")[2]
     return "now" if found["reading"] is not None else when.rstrip(")")
 
@@ -310,7 +310,7 @@ def _print_feeds(listing: Document) -> None:
 
 
 def _category_of(feed: Document) -> str:
-    """Behind its URL."""
+    """Return a feed's category, as it is printed after the URL; "" without one."""
     return f"  [{printable(feed['category'])}]" if feed["category"] else ""
 
 
@@ -325,7 +325,7 @@ def _is_url(source: str) -> bool:
 
 
 def _read_lists(hub: Hub, wanted: Document) -> Document:
-    """All parts of what the hub reads."""
+    """Have the hub read lists; return all parts of its answer as one."""
     with waiting("reading lists"):
         listing = part = hub.post("/api/lists", wanted)
         while part["next"] is not None:
@@ -335,7 +335,7 @@ def _read_lists(hub: Hub, wanted: Document) -> Document:
 
 
 def _read_outlines(body: bytes, name: str) -> FeedList:
-    """A list without those it includes. Raises `Failure`."""
+    """Return the list in a document, without those it includes. Raises `Failure`."""
     from protocols.opml import read_outlines
     from protocols.protocol_errors import FeedError
 
@@ -370,8 +370,10 @@ def _read_file(hub: Hub, name: str) -> Document:
 
 
 def _extend(listing: Document, more: Document) -> None:
-    """Add the feeds that are not there yet. The first mention of a URL counts; other
-    spellings are left to the hub."""
+    """Add feeds, lists and notes of ``more``, except feeds whose URL is there already.
+
+    Different spellings of one URL are left to the hub.
+    """
     known = {feed["url"] for feed in listing["feeds"]}
     listing["feeds"] += [each for each in more["feeds"] if each["url"] not in known]
     listing["lists"] += more["lists"]
@@ -379,7 +381,10 @@ def _extend(listing: Document, more: Document) -> None:
 
 
 def _without_url_titles(feed: Document, category: str) -> Document:
-    """The feeds of a list of bare URLs, with each URL in the place of the name."""
+    """Return a feed as it is imported, in ``category`` if it names none.
+
+    In lists of bare URLs, a URL is in the place of the title; such a title becomes "".
+    """
     title = "" if feed["title"] == feed["url"] else feed["title"]
     return {
         "url": feed["url"],
@@ -390,7 +395,7 @@ def _without_url_titles(feed: Document, category: str) -> Document:
 
 
 def _as_reported(feed: Document, imported: Document) -> Document:
-    """What became of a feed; ``id`` None: it is not there."""
+    """Return what became of a feed; ``id`` None: the hub does not have it."""
     return {
         "id": (imported["feed"] or {}).get("id"),
         "url": feed["url"],
@@ -402,11 +407,11 @@ def _as_reported(feed: Document, imported: Document) -> Document:
 
 
 def _print_fate(feed: Document, fate: ImportFate, reason: str) -> None:
-    """Print the line about one feed."""
+    """Print a line about one feed."""
     because = f": {printable(reason)}" if reason else ""
     category = (
         "" if fate is ImportFate.KNOWN else _category_of(feed)
-    )  # it keeps its own
+    )  # a known feed keeps its own
     say(f"{fate}  {printable(feed['url'])}{category}{because}")
 
 

@@ -1,6 +1,6 @@
 """What ``fanfare parse`` and ``track test`` read: a document, parsed and rendered.
 
-It is slow to import: commands do so when they run.
+The module is slow to import; commands import it when they run.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from protocols.superfeedr.json_notifications import render_json
 
 
 class ParseFailed(Exception):
-    """The document could not be had."""
+    """The document could not be fetched, or is too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSource:
-    """What was read, and what the parser made of it: a feed, or why there is none."""
+    """A document, and the feed that was parsed from it, or the ``error``."""
 
     body: bytes
     content_type: str
@@ -62,10 +62,10 @@ def read_document(source: str) -> ParsedSource:
 
 
 async def parse_source(source: str) -> ParsedSource:
-    """A file, standard input ("-"), or a URL under the address guard.
+    """Read and parse a file, standard input ("-"), or a URL under the address guard.
 
-    Raises `ParseFailed` for what could not be had, and `OSError` for a file that
-    cannot be read.
+    Raises `ParseFailed` for what could not be fetched or is too large, and `OSError`
+    for a file that cannot be read.
     """
     clock = SystemClock()
     if source.lower().startswith(("http://", "https://")):
@@ -85,7 +85,10 @@ async def parse_source(source: str) -> ParsedSource:
 
 
 def _read(name: str) -> tuple[str, bytes]:
-    """No more than a hub would take. Raises `ParseFailed` and `OSError`."""
+    """Return the URL and bytes of a file, or of standard input, whose URL is "".
+
+    Raises `ParseFailed` if it is larger than a hub would take, and `OSError`.
+    """
     largest = ResponseLimits().body_bytes
     with click.open_file(name, "rb") as file:
         body = file.read(largest + 1)
@@ -112,7 +115,7 @@ async def _fetch(url: str, clock: SystemClock) -> Fetched:
 
 
 def render(parsed: ParsedFeed, topic: str, format: str) -> str:
-    """As subscribers get it, JSON indented for reading."""
+    """Render a notification as subscribers get it, with JSON indented for reading."""
     notification = Notification(
         topic=topic,
         hub="",
@@ -128,7 +131,7 @@ def render(parsed: ParsedFeed, topic: str, format: str) -> str:
 
 
 def print_explanation(document: ParsedSource, *, as_json: bool) -> None:
-    """Print how a document was read; of no feed only the encoding is known."""
+    """Print how a document was read; if it is no feed, only its encoding."""
     body, content_type = document.body, document.content_type
     if document.parsed is None:
         encoding = explain_encoding(body, content_type)
@@ -145,7 +148,8 @@ def print_explanation(document: ParsedSource, *, as_json: bool) -> None:
 
 
 def print_explained(document: Document) -> None:
-    """Print how the hub read a document, as ``POST /api/feeds/{id}/parse`` says it."""
+    """Print how the hub read a document: an answer of ``POST
+    /api/feeds/{id}/parse``."""
     status, type = document["status"], document["content_type"]
     print_facts(
         [
@@ -155,7 +159,7 @@ def print_explained(document: Document) -> None:
         ]
     )
     if document["explanation"] is not None:
-        known = {"key": ""}  # which is the hub's own matter
+        known = {"key": ""}  # the hub does not tell its keys
         made = document["explanation"]
         made["entries"] = [{**known, **each} for each in made["entries"]]
         made["encoding"] = document["encoding"]

@@ -1,8 +1,8 @@
 """``fanfare plans``, and commands that take a filter in the place of ids.
 
-What is done to many is planned first: the hub says how many there are and shows some.
-It is done once that is confirmed: at a terminal by hand, in a script by ``--yes``, or
-later by ``fanfare plans confirm``.
+An action on many things is planned first: the hub says how many there are and shows
+some. It is done once the plan is confirmed: at a terminal by hand, in a script by
+``--yes``, or later by ``fanfare plans confirm``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hub.cli.wording import (
 )
 
 LOOK_SECONDS: Final = 0.3
-"""Between two looks how far a plan is."""
+"""Pause between two looks how far a plan is."""
 LIFETIME: Final = "1 h"
 EACH_OR_PLAN: Final = "Print one JSON array; with a filter the plan as one object."
 _ONE: Final = {"feeds": "feed", "subscriptions": "subscription"}
@@ -44,9 +44,10 @@ def is_by_filter(
     as_json: bool,
     category: str | None = None,
 ) -> bool:
-    """Whether ``given`` options say which things are meant, and none is ``named``.
+    """Return whether options in ``given`` select the things, because none is ``named``.
 
-    Then it is planned, confirmed and done. ``given`` has those of `plan_options` too.
+    If so, the action is planned here, and done once it is confirmed. ``given`` has the
+    options of `plan_options` too. Raises `click.UsageError` for both ways or neither.
     """
     every, yes = given.pop("every"), bool(given.pop("yes"))
     wanted = selection(**given)
@@ -78,7 +79,7 @@ def _plan(hub: Hub, body: Document, *, is_confirmed: bool, as_json: bool) -> Non
 
 
 def _is_agreed(hub: Hub, plan: Document) -> bool:
-    """Ask at a terminal; without one, print how to continue."""
+    """Ask at a terminal whether to do it; without one, print how to continue later."""
     if not (is_terminal() and sys.stdin.isatty()):
         how = f"fanfare plans confirm {plan['id']}"
         say(f"nothing is done yet; within {LIFETIME}: {how}")
@@ -93,7 +94,7 @@ def _is_agreed(hub: Hub, plan: Document) -> bool:
 
 
 def _confirm(hub: Hub, plan_id: int, *, as_json: bool) -> None:
-    """Have it done, and show how far it is. Raises `Failure` if not all could be."""
+    """Have a plan done, and show how far it is. Raises `Failure` if a part failed."""
     plan = _wait(hub, hub.post(f"/api/plans/{plan_id}/confirm"))
     if as_json:
         say_json(plan)
@@ -125,14 +126,14 @@ def _wait(hub: Hub, plan: Document) -> Document:
 
 
 def _counted(plan: Document) -> str:
-    """``12 feeds``."""
+    """Return how many things a plan is for: ``12 feeds``."""
     many = plan["kind"]
     one = _ONE.get(many, "delivery")
     return f"{plan['count']:,} {one if plan['count'] == 1 else many}"
 
 
 def _described(plan: Document) -> str:
-    """``pause 12 feeds``."""
+    """Return what a plan does: ``pause 12 feeds``."""
     if plan["action"] == "set_category":
         category = printable(plan["category"] or "") or "none"
         return f"set the category of {_counted(plan)} to {category}"
@@ -240,7 +241,7 @@ def _is_waiting(plan: Document) -> bool:
 
 
 def _filter(wanted: Document) -> str:
-    """``state failing, gone; category news``."""
+    """Return a filter in one line: ``state failing, gone; category news``."""
     return "; ".join(
         f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in wanted.items()

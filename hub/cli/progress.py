@@ -1,4 +1,4 @@
-"""Progress of long work."""
+"""Shows the progress of long work on standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
 
 TELL_SECONDS: Final = 2.0
-"""Between two lines in a log, at least."""
+"""Least time between two lines where standard error is no terminal."""
 REDRAW_SECONDS: Final = 0.1
 BAR: Final = 20
 
@@ -21,8 +21,7 @@ BAR: Final = 20
 class Progress:
     """The progress of work in parts: how many are done, and when the rest will be.
 
-    At a terminal one line that is written over, elsewhere a line on standard error now
-    and then.
+    At a terminal it is one line that is overwritten, elsewhere a line now and then.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class Progress:
         monotonic: Callable[[], float] = time.monotonic,
         amount: Callable[[int], str] = "{:,}".format,
     ) -> None:
-        """``what`` there are so many of; ``amount`` writes a number of them."""
+        """Take how many parts of ``what`` there are; ``amount`` writes their number."""
         self._total = total
         self._what = what
         self._amount = amount
@@ -41,7 +40,7 @@ class Progress:
         self.done = 0
 
     def add(self, count: int, note: str = "") -> None:
-        """So many more are done; ``note``: what came of them so far."""
+        """Count more parts as done. ``note``: what came of all so far."""
         self.done += count
         now = self._monotonic()
         pause = REDRAW_SECONDS if is_terminal(err=True) else TELL_SECONDS
@@ -64,8 +63,11 @@ class Progress:
 
 
 class CopyProgress:
-    """How many bytes of how many are copied, or whatever else ``amount`` writes, once
-    their number is known."""
+    """Shows how many bytes of how many are copied, once their total is known.
+
+    ``what`` and ``amount`` are for other things than bytes: their name, and how to
+    write a number of them.
+    """
 
     def __init__(
         self,
@@ -91,8 +93,10 @@ class CopyProgress:
 def waiting(
     for_what: str, every: float = 1.0, look: Callable[[], str] = lambda: ""
 ) -> Iterator[None]:
-    """Within the block a terminal shows what is waited for, how long already, and what
-    a ``look`` says of it."""
+    """Within the block a terminal shows what is waited for, and for how long already.
+
+    ``look`` is called ``every`` so many seconds; what it returns is shown as well.
+    """
     if not is_terminal(err=True):
         yield
         return

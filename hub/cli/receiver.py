@@ -1,7 +1,7 @@
 """A webhook receiver for one subscription, on the loopback address.
 
-One request at a time, each with a deadline and a size limit; what arrived is handed
-to the caller as lines to print.
+It takes one request at a time, with a deadline and a size limit, and returns what
+arrived as lines to print.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ReceivedLine:
-    """A line to print: a delivery, which programs get as ``document``, or what is
-    wrong with one."""
+    """A line to print: a delivery, or what is wrong with one.
+
+    ``document`` is the delivery as programs get it.
+    """
 
     text: str
     is_delivery: bool
@@ -38,13 +40,13 @@ class ReceivedLine:
 
 
 class Receiver:
-    """Listens from the start; raises `OSError` if it cannot."""
+    """Listens from its creation, which raises `OSError` if it cannot."""
 
     def __init__(self, port: int, secret: str) -> None:
         self._secret = secret
         self._lines: list[ReceivedLine] = []
         self.ended = ""
-        """The hub's reason for ending the subscription, once it did."""
+        """The reason that the hub gave when it ended the subscription; "" before."""
         self.path = f"/{secrets.token_urlsafe(12)}"
         self._server = HTTPServer(("127.0.0.1", port), self._handler())
         self._server.timeout = POLL_SECONDS
@@ -62,13 +64,13 @@ class Receiver:
         self._server.server_close()
 
     def receive(self) -> list[ReceivedLine]:
-        """Answer one request, if one comes soon; what it brought."""
+        """Answer one request, if one comes soon; return the lines to print for it."""
         self._server.handle_request()
         lines, self._lines = self._lines, []
         return lines
 
     def accept(self, body: bytes, headers: Message) -> HTTPStatus:
-        """Take a delivery: checked first, then told."""
+        """Check a delivery, and keep a line about it; return the status to answer."""
         now = SystemClock().now()
         at = f"{now:%H:%M:%S}"
         if not self._is_genuine(body, headers, now.timestamp()):
@@ -87,8 +89,10 @@ class Receiver:
         return HTTPStatus.NO_CONTENT
 
     def _is_genuine(self, body: bytes, headers: Message, now: float) -> bool:
-        """Whether both signatures are right: that of Standard Webhooks says when it was
-        sent, too."""
+        """Return whether both signatures are right, WebSub's and Standard Webhooks'.
+
+        The latter also says when the delivery was sent.
+        """
         is_signed = verify(headers.get("X-Hub-Signature", ""), self._secret, body)
         return is_signed and verify_webhook(
             headers.get("webhook-signature", ""),
@@ -100,7 +104,7 @@ class Receiver:
         )
 
     def hear_denial(self, query: str) -> HTTPStatus:
-        """The hub's word that it ended the subscription."""
+        """Note that the hub ended the subscription; return the status to answer."""
         values = parse_qs(query)
         if values.get("hub.mode") != ["denied"]:
             return HTTPStatus.NOT_FOUND
@@ -142,14 +146,14 @@ class Receiver:
 
 
 def _document(body: bytes, kind: str, now: datetime) -> dict[str, object]:
-    """One delivery for programs; the body is an object if it is JSON."""
+    """Return a delivery for programs; ``body`` is an object if it is JSON."""
     is_json = kind.startswith("application/json")
     content = json.loads(body) if is_json else body.decode(errors="replace")
     return {"at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "content_type": kind, "body": content}
 
 
 def describe(body: bytes, content_type: str) -> str:
-    """One delivery in words: its entries, or the status it brings."""
+    """Return a delivery in words: its entries, or the status it brings."""
     if not content_type.startswith("application/json"):
         return f"{plural(len(body), 'byte')} of {printable(content_type)}"
     document = json.loads(body)

@@ -1,5 +1,7 @@
-"""Options under a new name: the former one still works, is in no help, and names the
-new one when it is used."""
+"""Options that were renamed: the former name still works, but is in no help.
+
+A command that is given the former name prints the new one.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,13 @@ def renamed_option(
     type: click.ParamType[Any] | None = None,
     **attributes: Any,
 ) -> Callable[[Command], Command]:
-    """Like `click.option`. If both names are given, the new one counts, or where values
-    are collected both."""
+    """Like `click.option`, for an option that was called ``former``.
+
+    If both names are given, the new one counts; of an option that is ``multiple``, the
+    values of both.
+    """
     kept = f"{__name__}: {former}"
-    if required:  # which click cannot check, as either name will do
+    if required:  # click cannot check it: either name will do
         attributes["help"] += "  [required]"
 
     def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:

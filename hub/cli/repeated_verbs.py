@@ -1,4 +1,4 @@
-"""A verb that is done to several feeds or subscriptions, one after the other."""
+"""Applies a verb to several feeds or subscriptions, one after the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.cli.hub_client import Document
 from hub.cli.wording import Failure, HubUnreachable, printable, say_json
 
 Verb = Callable[[str, int], Document]
-"""Given the name that was typed and the id; returns what is printed as JSON."""
+"""Takes the name that was typed and an id; returns what is printed as JSON."""
 
 
 def repeat_verb(
@@ -22,8 +22,11 @@ def repeat_verb(
     what: str,
     as_json: bool,
 ) -> None:
-    """Do it to each that a name stands for; one that fails keeps none of the others
-    from it. Then it raises `Failure`, which says of ``what`` there are so many."""
+    """Apply a verb to each thing that the names stand for, also after one has failed.
+
+    Raises `Failure` at the end if any failed, with their number; ``what`` says what
+    they are. Raises `HubUnreachable` at once.
+    """
     done: list[Document] = []
     failures: list[Failure] = []
 

@@ -1,4 +1,4 @@
-"""Options that take secrets: on the command line, from a file, or asked for.
+"""Options for secrets: on the command line, in a file, or typed when asked for.
 
 Other users of the machine see the command line, and the shell's history keeps it.
 """
@@ -14,7 +14,7 @@ import click
 
 LONGEST_SECRET: Final = 64 * 1024
 FROM_INPUT: Final = "-"
-"""The value of an option that is asked for, or read from standard input."""
+"""The value for a secret that is to be asked for, or read from standard input."""
 
 Command = Callable[..., Any]
 
@@ -22,7 +22,10 @@ Command = Callable[..., Any]
 def secret_option(
     name: str, help: str, *, default: str | None = ""
 ) -> Callable[[Command], Command]:
-    """Give a command ``--NAME`` and ``--NAME-file``; it gets the value as ``name``."""
+    """Give a command ``--NAME`` and ``--NAME-file``; it gets the value as ``name``.
+
+    Without either, the value is ``default``.
+    """
     parameter = name.replace("-", "_")
     of_file = f"{parameter}_file"
 
@@ -53,7 +56,7 @@ def _with_input(help: str) -> str:
 
 
 def _read_secret(option: str, given: str | None, file: TextIO | None) -> str | None:
-    """Raises `click.UsageError`."""
+    """Return the secret, or None if none is given. Raises `click.UsageError`."""
     if given is not None and file is not None:
         raise click.UsageError(f"give either {option} or {option}-file")
     if given == FROM_INPUT or (file is not None and file.name == "<stdin>"):
@@ -62,7 +65,7 @@ def _read_secret(option: str, given: str | None, file: TextIO | None) -> str | N
 
 
 def _ask(option: str) -> str:
-    """At a terminal without echo."""
+    """Ask for a secret without echo at a terminal, or read a line of standard input."""
     if sys.stdin.isatty():
         secret: str = click.prompt(option.lstrip("-"), hide_input=True, err=True)
         return secret
@@ -81,7 +84,7 @@ def _first_line(file: TextIO, option: str) -> str:
 
 
 def header_options(command: Command) -> Command:
-    """Give a command ``--header`` and ``--header-file``: ``headers``, by name."""
+    """Give a command ``--header`` and ``--header-file``: its ``headers``, by name."""
 
     @click.option(
         "--header",
@@ -111,7 +114,7 @@ def _header_of_option(text: str) -> tuple[str, str]:
 
 
 def _headers_of(file: TextIO | None) -> list[tuple[str, str]]:
-    """Empty lines are left out."""
+    """Return names and values of the headers in a file, without empty lines."""
     if file is None:
         return []
     try:

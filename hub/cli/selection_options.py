@@ -1,4 +1,4 @@
-"""Options that say which feeds or subscriptions are meant, and how lists show them."""
+"""Options that select feeds, subscriptions or deliveries, and how lists show them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Option = Callable[[Any], Any]
 
 
 def _given(*options: Option) -> Callable[[Command], Command]:
-    """All of them, as one decorator."""
+    """Return one decorator that applies all options."""
 
     def give(command: Command) -> Command:
         for option in reversed(options):
@@ -73,11 +73,11 @@ feed_selection = _given(
     *_FEEDS,
     renamed_option("--category", former="--section", help=_OF_CATEGORY),
 )
-"""Which feeds: `selection` of what is given."""
+"""Options that select feeds; `selection` turns them into a filter."""
 feed_selection_to_edit = _given(
     *_FEEDS, click.option("--in-category", help=_OF_CATEGORY)
 )
-"""The same where ``--category`` is what they get."""
+"""The same for a command whose ``--category`` is the category that feeds get."""
 subscription_selection = _given(
     *_common("ok, failing, slow, paused, gone or ended", "callback or topic"),
     click.option("--topic", help="Only those to this topic."),
@@ -86,7 +86,7 @@ subscription_selection = _given(
         "--feed", type=click.IntRange(1), help="Only those to this feed, by its id."
     ),
 )
-"""Which subscriptions."""
+"""Options that select subscriptions."""
 account_option = click.option(
     "--account", help="Only those of this account, by its name."
 )
@@ -108,12 +108,12 @@ delivery_selection = _given(
         help="Failed requests before then: an age or a time.",
     ),
 )
-"""Which deliveries, by requests that failed."""
+"""Options that select deliveries, by requests that failed."""
 plan_options = _given(
     click.option("--all", "every", is_flag=True, help="All of them."),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
 )
-"""For what is done to all that a selection finds."""
+"""Options of a command that acts on all that a selection finds."""
 limit_option = click.option(
     "--limit", type=click.IntRange(1), help="The most to list.  [default: all]"
 )
@@ -129,7 +129,7 @@ def sort_option(*keys: str) -> Callable[[Command], Command]:
 
 
 def selection(**given: object) -> Document:
-    """What was given of the options, as the API takes it."""
+    """Return the options that were given, as a filter of the API."""
     return {
         name: value
         for name, value in given.items()
@@ -138,6 +138,6 @@ def selection(**given: object) -> Document:
 
 
 def health_cells(found: Document) -> tuple[str, str]:
-    """The state, and since when, for a table."""
+    """Return the state and since when, as cells of a table."""
     health = found["health"]
     return health["state"], age(health["since"])

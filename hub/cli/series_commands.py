@@ -152,7 +152,7 @@ def _print_values(found: Document) -> None:
 
 
 def _times(line: Document) -> Iterator[str]:
-    """When each bucket begins, without an end."""
+    """Yield when each bucket begins, endlessly."""
     at = datetime.fromisoformat(line["since"])
     while True:
         yield f"{at:%Y-%m-%d %H:%M:%S}Z"

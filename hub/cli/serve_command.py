@@ -60,13 +60,16 @@ def serve(as_json: bool, **options: str | None) -> None:
 
 
 def _hold_standard_streams() -> None:
-    """Open the standard streams that the parent has closed. A socket with the number of
-    one would get what is meant for it, and libuv aborts when it closes that."""
+    """Open the standard streams that the parent has closed.
+
+    Else a socket could get the number of one, and what is printed to it; libuv aborts
+    when it closes such a descriptor.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def _announce(text: str) -> None:
@@ -75,7 +78,7 @@ def _announce(text: str) -> None:
 
 
 def _announce_as_json(settings: Settings, text: str) -> None:
-    """Where the hub is, as its file tells commands; ``text`` is for people."""
+    """Print where the hub is, as its address file tells commands, not the ``text``."""
     database = settings.local_path.absolute()
     address = read_address(address_file(database))
     document = {
@@ -88,14 +91,14 @@ def _announce_as_json(settings: Settings, text: str) -> None:
 
 
 def _own_command() -> str:
-    """What to type for this program: its name where the shell finds it, or its path."""
+    """Return how to call this program: by name if a shell finds it, or else by path."""
     called = sys.argv[0]
     is_found = shutil.which("fanfare") == called or called.endswith(".py")
     return "fanfare" if is_found else called
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where there is one."""
+    """Return the constructor of uvloop's event loop; None without uvloop."""
     try:
         import uvloop
     except ImportError:

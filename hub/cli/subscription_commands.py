@@ -276,7 +276,7 @@ def _former_secret(found: Document) -> str:
 
 
 def _lag(lag: Document) -> str:
-    """``4 records, the oldest found 5 min ago``."""
+    """Return how far behind it is: ``4 records, the oldest found 5 min ago``."""
     if not lag["records"]:
         return "none"
     more = "at least " if lag["has_more"] else ""
@@ -481,8 +481,10 @@ def rotate_secret(hub: Hub, subscription: int, secret: str, as_json: bool) -> No
 subscriptions_argument = click.argument(
     "subscriptions", nargs=-1, metavar="[ID|CALLBACK…]"
 )
-"""A callback stands for all of its subscriptions, ``-`` for standard input's lines; or
-none, and options say which."""
+"""Subscriptions by id or callback; ``-`` stands for the lines of standard input.
+
+A callback stands for all of its subscriptions. If none is named, options select them.
+"""
 
 
 @subscriptions.command()
@@ -574,7 +576,7 @@ def _say_turned(what: str, found: Document) -> None:
 def _each_subscription(
     hub: Hub, subscriptions: Sequence[str], verb: Verb, *, as_json: bool
 ) -> None:
-    """See `repeat_verb`."""
+    """Apply a verb to each subscription that is named; see `repeat_verb`."""
     repeat_verb(
         with_input(subscriptions, "ID|CALLBACK"),
         partial(_subscription_ids, hub),
@@ -617,12 +619,12 @@ def remove(
 
 
 MADE_AT_ONCE = 8
-"""A topic that nobody knows is fetched before it is subscribed to."""
+"""So many requests at once: each may wait for the first fetch of its topic."""
 LARGEST_FILE = 256 * 1024 * 1024
 
 
 class SubscriptionOutcome(StrEnum):
-    """What became of one subscription of a file."""
+    """How the import of one subscription ended."""
 
     MADE = "subscribed"
     WOULD_BE = "would be subscribed"
@@ -632,7 +634,10 @@ class SubscriptionOutcome(StrEnum):
 
 
 class ImportedSubscription(Struct, frozen=True, kw_only=True):
-    """``reason``: why it failed. ``feed_error``: why its feed cannot be read now."""
+    """What became of one subscription of a file.
+
+    ``reason``: why it failed. ``feed_error``: why its feed cannot be read now.
+    """
 
     place: str
     topic: str
@@ -687,7 +692,7 @@ def import_subscriptions(
     that exist are not changed, so an import can be repeated. Exit code 1 if any failed.
     """
     if account:
-        hub.get("/api/subscriptions", account=account, limit=1)  # or it is refused
+        hub.get("/api/subscriptions", account=account, limit=1)  # raises if unknown
     written = [each for file in files for each in _read(file)]
     if not written:
         raise Failure("no subscriptions found in the files")
@@ -715,12 +720,12 @@ def _read(file: BinaryIO) -> Iterator[WrittenSubscription]:
 
 
 class _Maker:
-    """Makes each subscription that is not there yet."""
+    """Makes the subscriptions of a file that the hub does not have yet."""
 
     def __init__(
         self, hub: Hub, *, account: str, defaults: Document, is_dry: bool
     ) -> None:
-        """``defaults``: what the API is told where the file says nothing."""
+        """Take ``defaults``: what the API is sent where the file says nothing."""
         self._hub = hub
         self._account = account
         self._defaults = defaults
@@ -729,7 +734,7 @@ class _Maker:
     def all(
         self, written: Iterable[WrittenSubscription]
     ) -> Iterator[ImportedSubscription]:
-        """Make all, in the order of the file. Duplicates in it count once."""
+        """Make all, in the order of the file; a repeated one is only reported."""
         met: set[tuple[str, str]] = set()
         first: list[tuple[WrittenSubscription, bool]] = []
         for each in written:
@@ -764,7 +769,10 @@ class _Maker:
         )
 
     def _make(self, written: WrittenSubscription) -> tuple[SubscriptionOutcome, str]:
-        """Raises `InvalidValue` and `Failure`."""
+        """Make one unless it exists; return the outcome, and the error of its feed.
+
+        Raises `InvalidValue` and `Failure`.
+        """
         topic = read_web_url(written.topic, "topic")
         callback = read_callback(written.callback)
         if self._is_there(topic, callback):

@@ -76,7 +76,7 @@ def tail(
 
 
 class _Tail:
-    """Prints what a client is told, over as many connections as that takes."""
+    """Prints the messages that a client gets, and connects again when it must."""
 
     def __init__(self, client: LiveClient, count: int | None, *, as_json: bool) -> None:
         self._client = client
@@ -86,7 +86,7 @@ class _Tail:
         self._has_connected = False
 
     def follow(self) -> None:
-        """Until so many messages were printed. Raises `Failure`."""
+        """Print the messages that are wanted, or all for ever. Raises `Failure`."""
         from hub.cli.live_client import ConnectionLost
 
         while self._left is None or self._left > 0:
@@ -163,7 +163,7 @@ class _Tail:
 
 
 def _document(message: NotificationMessage) -> dict[str, object]:
-    """A message for programs; the body is an object if it is JSON."""
+    """Return a message for programs; ``body`` is an object if it is JSON."""
     body = message.body
     return {
         "topic": message.topic,

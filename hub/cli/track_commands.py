@@ -54,7 +54,7 @@ def test(query: str, source: str | None, as_json: bool) -> None:
 
 
 def _read_query(text: str) -> Query:
-    """Of words, or of a topic of any hub. Raises `InvalidValue`."""
+    """Return the query of words, or of any hub's track topic. Raises `InvalidValue`."""
     from protocols.track import parse_query, read_track_topic
     from protocols.urls import is_web_url
 
@@ -75,7 +75,7 @@ def _print_matches(query: Query, source: str) -> None:
 
 
 def _matches(query: Query, source: str) -> Iterator[dict[str, object]]:
-    """Of each entry of a feed what it is and whether it matches. Raises `Failure`."""
+    """Yield what each entry of a feed is, and whether it matches. Raises `Failure`."""
     from hub.cli.parsed_documents import read_document
     from protocols.track import subject_of
 

@@ -20,12 +20,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def printable(text: str) -> str:
-    """Text of others, which could steer the terminal, made harmless and one line."""
+    """Return another's text as one line that cannot steer the terminal."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
 def moment(value: str | None, now: datetime | None = None) -> str:
-    """An RFC 3339 time and how far away it is: ``2026-11-21 10:30:00Z (5 min ago)``."""
+    """Return a time of RFC 3339 and how far away it is.
+
+    For example ``2026-11-21 10:30:00Z (5 min ago)``; "never" for None and "".
+    """
     if not value:
         return "never"
     at = datetime.fromisoformat(value)
@@ -35,8 +38,10 @@ def moment(value: str | None, now: datetime | None = None) -> str:
 
 
 class Since(click.ParamType[str]):
-    """``2h``, ``15 min``, ``3d`` ago, or a time; without a zone it is UTC. Its value is
-    a time as the API reads it."""
+    """A time, in UTC if it has no zone, or an age such as ``2h``, ``15 min`` or ``3d``.
+
+    The command gets a time as the API reads it.
+    """
 
     name = "TIME"
 
@@ -64,7 +69,7 @@ SINCE: Final = Since()
 
 
 class SpanType(click.ParamType[float]):
-    """``90``, ``15m``, ``6 h``: its value is in seconds."""
+    """A span of time such as ``90``, ``15m`` or ``6 h``; the command gets seconds."""
 
     name = "SPAN"
 
@@ -84,27 +89,27 @@ _AGO: Final = re.compile(r"([0-9]{1,9}) ?(s|min|m|h|d|w)")
 
 
 def age(value: str) -> str:
-    """How long ago a time was: ``5 min``."""
+    """Return how long ago a time was: ``5 min``."""
     away = SystemClock().now() - datetime.fromisoformat(value)
     return duration(max(0.0, away.total_seconds()))
 
 
 def health_of(found: Mapping[str, Any]) -> str:
-    """How a feed or a subscription is: ``failing since …: answered 500``."""
+    """Return how a feed or a subscription is: ``failing since …: answered 500``."""
     health = found["health"]
     reason = f": {health['reason']}" if health["reason"] else ""
     return f"{health['state']} since {moment(health['since'])}{reason}"
 
 
 def next_try(late: Mapping[str, Any]) -> str:
-    """When a retrying subscription is tried again."""
+    """Return in words when a retrying subscription is tried again."""
     if late["under_way"]:
         return "being tried"
     return "when it is resumed" if late["paused"] else moment(late["next_try"])
 
 
 def json_option(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
-    """Give a command ``--json``: it prints for programs, on standard output alone."""
+    """Give a command ``--json``, for programs: only JSON goes to standard output."""
     return click.option("--json", "as_json", is_flag=True, help=help)
 
 
@@ -117,7 +122,7 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 class Failure(click.ClickException):
-    """The command could not be done: exit code 1."""
+    """The command could not be done. Exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         message = printable(self.message)
@@ -125,13 +130,13 @@ class Failure(click.ClickException):
 
 
 class HubUnreachable(Failure):
-    """No hub answers at the URL: exit code 3."""
+    """No hub answers at the URL. Exit code 3."""
 
     exit_code = 3
 
 
 class Undecided(Failure):
-    """A page names several feeds, and it is for the caller to choose: exit code 3."""
+    """A page names several feeds, and the caller has to choose one. Exit code 3."""
 
     exit_code = 3
 
@@ -141,7 +146,7 @@ class Undecided(Failure):
 GAP: Final = 2
 """Blanks between two columns."""
 LEAST_WIDTH: Final = 8
-"""A column that is cut keeps so much."""
+"""The width that a column keeps when it is cut."""
 _CUT: Final = "…"
 _STATES: Final = {
     Colour.GOOD: ("ok", "active", "good", "pushed", "added", "ready"),
@@ -150,11 +155,11 @@ _STATES: Final = {
 }
 _COLOURS: Final = {word: colour for colour, words in _STATES.items() for word in words}
 COLOURED: Final = frozenset(("STATE", "HEALTH", "OUTCOME"))
-"""Columns of states."""
+"""Headings of the columns that show states, which are coloured."""
 
 
 def text_width(text: str) -> int:
-    """Columns of a terminal that it takes."""
+    """Return how many columns of a terminal a text takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -165,7 +170,7 @@ def _width(character: str) -> int:
 
 
 def fit_columns(widths: Sequence[int], room: int) -> list[int]:
-    """Widths that fit, as far as they can: the widest give way first."""
+    """Return widths that fit into ``room`` if they can: the widest give way first."""
     fitted = list(widths)
     excess = sum(fitted) + GAP * (len(fitted) - 1) - room
     while excess > 0 and max(fitted) > LEAST_WIDTH:
@@ -175,7 +180,7 @@ def fit_columns(widths: Sequence[int], room: int) -> list[int]:
 
 
 def cut(text: str, width: int) -> str:
-    """As much of a text as fits: its beginning, of a URL also its end."""
+    """Shorten a text to ``width``: keep its beginning, and of a URL the end, too."""
     if text_width(text) <= width:
         return text
     kept = (width - 1) // 3 if text.startswith(("http://", "https://")) else 0
@@ -193,14 +198,16 @@ def _begin(text: str, width: int) -> str:
 
 
 def colour_of(heading: str, cell: str) -> Colour | None:
-    """The colour of a state, by its first word."""
+    """Return the colour of a state, by its first word; None for any other column."""
     word = cell.split(maxsplit=1)[0] if cell else ""
     return _COLOURS.get(word.strip(",:")) if heading in COLOURED else None
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as their widest cell, and in a terminal no wider than that
-    allows; the last one is not padded."""
+    """Print columns as wide as their widest cell; a terminal cuts the widest to fit.
+
+    The last column is not padded.
+    """
     cells = [[printable(str(cell)) for cell in row] for row in (headings, *rows)]
     widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
     room = terminal_width()
@@ -218,7 +225,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> No
 def _without_end(
     parts: Sequence[tuple[str, Colour | None]],
 ) -> Sequence[tuple[str, Colour | None]]:
-    """The line without blanks at its end."""
+    """Return the parts of a line without blanks at its end."""
     kept = list(parts)
     while kept and not kept[-1][0].strip():
         kept.pop()
