@@ -42,7 +42,7 @@ class Summary:
 
 
 class Arrivals:
-    """Notes what arrives; ``announce`` is called with each first arrival."""
+    """Notes what was published and what arrived; announces each first arrival."""
 
     def __init__(self, announce: Announce) -> None:
         self._announce = announce
@@ -55,8 +55,10 @@ class Arrivals:
         self._complete.clear()
 
     def arrive(self, way: Way, entry_id: str, now: float) -> None:
-        """Note an arrival, unless it came before, or the entry is older than the
-        demonstration."""
+        """Note an arrival, unless it is a repeated one or of an unknown entry.
+
+        Entries that are older than the demonstration are unknown.
+        """
         if entry_id not in self._published or (way, entry_id) in self._came:
             return
         entry, since = self._published[entry_id]

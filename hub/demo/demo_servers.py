@@ -22,7 +22,10 @@ CALLBACK = "/callback"
 
 
 class DemoServers:
-    """``url`` is where `application` is served; ``hub_url`` the hub it names."""
+    """The publisher of the sample feeds, and the callback that is subscribed to them.
+
+    ``url`` is where `application` is served, ``hub_url`` the hub that the feeds name.
+    """
 
     def __init__(
         self, url: str, hub_url: str, arrivals: Arrivals, clock: Clock
@@ -72,7 +75,7 @@ class DemoServers:
         return PlainTextResponse(query.get("hub.challenge", ""))
 
     async def _receive(self, request: Request) -> Response:
-        """What is not signed with the secret did not come from the hub."""
+        """Note what a delivery brings, if its signature shows that it is the hub's."""
         body = await request.body()
         if verify(request.headers.get("x-hub-signature", ""), self.secret, body):
             now = self._clock.monotonic()
@@ -82,6 +85,6 @@ class DemoServers:
 
 
 def entry_ids(notification: bytes | str) -> Iterator[str]:
-    """The ids of the entries in a JSON notification."""
+    """Yield the ids of the entries in a JSON notification."""
     for item in orjson.loads(notification).get("items") or ():
         yield item["id"]

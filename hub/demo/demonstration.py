@@ -37,12 +37,12 @@ EVERY_SECONDS = 3.0
 READY_SECONDS = 30.0
 LOOK_SECONDS = 0.05
 LAST_SECONDS = 10.0
-"""Seconds for which the last entries are waited for."""
+"""Seconds for which the arrivals of the last entries are waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A running hub and what is around it."""
+    """A running hub, its storage, and the publisher and callback around it."""
 
     url: str
     storage: Storage
@@ -54,7 +54,10 @@ class Stage:
 async def demonstrate(
     seconds: float, announce: Callable[[str], None], arrived: Announce
 ) -> Arrivals:
-    """Publish for so many seconds; returns the arrivals. Raises `DemoFailed`."""
+    """Publish for ``seconds``, and return the arrivals. Raises `DemoFailed`.
+
+    ``announce`` is called with lines to print, ``arrived`` with each arrival.
+    """
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory("-fanfare"))
         own, others = (
@@ -130,7 +133,10 @@ async def _play(stage: Stage, seconds: float) -> None:
 
 
 async def _publish(stage: Stage, seconds: float) -> None:
-    """An entry for each feed at a time, and a ping, until the time is over."""
+    """Publish an entry of each feed and ping the hub, until the time is over.
+
+    Then wait a while until all of them have arrived.
+    """
     end = stage.clock.monotonic() + seconds
     while True:
         for kind in FeedKind:
@@ -179,7 +185,7 @@ async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
 
 
 def _settings(directory: str) -> Settings:
-    """With polls every 2 seconds, which a hub with feeds of others should not do."""
+    """Return settings with polls every 2 seconds, too many for anybody else's feeds."""
     return Settings(
         database=f"sqlite:{Path(directory) / 'demo.db'}",
         allow_networks=(ipaddress.ip_network("127.0.0.0/8"),),
@@ -205,7 +211,7 @@ LARGEST_CHUNK = 16 * 1024 * 1024
 
 
 class DemoListeners:
-    """Listeners from a cursor on, so that nothing is missed before they begin."""
+    """Listens from a cursor on: what is published before it connects is not missed."""
 
     def __init__(
         self,
@@ -251,7 +257,7 @@ class DemoListeners:
 
 
 async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The lines of a chunked answer (RFC 9112 7.1), until it ends."""
+    """Yield the lines of a chunked answer (RFC 9112 7.1), until it ends."""
     await reader.readuntil(b"\r\n\r\n")
     rest = b""
     while size := int(await reader.readline(), 16):

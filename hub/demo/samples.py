@@ -46,7 +46,7 @@ class SampleEntry:
 
 @dataclass(slots=True)
 class SampleFeed:
-    """Its newest entries come first, and the last 20 are in it."""
+    """A feed whose document has its last 20 entries, the newest first."""
 
     kind: FeedKind
     entries: list[SampleEntry] = field(default_factory=list)

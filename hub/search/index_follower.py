@@ -63,7 +63,7 @@ class Indexed(Protocol):
 
 
 class SearchIndex:
-    """Keeps the index. `run` is its background part."""
+    """Keeps the index of words. `run` is its background task."""
 
     def __init__(
         self,
@@ -73,8 +73,7 @@ class SearchIndex:
         days: float = inf,
         gather_seconds: float = GATHER_SECONDS,
     ) -> None:
-        """``days``: entries with dates in the last so many days are indexed; 0:
-        none."""
+        """Take for how many ``days`` entries are indexed, by their dates; 0: none."""
         self._storage = storage
         self._clock = clock
         self._days = days
@@ -229,7 +228,7 @@ class SearchIndex:
 
 
 def _pages(ids: list[EntryId], size: int) -> Iterator[list[EntryId]]:
-    """The ids in pages; at least one page, which may be empty."""
+    """Yield the ids in pages; at least one page, which may be empty."""
     for start in range(0, max(len(ids), 1), size):
         yield ids[start : start + size]
 

@@ -1,1 +1,1 @@
-"""Posting times replayed against ways to plan polls: pure, and reproducible."""
+"""Posting times replayed against ways to plan polls: without I/O, and reproducible."""

@@ -1,4 +1,4 @@
-"""Compares policies at the same number of polls, and draws a picture of it.
+"""Compares policies at the same number of polls, and draws the comparison.
 
 The picture is SVG and shows the distribution of delays.
 """
@@ -32,17 +32,18 @@ from hub.simulation.policy_run import Outcome, run_policy
 from hub.simulation.traces import Trace, held_out_span
 
 CLOSE_ENOUGH = 0.004
-"""The part of the budget by which a policy may miss it."""
+"""Share of the budget by which the polls of a policy may differ from it."""
 _MOST_TRIALS = 30
 _LEAST_KNOB, _MOST_KNOB = 1e-6, 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a policy did over all feeds. Delays are seconds, in order of size.
+    """How a policy did over all feeds. ``delays`` are in seconds, from the shortest on.
 
-    ``feed_means`` are the mean delays of the feeds that posted in their tests. Of all
-    delays together, and of polls over all feed-days, feeds of long spans have most.
+    ``feed_means`` has the mean delay of each feed that posted in its test. Feeds with
+    long spans weigh most in ``delays``, and in ``polls_per_day``, which is over all
+    feed-days. ``lost`` and ``early`` are as of `Outcome`.
     """
 
     policy: str
@@ -66,7 +67,7 @@ class Result:
 
     @property
     def spend(self) -> float:
-        """Polls as a part of the budget: 1 is all of it."""
+        """Polls as a share of the budget: 1 is all of it."""
         return self.polls_per_day / self.budget
 
     def percentile(self, share: float) -> float:
@@ -77,7 +78,7 @@ class Result:
 
 
 def policies_for(traces: Sequence[Trace]) -> list[Policy]:
-    """All policies that can be compared; the oracle only if the rates are known."""
+    """Return the policies to compare; the oracle only if every trace has rates."""
     prior = habits_of_all(traces)
     everything: list[Policy] = [
         FixedInterval(),
@@ -93,8 +94,10 @@ def policies_for(traces: Sequence[Trace]) -> list[Policy]:
 
 
 def bold_rules() -> PollingRules:
-    """No floor but a minute, and no promise: what could be done if nothing had to be
-    earned."""
+    """Return rules without promises, and with no floor but a minute.
+
+    They show what a plan could do if floors did not have to be earned.
+    """
     return PollingRules(
         min_period=60,
         earned_floor=60,
@@ -107,7 +110,7 @@ def bold_rules() -> PollingRules:
 
 
 def habits_of_all(traces: Sequence[Trace]) -> Prior:
-    """The posting habits of all feeds before their tests."""
+    """Return what the posting habits of all feeds were before their tests."""
     return prior_of(_habits_before(trace) for trace in traces)
 
 
@@ -120,15 +123,18 @@ def _habits_before(trace: Trace) -> tuple[PostingHabits, float]:
 def compare(
     policies: Iterable[Policy], traces: Sequence[Trace], budget: float
 ) -> list[Result]:
-    """The result of each policy, with the knob at which it spends the budget, in polls
-    per feed and day."""
+    """Return the result of each policy, at the knob where it spends the budget.
+
+    ``budget`` is in polls per feed and day.
+    """
     return [at_budget(policy, traces, budget) for policy in policies]
 
 
 def at_budget(policy: Policy, traces: Sequence[Trace], budget: float) -> Result:
-    """The knob is sought on the scale of logarithms: by secants, within a bracket.
+    """Return the result of a policy at the knob where it spends the budget.
 
-    A policy whose polls no knob brings near the budget is shown with the nearest.
+    The knob is found on a logarithmic scale, by secants within a bracket. If no knob
+    brings the polls near the budget, the result is the nearest.
     """
     low, high = log(_LEAST_KNOB), log(_MOST_KNOB)
     at, slope = log(100.0), -0.5
@@ -182,7 +188,7 @@ _POINTS = 120
 
 
 def draw(results: Sequence[Result]) -> str:
-    """The share of posts found within each delay, one curve a policy; SVG text."""
+    """Return an SVG: the share of posts found within each delay, a curve a policy."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"'
         ' font-family="sans-serif" font-size="12">',

@@ -43,7 +43,7 @@ class Policy(Protocol):
     def name(self) -> str: ...
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        """Start planning one feed, from its posts before the test."""
+        """Begin to plan the polls of one feed, with its posts before the test."""
         ...
 
 
@@ -97,7 +97,7 @@ class _ByFrequency:
 
 @dataclass(frozen=True, slots=True)
 class RootOfRate:
-    """√(2θ/λ), λ from the decayed count alone; the knob is θ."""
+    """Polls every √(2θ/λ), λ from the decayed count alone; the knob is θ."""
 
     name: str = "√λ"
 
@@ -120,9 +120,9 @@ class _ByRate:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The hub's own plan under its rules; the knob is the price.
+    """The hub's own planner under its rules; the knob is the price.
 
-    Without ``answers_304`` no server answers 304, whatever the traces say.
+    If ``answers_304`` is false, no server answers 304, whatever the traces say.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Planner:
 
 @dataclass(slots=True)
 class PlannedFeed:
-    """A feed under the hub's planner; its context may change between polls."""
+    """A feed under the hub's planner, whose context may change between polls."""
 
     polling: Polling
     rules: PollingRules
@@ -169,12 +169,12 @@ class PlannedFeed:
 
 @dataclass(frozen=True, slots=True)
 class RateOracle:
-    """The planner's rule with known rates; the knob is the price."""
+    """The planner's rule, with the known rates of the posts; the knob is the price."""
 
     name: str = "oracle of rates"
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        """Raises ValueError for a trace whose rates are not known."""
+        """Begin to plan. Raises `ValueError` for a trace without rates."""
         if trace.rates is None:
             raise ValueError(f"{trace.feed} was not generated from known rates")
         return _Oracle(trace, trace.rates, knob)
@@ -209,8 +209,7 @@ class _KnownShape:
 
 
 def posting_before(trace: Trace) -> Posting:
-    """Return the posting habits that a first document's dates show at the start of the
-    test."""
+    """Return the habits that a first document shows at the start of the test."""
     span = held_out_span(trace)
     since = datetime.fromtimestamp(trace.posts[0], UTC)
     at = datetime.fromtimestamp(span.start, UTC)

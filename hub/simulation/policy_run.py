@@ -1,4 +1,4 @@
-"""One feed polled by one policy over its test span, and the result."""
+"""Polls one feed by one policy over its test span."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ class Planning(Protocol):
     """Plans the polls of one feed, starting from its posts before the test."""
 
     def next_wait(self, now: float, posted: Sequence[float]) -> float:
-        """Return the seconds to the next poll, after a poll at ``now`` that found
-        ``posted``."""
+        """Return the seconds to the next poll. The poll at ``now`` found ``posted``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The delays in seconds of all test posts that were found, and the number of polls.
+    """How many polls there were, and after what delays in seconds they found the posts.
 
     ``lost`` posts had left the document before a poll; ``early`` polls came before the
-    server's max-age was over or within skipHours.
+    server's max-age was over, or within its skipHours.
     """
 
     delays: tuple[float, ...]

@@ -1,6 +1,6 @@
-"""Posting times of feeds: what a simulation replays, recorded or generated.
+"""Posting times of feeds, recorded or generated, which a simulation replays.
 
-For generated traffic the rates are known, so that it can be compared with an oracle.
+The rates of generated posts are known, so that policies can be compared with an oracle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _Factor = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """What posts were generated from: entries a day, and factors of mean 1, UTC."""
+    """What posts were generated from: entries a day, times factors of hour and weekday.
+
+    The factors have a mean of 1; hours and days are of UTC.
+    """
 
     per_day: Annotated[float, msgspec.Meta(gt=0, le=1e6)]
     hours: Annotated[tuple[_Factor, ...], msgspec.Meta(min_length=24, max_length=24)]
@@ -44,9 +47,9 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One feed: its posts in Unix seconds, and what its server and document say.
 
-    ``window`` is how many entries its document shows: 0 is unknown. ``max_age`` is in
-    seconds, ``skip_hours`` are of UTC. ``answers_304``: its server honours validators.
-    After ``trained`` of its span it is tested.
+    ``window`` is how many entries its document shows; 0: unknown. ``max_age`` is in
+    seconds; ``skip_hours`` are of UTC. ``answers_304``: whether its server honours
+    validators. The test begins after the share ``trained`` of its span.
     """
 
     feed: str
@@ -69,7 +72,7 @@ class _TraceFile(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When a feed is tested, in Unix seconds."""
+    """The test span of a feed, in Unix seconds."""
 
     start: float
     end: float
@@ -87,9 +90,9 @@ def held_out_span(trace: Trace) -> Span:
 
 
 def read_traces(document: bytes) -> tuple[Trace, ...]:
-    """From JSON: an object whose ``feeds`` have a ``feed`` name and ``posts``.
+    """Read traces from JSON: ``feeds``, each with its name ``feed`` and its ``posts``.
 
-    Feeds of fewer than three different times are left out. Raises `InvalidValue`,
+    Feeds with fewer than three different times are left out. Raises `InvalidValue`,
     which names the feed and its field by their path in the document.
     """
     if len(document) > MOST_BYTES:
@@ -117,7 +120,7 @@ def read_traces(document: bytes) -> tuple[Trace, ...]:
 
 
 def bundled_traces() -> tuple[Trace, ...]:
-    """The generated traces that come with the hub (see `hub.simulation.traces`)."""
+    """Return the generated traces that come with the hub."""
     return read_traces(files(__package__).joinpath("traces.json").read_bytes())
 
 
@@ -125,14 +128,14 @@ FIRST_DAY = 1_767_571_200.0  # Monday, 5 January 2026
 SLOWEST, FASTEST = 0.1, 30.0  # entries a day
 WINDOWS = (10, 15, 20, 25, 50)
 MAX_AGES = (0,) * 8 + (300, 900)  # seconds
-SKIPPING = 0.1  # of all feeds name skipHours
+SKIPPING = 0.1  # share of feeds that name skipHours
 
 
 def generate(seed: int, feeds: int, days: int) -> tuple[Trace, ...]:
-    """Generate ``feeds`` feeds over ``days`` days: Poisson processes with daily and
-    weekly habits.
+    """Generate the posts of feeds over a number of days, the same for the same seed.
 
-    Some of them declare a max-age or skipHours.
+    They are Poisson processes with daily and weekly habits. Some feeds declare a
+    max-age or skipHours.
     """
     draw = Random(seed)  # noqa: S311 - hides nothing
     return tuple(_feed(draw, number, days) for number in range(feeds))
@@ -157,8 +160,8 @@ def _feed(draw: Random, number: int, days: int) -> Trace:
 
 
 def _posts(draw: Random, rates: Rates, end: float) -> list[float]:
-    """Draw posts by thinning: at the highest rate, keeping the share of the rate at
-    that time."""
+    """Draw posts by thinning: at the highest rate, each kept by the rate at its
+    time."""
     most = rates.per_day / 86_400 * max(rates.hours) * max(rates.days)
     posts, moment = [], FIRST_DAY
     while (moment := moment + draw.expovariate(most)) < end:
@@ -172,7 +175,7 @@ def _posts(draw: Random, rates: Rates, end: float) -> list[float]:
 
 
 def _bump(center: float, concentration: float) -> Counts:
-    """A day with one busy time: the von Mises density at each hour."""
+    """Return a day's weights with one busy time: a von Mises density by the hour."""
     weights = [
         exp(concentration * cos(2 * pi * (hour + 0.5 - center) / 24))
         for hour in range(24)

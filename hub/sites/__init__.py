@@ -1,1 +1,1 @@
-"""Sites, which take many requests to read, and the discovery of what is at a URL."""
+"""Finds what is at a URL, and reads sites, which takes many requests."""

@@ -37,14 +37,14 @@ MOST_BYTES: Final = 1 << 20
 
 
 class OutOfTime(Exception):
-    """The time of a visit is over before a file was read."""
+    """The time of a visit was over before a file was read."""
 
 
 class Spool:
-    """A file without a name, which is gone when the process ends, however it ends.
+    """A file on disk without a name, gone when the process ends, however it ends.
 
-    `write` the answer, `check` it, then `unroll` its pages; `close` it. ``is_over``
-    says whether the time to read it has passed, and is asked before each slice.
+    `write` the answer, `check` it, then `unroll` its pages; `close` it at last.
+    ``is_over`` says whether the time to read it is over; it is asked before each slice.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Spool:
         self.has_unrolled = False
 
     def write(self, piece: bytes) -> None:
-        """See `hub.http.BodySink`."""
+        """Append bytes of the answer; see `hub.http.BodySink`."""
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
@@ -70,7 +70,7 @@ class Spool:
         self.size += len(piece)
 
     async def verify(self, fetched: Fetched) -> Downloaded:
-        """The result of the request whose answer was written. Raises `OutOfTime`."""
+        """Check the answer that was written; return the result. Raises `OutOfTime`."""
         if fetched.error or fetched.status != 200:
             return Downloaded(fetched=fetched)
         try:
@@ -88,8 +88,10 @@ class Spool:
         )
 
     async def check(self) -> CollectionReader:
-        """Read the whole file; returns a reader that is at its end. Raises a
-        `FeedError`, an `OSError` of the disk, and `OutOfTime`."""
+        """Read the whole file; return a reader that is at its end.
+
+        Raises a `FeedError`, an `OSError` of the disk, and `OutOfTime`.
+        """
         reader = CollectionReader(self._rules)
         pieces = self._read()
         while piece := await run_in_thread(partial(next, pieces, b"")):
@@ -99,8 +101,10 @@ class Spool:
         return reader
 
     async def unroll(self, after: int) -> CollectionPages:
-        """The next pages after a line, empty if there are no more. Raises `OutOfTime`
-        if the time passes before the first of them is found."""
+        """Return the next pages after a line; empty if there are no more.
+
+        Raises `OutOfTime` if the time is over before the first of them is found.
+        """
         if self._line != after or not after:
             self._reader = CollectionReader(self._rules)
             self._pages = self._read_pages(self._reader)
@@ -132,14 +136,14 @@ class Spool:
             yield piece
 
     def _read_pages(self, reader: CollectionReader) -> Iterator[CollectionPage | None]:
-        """Yields None after each slice of work."""
+        """Yield the pages, and None after each slice of work."""
         for piece in self._read():
             yield from reader.feed(piece)
             yield None
         yield from reader.finish()
 
     def _unroll(self, after: int) -> CollectionPages | None:
-        """The pages in the next slice; None if it has none."""
+        """Return the pages in the next slice; None if it has none."""
         pages: list[ReadPage] = []
         line, reader = after, self._reader
         begun = reader.output
@@ -179,20 +183,20 @@ def _read_page(page: CollectionPage, reader: CollectionReader) -> ReadPage:
 
 
 MOST_SPOOLS: Final = 2
-"""Spools at a time: each may take a GiB of disk."""
+"""Most spools at a time: each may take a GiB of disk."""
 TURN_SECONDS: Final = 60.0
-"""Seconds that a visit waits for the others, before it is put off."""
+"""Seconds that a visit waits for a turn before it is put off."""
 
 
 class Spools:
-    """`open` a spool, and `close` it: until then it takes one of ``most`` turns."""
+    """Lets ``most`` spools be open at a time; one that is opened must be closed."""
 
     def __init__(self, most: int = MOST_SPOOLS, seconds: float = TURN_SECONDS) -> None:
         self._turns = asyncio.Semaphore(most)
         self._seconds = seconds
 
     async def open(self, rules: HeadRules, is_over: Callable[[], bool]) -> Spool | None:
-        """A spool; None if no turn comes in time."""
+        """Return a spool; None if no turn comes within the time."""
         try:
             async with asyncio.timeout(self._seconds):
                 await self._turns.acquire()
@@ -201,7 +205,7 @@ class Spools:
         return Spool(rules, is_over)
 
     def close(self, spool: Spool) -> None:
-        """Close a spool and give back its turn; once for each spool."""
+        """Close a spool and give back its turn. Call it once for each spool."""
         try:
             spool.close()
         finally:
@@ -211,7 +215,10 @@ class Spools:
 async def verify(
     spool: Spool, fetched: Fetched, spent: VisitUsage
 ) -> Downloaded | bool:
-    """See `Spool.verify`; False if the visit has no time left for it."""
+    """Return the result of `Spool.verify`; False if the visit has too little time left.
+
+    If the file took all the time of the visit, the result has an error instead.
+    """
     try:
         return await spool.verify(fetched)
     except OutOfTime:
@@ -222,7 +229,10 @@ async def verify(
 async def unroll(
     spool: Spool | None, after: int, spent: VisitUsage
 ) -> CollectionPages | bool:
-    """See `Spool.unroll`; False if the visit has no time left for it."""
+    """Return the result of `Spool.unroll`; False if the visit has too little time left.
+
+    If the file took all the time of the visit, the result has an error instead.
+    """
     if spool is None:
         raise AssertionError("no collection was downloaded")
     try:

@@ -1,9 +1,9 @@
-"""What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
+"""Finds what is at a URL before it is followed: a feed, a site, or a page with feeds.
 
 A site's own address stands for everything the site has: if that is published for
-programs, it is preferred to feeds, which have only the newest entries. For any other
-page, the feeds that it names are meant. Requests are made one after the other, at the
-pace of hosts.
+programs, it is preferred to feeds, which have only the newest entries. Any other page
+stands for the feeds that it names. Requests are made one after the other, at the pace
+of hosts.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 
 MOST_SITEMAPS: Final = 3
-"""Sitemaps that are read: of those named by robots.txt, and of those named by
-others."""
+"""Most sitemaps that are read of robots.txt, and most of other sitemaps."""
 LARGEST_INDEX: Final = 256 * 1024
 """Bytes of a sitemap up to which it may name other sitemaps."""
 LARGEST_UNPACKED: Final = 2 * 1024 * 1024
@@ -44,7 +43,7 @@ Read: TypeAlias = Callable[[Fetched], Awaitable[ParsedFeed | FeedError | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSite:
-    """A site. ``link`` is what it is registered by, ``fetched`` the document there."""
+    """A site. ``link``: how it is registered; ``fetched``: the document at that URL."""
 
     link: FeedLink
     format: FeedFormat
@@ -52,8 +51,7 @@ class FoundSite:
 
 
 SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | None]]
-"""Finds a site from the answer at a page's address, with a handful of requests at
-most."""
+"""Finds a site from the answer at a page's URL, with a handful of requests at most."""
 
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
@@ -66,8 +64,7 @@ async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite 
 
 
 async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """A site that ``llms.txt`` names; None if there is none. This is tried last of
-    all."""
+    """Return a site that ``llms.txt`` names, or None. This is tried last of all."""
     fetched = await fetch(urljoin(page.url, LLMS))
     if fetched.error:
         return None
@@ -86,8 +83,11 @@ async def _find_among(
 
 
 async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """A site whose sitemap is named by ``robots.txt``, is at the usual address, or is
-    named by one of these."""
+    """Return a site with an SCP sitemap, or None.
+
+    The sitemap is named by ``robots.txt``, is at the usual address, or is named by one
+    of these.
+    """
     robots = await fetch(urljoin(page.url, "/robots.txt"))
     reading = partial(sitemaps_of_robots, robots.body, robots.url)
     named = () if robots.error else await run_in_thread(reading)
@@ -110,7 +110,7 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
 async def _look_at_sitemap(
     url: str, fetch: Fetch, read: Read
 ) -> tuple[FoundSite | None, tuple[str, ...]]:
-    """The site that a sitemap belongs to, and other sitemaps that it names."""
+    """Return the site that a sitemap belongs to, and other sitemaps that it names."""
     fetched = await fetch(url)
     feed = await read(fetched)
     if isinstance(feed, ParsedFeed):
@@ -127,7 +127,7 @@ async def _look_at_sitemap(
 async def find_at(
     url: str, format: FeedFormat, fetch: Fetch, read: Read
 ) -> FoundSite | None:
-    """The site whose front document a URL leads to; None if there is none."""
+    """Return the site whose front document a URL leads to, or None."""
     fetched = await fetch(url)
     feed = await read(fetched)
     return _found(fetched, feed, format) if isinstance(feed, ParsedFeed) else None
@@ -151,10 +151,12 @@ SITE_FINDERS: Final[Sequence[tuple[FeedFormat, SiteFinder]]] = (
 
 
 SECONDS: Final = 20.0
-"""Seconds for one lookup, everything included."""
+"""Deadline of one lookup in seconds, everything included."""
 SITE_SECONDS: Final = 8.0
-"""Seconds of these for finding a site if feeds would do as well, so that a server that
-hangs there does not keep anybody from the feeds."""
+"""Seconds of the lookup for finding a site, if feeds would do as well.
+
+A server that hangs while it is asked for a site must not keep anybody from its feeds.
+"""
 USUAL_PLACES: Final = ("/feed", "/feed.xml", "/atom.xml", "/rss.xml", "/feed.json")
 _NOTHING = Choice(feeds=(), best=None, reason="no feed was found")
 
@@ -172,21 +174,24 @@ class LookupKind(StrEnum):
         return self in (LookupKind.ANY, LookupKind.FEED)
 
     def takes(self, format: FeedFormat) -> bool:
-        """Whether sites of a format are wanted."""
+        """Return whether sites of a format are looked for."""
         return self is LookupKind.ANY or self.value == format.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupResult:
-    """What was found. ``fetched`` is None if the lookup took too long; ``error`` says
-    why there is no ``feed``. ``at_best`` is the answer at the best of the places found,
-    if that was requested as well."""
+    """What was found.
+
+    ``fetched`` is None if the lookup took too long; ``error`` says why there is no
+    ``feed``. ``at_best`` is the answer at the best of the places found, if that was
+    requested too.
+    """
 
     fetched: Fetched | None = None
     feed: ParsedFeed | None = None
     error: str = ""
     choice: Choice = _NOTHING
-    site: FoundSite | None = None  # the best, if it is a site
+    site: FoundSite | None = None  # if a site is the best choice
     at_best: Fetched | None = None
 
 
@@ -236,7 +241,7 @@ class FeedFinder:
         if not kind.takes_feeds:
             named = ()
         is_own = fetched.status and origin(fetched.url) == origin(url)
-        given = credentials if is_own else None  # they are for no other
+        given = credentials if is_own else None  # not for another origin
         result = LookupResult(
             fetched=fetched,
             error=fetched.error or str(found),
@@ -255,7 +260,7 @@ class FeedFinder:
     async def _find_site(
         self, page: Fetched, credentials: Credentials | None, kind: LookupKind
     ) -> FoundSite | None:
-        """The first site of a wanted kind; None if none is found in time."""
+        """Return the first site of the wanted kind; None if none is found in time."""
         try:
             async with asyncio.timeout(
                 self._site_seconds if kind.takes_feeds else None
@@ -283,7 +288,7 @@ class FeedFinder:
     async def _try_usual_places(
         self, result: LookupResult, page: str, credentials: Credentials | None
     ) -> LookupResult:
-        """The result, with the feed at the first of the usual places that has one."""
+        """Return the result, with the first of the usual places that has a feed."""
         for place in USUAL_PLACES:
             fetched = await self._fetch(urljoin(page, place), credentials)
             found = await self._read(fetched)
@@ -294,7 +299,7 @@ class FeedFinder:
         return result
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
-        if not is_web_url(url):  # a page or robots.txt names anything
+        if not is_web_url(url):  # pages and robots.txt may name anything
             now = self._clock.now()
             error = "it is not a valid URL"
             return Fetched(at=now, started=now, url=url, status=0, error=error)
@@ -315,8 +320,11 @@ class FeedFinder:
 
 
 def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:
-    """Whether the URL may belong to a site. A site's own address may answer anything,
-    as long as it answers. If another page names feeds, those are meant."""
+    """Return whether a site may be at the URL of an answer.
+
+    The root of a host may be one if it answers below 500. Any other URL may if it is a
+    page that names no feeds; feeds that are named are what is meant.
+    """
     if not 200 <= fetched.status < 500:
         return False
     is_address = urlsplit(fetched.url).path in ("", "/")

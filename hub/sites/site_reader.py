@@ -1,6 +1,6 @@
-"""Visits to sites: carries out the steps that a walk requests.
+"""Visits to sites: carries out the steps that a walk asks for.
 
-Each step is committed as it comes. If the hub dies between two steps it continues from
+Each step is committed as it comes. If the hub dies between two steps, it continues from
 the last one: nothing is lost, and nothing is sent twice.
 """
 
@@ -69,15 +69,19 @@ MOST_ENTRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteDocuments:
-    """Atom documents of a site's newest pages, for as-is subscribers: a site itself has
-    no document that says what is new."""
+    """Atom documents of a site's newest pages, for as-is subscribers.
+
+    A site itself has no document that says what is new.
+    """
 
     storage: Storage
     hub_url: str
 
     async def add(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """The commit with the site's document as it is after the commit, if there is
-        news. Raises `StorageError`."""
+        """Return the commit with the site's document as it is after the commit.
+
+        Without news the commit is returned as it is. Raises `StorageError`.
+        """
         if not any(record.kind in DOCUMENT_KINDS for record in commit.records):
             return commit
         feed_id = target.feed.id
@@ -101,8 +105,10 @@ class SiteDocuments:
         head: bytes | None,
         packed: list[bytes],
     ) -> bytes:
-        """The document; entries that the commit writes come first. ``head`` and
-        ``packed`` are what is stored."""
+        """Return the document, with the entries that the commit writes first.
+
+        ``head`` and ``packed`` are the head and the entries that are stored.
+        """
         entries = commit.entries[:MOST_ENTRIES]
         further = packed[: MOST_ENTRIES - len(entries)]
         entries += tuple(unpack(body, Entry) for body in further)
@@ -120,9 +126,9 @@ class SiteDocuments:
 
 @dataclass(slots=True)
 class SiteReading:
-    """One visit to a site under way: how far it has come, and what it may still spend.
+    """A visit to a site under way: how far it has come, and what it may still spend.
 
-    ``decision`` starts from the state committed last.
+    ``decision`` starts from the state that was committed last.
     """
 
     decision: Decision
@@ -138,7 +144,8 @@ class SiteReading:
         return self.decision.target.feed.id
 
     def request_for(self, want: Get | Download) -> FetchRequest:
-        """The request for a document; credentials go to the feed's own origin only."""
+        """Return the request for a document; credentials go only to the feed's
+        origin."""
         validators = None
         if want.etag or want.last_modified:
             validators = Validators(
@@ -147,7 +154,7 @@ class SiteReading:
         return replace(self.request, url=want.url, validators=validators)
 
     def count_step(self, applied: AppliedCommit, state: SiteState) -> None:
-        """Go on from the state of a committed step."""
+        """Count a committed step, and go on from the state it has written."""
         new = state.entries_of_day - self.spent.entries_of_day
         self.spent.entries += max(0, new)
         self.spent.entries_of_day = state.entries_of_day
@@ -158,7 +165,7 @@ class SiteReading:
 
 
 def entries_of_day(state: SiteState, decision: Decision) -> int:
-    """How many entries were announced already today."""
+    """Return how many entries of the site were announced today so far."""
     is_today = state.day == day_of(decision.fetched.at)
     return state.entries_of_day if is_today else 0
 
@@ -169,7 +176,7 @@ def _notified_count(commit: FetchCommit) -> int:
 
 
 def _after(target: FetchTarget, applied: AppliedCommit) -> FetchTarget:
-    """The feed in the state that a step has left it in."""
+    """Return the target in the state that a step has left it in."""
     commit = applied.commit
     feed = replace(
         target.feed,
@@ -182,15 +189,16 @@ def _after(target: FetchTarget, applied: AppliedCommit) -> FetchTarget:
 
 
 Apply = Callable[[FetchTarget, FetchCommit], Awaitable[AppliedCommit]]
-"""Commits, with everything that is done before any commit; returns what was
-committed."""
+"""Commits, after all that any commit needs; returns what was committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteReader:
-    """Visits sites. ``walks`` has the walk for each format; ``wait`` waits for the turn
-    of a URL's host, and ``fetch`` makes a request. ``checksum`` is the rule for
-    collections."""
+    """Visits sites.
+
+    ``walks`` has the walk for each format. ``wait`` waits for the turn of a URL's host,
+    ``fetch`` makes a request. ``checksum`` is the rule for collections.
+    """
 
     store: SiteStore
     clock: Clock
@@ -207,10 +215,9 @@ class SiteReader:
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
     ) -> FetchCommit:
-        """Walk from the front document, which is fetched already; returns the last
-        commit.
+        """Walk from the front document, fetched already; return the last commit.
 
-        Raises `StorageError`: earlier commits of the visit stay. Raises `NoSiteSlot`
+        Raises `StorageError`; earlier commits of the visit stay. Raises `NoSiteSlot`
         before anything is read, if too many sites are being read.
         """
         with self.slots.read(decision.target.feed):
@@ -304,7 +311,7 @@ class SiteReader:
                 return await self._save(want, reading, apply)
 
     async def _ask(self, want: Get, reading: SiteReading) -> Fetched | bool:
-        """Fetch a document; False if no more requests may be made."""
+        """Fetch a document; return False if the visit may make no more requests."""
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
         fetched = await self._fetch(want, reading.request_for(want), reading)
@@ -322,8 +329,11 @@ class SiteReader:
     async def _download(
         self, want: Download, reading: SiteReading
     ) -> Downloaded | bool:
-        """Download a file to disk, not into memory; False if no more requests may be
-        made."""
+        """Download a file to disk, not into memory.
+
+        Returns False if the visit may make no more requests, or no spool is free in
+        time.
+        """
         self._close(reading)
         spent, now = reading.spent, self.clock.monotonic
         if not spent.may_ask(now()):
@@ -360,7 +370,7 @@ class SiteReader:
     async def _commit(
         self, target: FetchTarget, commit: FetchCommit, apply: Apply
     ) -> AppliedCommit:
-        """Commit, with the site's document if somebody wants it."""
+        """Commit, with the site's document if an as-is subscription needs it."""
         if target.keeps_body:
             return await apply(target, await self.documents.add(target, commit))
         try:
@@ -393,8 +403,7 @@ class SiteReader:
 
 
 def _feed_until(feed: StoredFeed) -> float:
-    """When the site was last read while it was a feed, in Unix seconds; 0 if it never
-    was."""
+    """Return the Unix time when the site was last read while it was a feed, or 0."""
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0

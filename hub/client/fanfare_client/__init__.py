@@ -1,8 +1,8 @@
 """A client of a Fanfare hub: subscribe, follow topics, check deliveries, read back.
 
-`HubClient` waits, `AsyncHubClient` is awaited; otherwise they are the same. Everything
-else of the hub's API is described by its ``/api/openapi.json``. The package needs
-``fanfare-hub[client]`` and imports nothing of the hub.
+The methods of `HubClient` block, those of `AsyncHubClient` are awaited; otherwise they
+are the same. The rest of the hub's API is described by its ``/api/openapi.json``. The
+package needs ``fanfare-hub[client]`` and imports nothing of the hub.
 """
 
 from .received_deliveries import ForgedDelivery, ReceivedDelivery, read_delivery

@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 TOLERANCE = 300
-"""Seconds between the hub's clock and this one, the way included."""
+"""Most seconds between the hub's time of signing and this machine's time."""
 
 
 class ForgedDelivery(Exception):
-    """The secret did not sign this request, or not within the last five minutes."""
+    """The secret did not sign the request, or not within the last five minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedDelivery:
-    """What a request brought.
+    """A delivery, as a request brought it.
 
-    ``id`` is the same in every attempt: what has it was taken before. ``position`` is
-    that of its last record in the hub's log, ``epoch`` the log's: another one means
-    that the hub was restored from a backup. Both are 0 and "" in tests and in what was
-    sent again by hand. ``missed``: the first and last position of what the hub no
-    longer has, or None. ``document`` is None unless the format is JSON.
+    ``id`` is the same in every attempt: a delivery whose id is known was taken before.
+    ``position`` is the place of its last record in the hub's log, and ``epoch`` is the
+    log's: another epoch means that the hub was restored from a backup. They are 0 and
+    "" in tests and in what was sent again by hand. ``missed``: the first and last
+    position of records that the hub no longer has, or None. ``document`` is None unless
+    the format is JSON.
     """
 
     id: str
@@ -41,18 +42,19 @@ class ReceivedDelivery:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The entries, newest first; none in a notice that the feed fails, or works."""
+        """Return the entries, newest first; none if it is only about the feed's
+        state."""
         return list(self.document.get("items", ())) if self.document else []
 
 
 def read_delivery(
     headers: Mapping[str, str], body: bytes, secret: str, *, now: float | None = None
 ) -> ReceivedDelivery:
-    """Of a request to a callback, with the body's bytes as they came.
+    """Check a request to a callback, and return the delivery in it.
 
-    ``headers`` by names in any case. ``secret``: that of the subscription. ``now``:
-    Unix seconds, by default those of this machine. Raises `ForgedDelivery`, and
-    `ValueError` for no secret.
+    ``headers`` by names in any case; ``body``: the bytes as they came; ``secret``: the
+    subscription's; ``now``: Unix seconds, by default this machine's. Raises
+    `ForgedDelivery`, and `ValueError` for an empty secret.
     """
     if not secret:
         raise ValueError("secret: expected that of the subscription, not an empty one")
@@ -88,7 +90,7 @@ def _check(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> 
 
 
 def _key(secret: str) -> bytes:
-    """As the hub has it: what ``whsec_<base64>`` stands for, else its own bytes."""
+    """Return the key of a secret: what ``whsec_<base64>`` encodes, or its own bytes."""
     if secret.startswith("whsec_"):
         try:
             return b64decode(secret[6:], validate=True) or secret.encode()
@@ -98,7 +100,10 @@ def _key(secret: str) -> bytes:
 
 
 def _place(id: str) -> tuple[str, int]:
-    """Of ``epoch-position-subscription``."""
+    """Return epoch and position of an id ``epoch-position-subscription``.
+
+    For a test, and for what was sent again by hand, they are "" and 0.
+    """
     parts = id.split("-")
     if len(parts) == 3 and parts[1].isdecimal() and parts[0] not in ("test", "replay"):
         return parts[0], int(parts[1])

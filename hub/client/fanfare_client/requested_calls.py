@@ -1,4 +1,4 @@
-"""Requests to a hub as values, and what their answers mean; sent by the clients."""
+"""Requests to a hub as values, and what their answers mean; the clients send them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx2
 
 T = TypeVar("T")
 MOST_ITEMS = 50
-"""That the hub gives at once."""
+"""Most entries that the hub returns in one answer."""
 
 
 class HubUnavailable(Exception):
@@ -18,8 +18,11 @@ class HubUnavailable(Exception):
 
 
 class RequestRefused(Exception):
-    """The hub understood and said no. ``status``: that of HTTP, or of a websocket's
-    close; ``field``: the parameter at fault, "" if there is none."""
+    """The hub understood the request and refused it.
+
+    ``status`` is an HTTP status, or the code that a websocket was closed with;
+    ``field`` is the parameter at fault, or "".
+    """
 
     def __init__(self, status: int, detail: str, field: str = "") -> None:
         self.status = status
@@ -55,7 +58,7 @@ class HubCall(Generic[T]):
     body: Mapping[str, Any] | None = None
 
     def answer(self, response: httpx2.Response) -> T:
-        """Raises `RequestRefused` and `HubUnavailable`."""
+        """Return what was answered. Raises `RequestRefused` and `HubUnavailable`."""
         if response.status_code in (429, 502, 503, 504):
             raise HubUnavailable(_refusal(response).args[0])
         if not response.is_success:

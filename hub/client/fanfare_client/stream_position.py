@@ -1,4 +1,4 @@
-"""Where a client of the live stream is, over all its connections."""
+"""Where a client of the live stream is in the log, over all its connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_WAIT: Final = 30.0
 CONNECT_SECONDS: Final = 30.0
 LARGEST_MESSAGE: Final = 64 * 1024 * 1024
 DO_NOT_RETURN: Final = range(3500, 4000)
-"""Close codes after which a new connection would end alike."""
+"""Close codes after which a new connection would be closed for the same reason."""
 _BUSY: Final = (429, 502, 503, 504)
 
 
@@ -26,10 +26,11 @@ _BUSY: Final = (429, 502, 503, 504)
 class StreamEvent:
     """One record of the hub's log, or what became of a topic.
 
-    ``kind``: ``entries``, ``updated``, ``deleted``, ``error`` or ``recovered``; with
-    ``reset`` records were missed and cannot be sent any more; with ``unsubscribed``
-    nothing more of the topic comes, for the ``reason``. ``cursor``: keep it once the
-    event is done with, and begin there next time; "" with ``unsubscribed``.
+    ``kind``: ``entries``, ``updated``, ``deleted``, ``error`` or ``recovered`` for a
+    record. ``reset``: records were missed and cannot be sent any more.
+    ``unsubscribed``: nothing more of the topic comes, for the ``reason``. ``cursor``:
+    keep it when the event has been handled, and begin there next time; "" with
+    ``unsubscribed``.
     """
 
     kind: str
@@ -40,13 +41,16 @@ class StreamEvent:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The entries, newest first."""
+        """Return the entries, newest first."""
         return list(self.document.get("items", ()))
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamPosition:
-    """``cursor``: where the next connection begins; "" for with what comes."""
+    """The topics that are left, and the ``cursor`` where the next connection begins.
+
+    A cursor of "" stands for the present: only what is published from now on comes.
+    """
 
     url: str
     topics: Sequence[str]
@@ -62,14 +66,14 @@ class StreamPosition:
 
     @property
     def address(self) -> str:
-        """What is connected to."""
+        """The URL of the next connection."""
         query = [("topic", topic) for topic in self.topics]
         query += [("updates", self.updates), ("format", "json")]
         query += [("cursor", self.cursor)] if self.cursor else []
         return f"ws{self.url.removeprefix('http')}/stream?{urlencode(query)}"
 
     def take(self, text: str | bytes) -> StreamEvent | None:
-        """What a message tells, if it is anything. Raises `RequestRefused`."""
+        """Return the event in a message, if it has one. Raises `RequestRefused`."""
         self.has_connected, self.wait = True, FIRST_WAIT
         message = json.loads(text)
         kind, topic = message["type"], message.get("topic", "")
@@ -77,7 +81,7 @@ class StreamPosition:
             status = 404 if message["error"] == "unknown_topic" else 400
             detail = f"{topic}: {message['reason']}" if topic else message["reason"]
             raise RequestRefused(status, detail, message.get("field", ""))
-        if kind in ("error", "unsubscribed"):  # it is gone, maybe since a while ago
+        if kind in ("error", "unsubscribed"):  # the topic has ended
             self.topics = [each for each in self.topics if each != topic]
             return StreamEvent(
                 kind="unsubscribed",
@@ -100,8 +104,11 @@ class StreamPosition:
         )
 
     def next_wait(self, error: Exception) -> float:
-        """Seconds before another connection. Raises `RequestRefused` if none would
-        help, and `HubUnavailable` if there never was one."""
+        """Return the seconds to wait before the next connection.
+
+        Raises `RequestRefused` if another connection would not help, and
+        `HubUnavailable` if there was none yet.
+        """
         if isinstance(error, InvalidStatus):
             status = error.response.status_code
             if status not in _BUSY:

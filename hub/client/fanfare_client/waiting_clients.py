@@ -1,4 +1,4 @@
-"""The clients of a hub: one that waits, and one that is awaited."""
+"""The clients of a hub: one whose methods block, and one whose methods are awaited."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ SECONDS = 30.0
 
 
 class HubClient:
-    """Of one hub, with the token of one account; without one, whatever anybody may.
+    """A client of one hub, with the token of one account.
 
-    Use it as a context manager, or `close` it. All methods raise `RequestRefused` when
-    the hub says no, and `HubUnavailable` when it cannot be reached or cannot work now.
+    Without a token it may do what anybody may. Use it as a context manager, or `close`
+    it. All methods raise `RequestRefused` when the hub refuses, and `HubUnavailable`
+    when it cannot be reached or cannot work now.
     """
 
     def __init__(self, url: str, token: str = "", *, seconds: float = SECONDS) -> None:
-        """``url``: of the hub; ``seconds``: for an answer."""
+        """Take the hub's URL, a token, and the deadline of an answer in seconds."""
         self._url = url.rstrip("/")
         self._headers = _headers_of(token)
         self._http = httpx2.Client(
@@ -73,30 +74,39 @@ class HubClient:
         format: str = "json",
         updates: str = "fresh",
     ) -> HubSubscription:
-        """Have a callback told of a topic, a feed's URL or a track query; if it was
-        already, as said now. Without a ``secret``, one that is there stays."""
+        """Subscribe a callback to a topic: the URL of a feed, or of a track query.
+
+        A subscription that exists is changed to what is given, but keeps its secret if
+        ``secret`` is None.
+        """
         return self._call(calls.subscribe(topic, callback, secret, format, updates))
 
     def unsubscribe(self, subscription_id: int) -> None:
         self._call(calls.unsubscribe(subscription_id))
 
     def replay(self, subscription_id: int, *, record: int = 0, since: str = "") -> int:
-        """Have a callback sent once more what there is from a position, or a time or
-        age (``2h``), on; how many records it lacks now."""
+        """Have a callback sent once more what the hub has from a position or a time on.
+
+        ``since`` is a time or an age (``2h``). Returns how many records will be sent.
+        """
         return self._call(calls.replay(subscription_id, record, since))
 
     def retrieve(
         self, topic: str, *, count: int = 10, before: str = "", after: str = ""
     ) -> list[dict[str, Any]]:
-        """Stored entries of a topic, newest first: at most 50, of those before or after
-        the entry with an id."""
+        """Return stored entries of a topic, newest first: at most 50.
+
+        ``before``, ``after``: only those before or after the entry with this id.
+        """
         return self._call(calls.retrieve(topic, count, before, after))
 
     def stream(
         self, *topics: str, cursor: str = "", updates: str = "fresh"
     ) -> Iterator[StreamEvent]:
-        """Records of the topics as they come, in order, after the ``cursor`` or from
-        now on, over as many connections as that takes. It ends when no topic is left.
+        """Yield the records of the topics in order, as they come; reconnect if needed.
+
+        It begins after the ``cursor``, or with what comes from now on, and ends when no
+        topic is left.
         """
         place = StreamPosition(
             url=self._url, topics=topics, updates=updates, cursor=cursor
@@ -119,13 +129,13 @@ class HubClient:
 
 
 class AsyncHubClient:
-    """`HubClient` for asyncio: the same methods, to be awaited.
+    """`HubClient` for asyncio: the same methods, which are awaited.
 
     Use it as an async context manager, or `aclose` it.
     """
 
     def __init__(self, url: str, token: str = "", *, seconds: float = SECONDS) -> None:
-        """As of `HubClient`."""
+        """See `HubClient`."""
         self._url = url.rstrip("/")
         self._headers = _headers_of(token)
         self._http = httpx2.AsyncClient(
