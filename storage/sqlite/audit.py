@@ -73,8 +73,8 @@ class SqliteAudit:
     async def page(
         self, wanted: AuditFilter, *, before: tuple[datetime, int] | None, limit: int
     ) -> AuditPage:
-        """An index finds the records of one condition; they are held against the others
-        as far as `LOOKED_AT`."""
+        """Find the records of one condition by an index, and check at most `LOOKED_AT`
+        of them for the others."""
         parameters: dict[str, object] = {
             **_given(wanted),
             "before_at": before and to_milliseconds(before[0]),

@@ -1,5 +1,5 @@
-"""A consistent copy of a database, in use or not, with its key; and how an opening
-recognizes one that was put in place."""
+"""Makes a consistent copy of a database, in use or not, with its key, and helps an
+opening recognize a copy that was put in place."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def ignore_progress(done: int, total: int) -> None:
 def copy_database(
     source: Path, destination: Path, progress: OnProgress = ignore_progress
 ) -> None:
-    """Write a new file, which appears under its name only when it is whole.
+    """Copy a database to a new file, which gets its name only when it is whole.
 
-    Works beside the writer, on a connection of its own. What ``progress`` raises ends
-    it. Raises `DestinationTaken`, also while another backup writes there, `StorageFull`
-    before anything is written if it would not fit, and `WriteFailed`.
+    Works beside the writer, on a connection of its own. An exception of ``progress``
+    ends the copy. Raises `DestinationTaken`, also while another backup writes there,
+    `StorageFull` before anything is written if it would not fit, and `WriteFailed`.
     """
     try:
         with _claimed(destination) as partial:
@@ -72,7 +72,8 @@ def copy_at_rest(
 def copy_pages(source: Path, partial: Path, progress: OnProgress) -> None:
     """Copy a database into an empty file, marked as a copy.
 
-    In steps, of one snapshot: what is committed meanwhile does not start it anew.
+    The pages are copied in steps, from one snapshot: a commit meanwhile does not
+    restart the copy.
     """
     with (
         closing(sqlite3.connect(read_only(source), uri=True)) as live,
@@ -91,7 +92,7 @@ def copy_pages(source: Path, partial: Path, progress: OnProgress) -> None:
 
 
 def database_bytes(path: Path) -> int:
-    """How much a copy takes. Raises `sqlite3.Error`."""
+    """The bytes that a copy takes. Raises `sqlite3.Error`."""
     with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
         ((found,),) = connection.execute(
             "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count"
@@ -100,7 +101,7 @@ def database_bytes(path: Path) -> int:
 
 
 def require_room(directory: Path, wanted: int) -> None:
-    """Raises `StorageFull` if so many bytes do not fit there, and `OSError`."""
+    """Check that so many bytes fit on a disk. Raises `StorageFull` and `OSError`."""
     free = shutil.disk_usage(directory).free
     if free < wanted + RESERVE_BYTES:
         raise StorageFull(
@@ -213,7 +214,7 @@ def key_check(connection: sqlite3.Connection) -> str:
 
 
 def with_ending(path: Path, ending: str) -> Path:
-    """The file that has the name of another, and an ending."""
+    """The path with the ending added to its name."""
     return path.with_name(path.name + ending)
 
 

@@ -58,7 +58,7 @@ class Batches(Generic[Item, Result]):
             del self._waiting[:BATCH_SIZE]
             try:
                 await self._write_batch(batch)
-            except Exception:  # of one item; the others are not to suffer
+            except Exception:  # one item failed; the others are written alone
                 for each in batch:
                     await self._write_alone(each)
             await asyncio.sleep(self._pause)

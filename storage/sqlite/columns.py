@@ -18,7 +18,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def to_milliseconds(time: datetime) -> int:
     """The millisecond that the time lies in: rounded down, also before 1970."""
-    since = time - _START  # of its parts only the days can be negative
+    since = time - _START  # only its days can be negative
     milliseconds = since.seconds * 1_000 + since.microseconds // 1_000
     return since.days * 86_400_000 + milliseconds
 

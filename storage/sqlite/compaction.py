@@ -1,8 +1,8 @@
-"""A database that no hub uses, rewritten without its free pages.
+"""Rewrites the file of a database, which no hub may be using, to drop its free pages.
 
-The new file replaces the old one by a rename, so that a process which is killed leaves
-either of them. A file of an older version cannot return freed pages; the new one can
-(`auto_vacuum`), so that the hub does it from then on.
+The new file replaces the old one by a rename, so a killed process leaves one of the
+two, whole. A file of an older version cannot return freed pages; the new one can
+(`auto_vacuum`), so the hub does it from then on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STEPS_TOLD: Final = 200_000
 def compact_database(
     path: Path, progress: OnProgress = ignore_progress
 ) -> tuple[int, int]:
-    """Write the file anew; how many bytes it had, and has.
+    """Rewrite the file; returns its bytes before and after.
 
     It stays the same database, with its key and its epoch. Raises `DatabaseUnusable`,
     and `StorageFull` before anything is written if the new file would not fit.
@@ -72,7 +72,7 @@ def _write_anew(file: Path, fresh: Path, progress: OnProgress) -> None:
             return 0
 
         connection.set_progress_handler(tell, _STEPS_TOLD)
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of what is written
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # for the new file
         connection.execute("VACUUM INTO ?", (str(fresh),))
         progress(wanted, wanted)
     with fresh.open("rb") as written:

@@ -36,8 +36,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 def prepare_for_writing(connection: sqlite3.Connection) -> None:
     """Make every COMMIT durable. Raises `sqlite3.Error`.
 
-    A new file is made so that free pages can be given back; an older one stays as it
-    is.
+    A new file is set up so that its free pages can be given back; an older one stays as
+    it is.
     """
     connection.executescript(
         """
@@ -53,7 +53,7 @@ def prepare_for_writing(connection: sqlite3.Connection) -> None:
 
 
 def teach_secrets(connection: sqlite3.Connection, box: SecretBox) -> None:
-    """Give SQL ``is_same_secret``: one text is encrypted differently each time."""
+    """Give SQL ``is_same_secret``, since a text is encrypted differently each time."""
     connection.create_function("is_same_secret", 2, box.is_same)
 
 
@@ -109,7 +109,7 @@ class Worker(Protocol):
 
 
 class ThreadWorker:
-    """A thread of its own."""
+    """Runs the writer's work in a thread of its own."""
 
     def __init__(self) -> None:
         self._awake = threading.Event()

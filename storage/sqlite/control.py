@@ -36,7 +36,7 @@ class SqliteControl:
             self._watching.remove(tell)
 
     def ended(self, ids: Sequence[SubscriptionId]) -> None:
-        """The log's end is that of the ending."""
+        """Report that these subscriptions have ended, as of the log's current end."""
         if ids:
             self._tell(SubscriptionsEnded(tuple(ids), self._end.position))
 

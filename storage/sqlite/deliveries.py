@@ -71,8 +71,8 @@ from storage.subscription_filter import wanted_news
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failures:
-    """A condition on attempts ``a``, and its values. ``of_subscription_alone``: the
-    only condition is whose attempts they are."""
+    """SQL for a condition on attempts ``a``, and its values. ``of_subscription_alone``:
+    it selects the attempts of one subscription, or all, by nothing else."""
 
     condition: str
     values: dict[str, int | str]
@@ -356,10 +356,10 @@ class SqliteDeliveries:
 
 
 MOST_LOOKED_AT = 500
-"""If no more attempts match, each of them is looked at."""
+"""Up to so many matching attempts, each of them is looked at."""
 MOST_NAMED = 500
-"""If a topic has no more subscriptions, they are listed; else each attempt is looked
-at."""
+"""Up to so many subscriptions to a topic, they are listed; with more, all attempts are
+looked at."""
 _OF_TOPICS = (
     "SELECT id FROM subscriptions"
     " WHERE topic_id IN (SELECT value FROM json_each(:topics)) LIMIT :most"
@@ -456,10 +456,10 @@ def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
 
 
 def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
-    """A condition and its values.
+    """SQL for the condition on attempts, and its values.
 
     Each filter is an equality or a range of one of the indexes of failures, or is
-    judged by what the index holds. The topic is left out.
+    checked on the columns in the index. The topic is left out.
     """
     conditions, values = ["a.error <> ''"], dict[str, int | str]()
     if wanted.subscription_id is not None:
@@ -487,13 +487,13 @@ def _conditions(wanted: AttemptFilter) -> tuple[str, dict[str, int | str]]:
 def _among_retrying(
     failures: _Failures, has_few: bool
 ) -> tuple[str, dict[str, int | str]]:
-    """The wanted rows of the table of retries, as ``u``, and values."""
+    """SQL for the wanted rows of retries, as ``u``, and its values."""
     told_of = "a.position > g.position"
     return _among("stragglers", "subscription_id", told_of, failures, has_few)
 
 
 def _among_dead(failures: _Failures, has_few: bool) -> tuple[str, dict[str, int | str]]:
-    """The wanted rows of the table of dead letters, as ``u``, and values."""
+    """SQL for the wanted rows of dead letters, as ``u``, and its values."""
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead", "id", told_of, failures, has_few)
 
@@ -503,7 +503,8 @@ def _among(
 ) -> tuple[str, dict[str, int | str]]:
     """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
 
-    Few attempts say which rows are wanted; of many, each row has one soon.
+    If few attempts match, they are read first and lead to the rows. If many match, each
+    row is checked, which finds a matching attempt soon.
     """
     condition, values = failures.condition, failures.values
     if failures.of_subscription_alone:

@@ -2,9 +2,9 @@
 
 Fan-outs are split a page of subscriptions at a time, in id order. Records of one feed
 go strictly one after the other, so only the earliest fan-out of each feed is looked at,
-and only once no chunk of an earlier record is left. Feeds take turns: one with a
-hundred thousand subscribers, or with a thousand waiting records, does not hold up one
-with a few. Retrying subscriptions that are due are leased here as well.
+and only once no chunk of an earlier record is left. Feeds take turns: a feed with a
+hundred thousand subscribers, or with a thousand waiting records, does not hold up a
+feed with few. Retrying subscriptions that are due are leased here as well.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def acknowledge(
     at: int,
     connection: sqlite3.Connection,
 ) -> bool:
-    """Note outcomes in a chunk; without pending members it moves to the history.
+    """Note outcomes in a chunk; once no member is pending, it moves to the history.
 
-    False, and nothing changes, unless the lease holds.
+    Returns False, and changes nothing, unless the lease holds.
     """
     found = connection.execute(
         "SELECT outcomes FROM chunks WHERE id = ? AND lease_id = ?",
@@ -95,9 +95,9 @@ SELECT f.position, f.feed_id, f.after_id FROM fanouts f
 WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
 ORDER BY f.turn, f.position LIMIT 1
 """
-"""Of the feeds without a chunk under way, the one whose last turn is longest ago; first
-those that had nothing waiting when their news came. No more feeds are skipped than have
-chunks."""
+"""The next fan-out: of the feeds without a chunk under way, the one whose last turn is
+longest ago, after those that had nothing waiting when their news came. At most as many
+feeds are skipped as have chunks."""
 
 NEXT_AT_WORK = f"""
 SELECT f.position, f.feed_id, f.after_id FROM (
@@ -108,8 +108,8 @@ SELECT f.position, f.feed_id, f.after_id FROM (
 WHERE c.first = f.position AND c.under_way < {MOST_OF_ONE_FEED}
 ORDER BY c.last LIMIT 1
 """
-"""If every waiting feed has a chunk under way: the feed whose last chunk is the
-oldest."""
+"""The next fan-out if every waiting feed has a chunk under way: of the feed whose last
+chunk is the oldest."""
 
 _PAGE = """
 WITH page AS (
@@ -143,11 +143,11 @@ UPDATE stragglers SET due = :now WHERE subscription_id IN (
             AND w.news = r.news)
     ORDER BY g.news_from LIMIT {MOST_HURRIED})
 """
-"""Those tried the longest ago come first."""
+"""Makes retries due that want the record, those tried longest ago first."""
 
 
 class Split:
-    """One unit's work on fan-outs; ``chunks`` are the ids of what it created."""
+    """Splits fan-outs in one unit of work; ``chunks`` are the ids of new chunks."""
 
     def __init__(self, terms: ClaimTerms, connection: sqlite3.Connection) -> None:
         self.chunks: list[int] = []
@@ -160,7 +160,7 @@ class Split:
     def run(self, limit: int) -> bool:
         """Create up to ``limit`` chunks.
 
-        False if it stopped before it could tell whether there are more.
+        Returns False if it stopped before it could tell whether there are more.
         """
         while len(self.chunks) < limit and self._pages_left:
             fanout = self._next()
@@ -175,7 +175,7 @@ class Split:
         return self._pages_left > 0
 
     def _next(self) -> tuple[int, int, int] | None:
-        """Position, feed and how far it was split, of the next fan-out."""
+        """Position and feed of the next fan-out, and the last id it was split to."""
         for statement in (NEXT_AT_REST, NEXT_AT_WORK):
             found: tuple[int, int, int] | None
             found = self._connection.execute(statement).fetchone()
@@ -189,8 +189,8 @@ class Split:
         self._connection.execute(_HURRY, news)
 
     def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
-        """The next members of a fan-out, which moves past them, or goes if it has no
-        more."""
+        """Take the next members of a fan-out, and move it past them; drop it if there
+        are no more."""
         members: list[int] = []
         while self._pages_left and len(members) < CHUNK_SIZE:
             self._pages_left -= 1
@@ -255,7 +255,7 @@ Give = Callable[[list[ClaimedChunk] | None], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """``is_partial``: nothing was found so far, and there is more to look through."""
+    """Claimed chunks. ``is_partial``: none was found so far, and there is more."""
 
     rows: list[Row]
     is_partial: bool
@@ -280,7 +280,7 @@ threads."""
 
 
 def claim_chunks(terms: ClaimTerms, connection: sqlite3.Connection) -> Claimed:
-    """Unfinished chunks whose lease is over, then new ones."""
+    """Claim unfinished chunks whose lease is over, then new ones."""
     return _split_off(_reclaim(terms, connection), terms, connection)
 
 
@@ -297,7 +297,7 @@ def claim_new_chunks(terms: ClaimTerms, connection: sqlite3.Connection) -> Claim
 def _split_off(
     claimed: Sequence[int], terms: ClaimTerms, connection: sqlite3.Connection
 ) -> Claimed:
-    """Further chunks than those that are claimed, as many as the terms allow."""
+    """Claim new chunks besides those already claimed, as many as the terms allow."""
     split = Split(terms, connection)
     has_looked_at_all = split.run(terms.limit - len(claimed))
     ids = [*claimed, *split.chunks]
@@ -343,8 +343,11 @@ FROM chunks c WHERE c.id = ?
 def _pass_by_the_unable(
     chunk_id: int, lease_id: int, now: int, connection: sqlite3.Connection
 ) -> None:
-    """Members that ended, are retried, or were paused, since the chunk was split need
-    nothing more from it. Without any others it is finished."""
+    """Mark members as done that ended, failed or were paused after the chunk was split.
+
+    A retry or a pause keeps the record for them. Without other members the chunk is
+    finished.
+    """
     _owe_to_paused_members(chunk_id, now, connection)
     unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
     passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
@@ -386,7 +389,7 @@ def claim_retrying(terms: ClaimTerms, connection: sqlite3.Connection) -> list[Ro
 
 
 class CommitClaims:
-    """Claims that follow commits to the writer, and so into their transactions.
+    """Claims that follow commits to the writer, to be made in the same transaction.
 
     Otherwise, on a disk that is slow to flush, a claim made once the commit is durable
     would wait for the transaction that has begun meanwhile, and then for its own.
@@ -406,7 +409,7 @@ class CommitClaims:
             self._claimer = None
 
     def follow(self) -> None:
-        """A commit with records was handed to the writer just now."""
+        """Claim chunks, just after a commit with records was handed to the writer."""
         if self._claimer is None:
             return
         ask, give = self._claimer
@@ -426,12 +429,12 @@ class CommitClaims:
         chunks = None
         try:
             chunks = self._chunks_of(claimed)
-        finally:  # a chunk that cannot be read takes no place for ever
+        finally:  # even if a chunk cannot be read, so that its place is freed
             give(chunks)
 
     def _chunks_of(self, claimed: asyncio.Future[Claimed]) -> list[ClaimedChunk] | None:
-        """None if the claimer is to look for itself: the commit failed, or there is
-        more to look through."""
+        """The claimed chunks; None if the claimer is to look for itself: the commit
+        failed, or there is more to look through."""
         has_failed = claimed.cancelled() or claimed.exception() is not None
         if has_failed or claimed.result().is_partial:
             return None

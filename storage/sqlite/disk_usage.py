@@ -8,8 +8,8 @@ from typing import Final
 
 LEAST_FREE_PAGES: Final = 256
 FREE_SHARE: Final = 50
-"""So many pages stay free, or one in so many: new data fills them, and shrinking and
-growing the file all the time would only cost writes."""
+"""At least `LEAST_FREE_PAGES`, and one page in so many, stay free: new data fills them,
+and shrinking and growing the file all the time would only cost writes."""
 _INCREMENTAL: Final = 2
 PAGE_BYTES: Final = 4_096
 INDEX_STRUCTURE: Final = "SELECT block FROM search_data WHERE id = 10"
@@ -112,7 +112,7 @@ def give_back_pages(limit: int, connection: sqlite3.Connection) -> int:
     if mode != _INCREMENTAL:
         return 0
     count: int = min(limit, free - max(LEAST_FREE_PAGES, pages // FREE_SHARE))
-    for _ in range(count):  # of several at once the driver takes the first step only
+    for _ in range(count):  # for a larger number the driver takes only the first step
         connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
     return max(0, count)
 

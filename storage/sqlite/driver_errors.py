@@ -1,4 +1,4 @@
-"""SQLite's errors as those of `storage.errors`."""
+"""Turns SQLite's errors into those of `storage.errors`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Failing(NamedTuple):
     topic: str
     is_private: int
     callback: str
-    since: int | None  # it fails
+    since: int | None  # since when it fails
     reason: str
     code: int | None
 

@@ -38,7 +38,8 @@ OWNER = (
     f"(SELECT nullif(coalesce(max(account_id), {NOBODY}), {OPERATOR})"
     " FROM track_queries WHERE feed_id = {})"
 )
-"""The viewer whose track query the feed ``{}`` is; of any other feed, nobody."""
+"""SQL for the viewer who owns the track query that feed ``{}`` stands for; `NOBODY` for
+any other feed."""
 
 
 OF_RESOURCE = (

@@ -130,7 +130,8 @@ def _due(places: frozenset[Pace]) -> str:
 def select_due(
     now: datetime, after: PlaceByPace, limit: int
 ) -> tuple[str, Mapping[str, int]]:
-    """A page of the feeds that are due; each pace goes on at its place."""
+    """The query for a page of due feeds, after each pace's place, and its
+    parameters."""
     parameters = {"now": to_milliseconds(now), "limit": limit}
     for pace, (at, feed_id) in after.items():
         parameters |= {f"at_{pace}": to_milliseconds(at), f"feed_{pace}": feed_id}
@@ -149,7 +150,7 @@ DEFER = Assignments(
     "UPDATE schedule SET next_fetch = asked.value FROM json_each(?) asked"
     " WHERE feed_id = CAST(asked.key AS INTEGER)"
 )
-"""The next fetch of feeds, in milliseconds."""
+"""Sets the next fetch of feeds, in milliseconds."""
 
 
 _OVERDUE = """
@@ -167,7 +168,8 @@ FROM (
     {_OVERDUE}
 ) overdue WHERE overdue.feed_id = schedule.feed_id
 """
-"""Multiples of the golden ratio, without their whole part, are evenly spread."""
+"""Spreads overdue feeds. ``share`` is the fraction of a multiple of the golden ratio;
+these fractions are evenly spread."""
 
 
 def spread_overdue(
@@ -640,7 +642,7 @@ def _shut_out(
 def _set_state(
     parameters: dict[str, object], connection: sqlite3.Connection
 ) -> tuple[Row | None, bool]:
-    """The feed's row, and whether it was a track query until now."""
+    """Set a feed's state; returns its row, and whether it ended a track query."""
     ended = connection.execute(
         "SELECT 1 FROM feeds WHERE id = :id AND state = 'track' AND :state <> 'track'",
         parameters,

@@ -1,9 +1,9 @@
 """The result of a fetch: encoded and packed outside the writer, applied as one unit.
 
-The unit writes the feed's state, its documents (a row each, over the last), its
-entries, and the records of the log, those of matching queries included. Nine of ten
-fetches find nothing new and change only when and how the feed was asked: many of them
-are one unit.
+The unit writes the feed's state, its documents (one row each, overwritten every time),
+its entries, and the records of the log, including those of matching track queries. Nine
+of ten fetches find nothing new and change only the polling state and the next request:
+many of these form one unit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
     feed_id: int
     at: int
     feed: dict[str, object]  # parameters of the feed's own rows
-    turn: dict[str, object] | None  # of its state and health; None: as they were
+    turn: dict[str, object] | None  # its state and health; None: unchanged
     entries: tuple[EncodedEntry, ...]
     records: tuple[EncodedRecord, ...]
     seen: bytes | None
@@ -85,8 +85,7 @@ class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of a commit that are to be packed, encoded: deletions before
-    entries."""
+    """The encoded values of a commit, not yet packed: deletions before entries."""
 
     deletions: list[bytes]
     entries: list[bytes]
@@ -116,7 +115,7 @@ def encode_values(fetch: FetchCommit) -> PlainValues:
 
 
 def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
-    """``values`` are those of the commit; here they are packed."""
+    """Encode a commit, and pack its ``values``."""
     at = to_milliseconds(fetch.at)
     last_records = {
         key: index
@@ -319,7 +318,7 @@ KnownEntry = tuple[int, int]
 def _assign_positions(
     count: int, matched: Matched | None, connection: sqlite3.Connection
 ) -> int:
-    """The last of ``count`` new positions; 0 if there are none. Raises
+    """Assign ``count`` new positions; returns the last, 0 if there are none. Raises
     `StaleQueries`."""
     if not count:
         return 0
@@ -432,11 +431,11 @@ WHERE id = :id
 def apply_commit(
     commit: EncodedCommit, connection: sqlite3.Connection
 ) -> CommitOutcome:
-    """Raises `BodyRequired`, `StaleQueries`."""
+    """Apply a commit. Raises `BodyRequired`, `StaleQueries`."""
     updated = connection.execute(
         "UPDATE feeds SET polling = coalesce(:cold, polling),"
         " fetch_url = :fetch_url, unlisted = :unlisted,"
-        # The name it was given stands while it has none of its own.
+        # The name given to the feed is used while it has no title of its own.
         " title = CASE :title WHEN '' THEN coalesce("
         "(SELECT title FROM given_names WHERE feed_id = :id), '')"
         " ELSE coalesce(:title, title) END,"
@@ -447,7 +446,7 @@ def apply_commit(
     ).fetchall()
     if not updated:
         return _why_not(commit.feed_id, connection)
-    if commit.turn is not None:  # apart, for its columns are in many indexes
+    if commit.turn is not None:  # separate: its columns are in many indexes
         connection.execute(_TURN, commit.turn)
     if commit.events and are_wanted(connection):
         queue_events(commit.events, connection)
@@ -496,7 +495,7 @@ def _put_entry(
     first_position: int,
     connection: sqlite3.Connection,
 ) -> KnownEntry:
-    """A deletion keeps the last body and the entry's date."""
+    """Store an entry. A deletion keeps the last body and the entry's date."""
     is_named = entry.last_record is not None
     ((entry_id, revision),) = connection.execute(
         "INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,"
@@ -552,7 +551,7 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
 def apply_quiet(
     commits: Sequence[QuietCommit], connection: sqlite3.Connection
 ) -> list[CommitOutcome]:
-    """Apply commits that have found nothing, each of another feed or in their order."""
+    """Apply commits that have found nothing; several of one feed must be in order."""
     ids = [feed_id for *_, feed_id, _version in commits]
     versions: dict[int, int] = dict(
         connection.execute(

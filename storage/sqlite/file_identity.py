@@ -28,7 +28,7 @@ _asking = threading.Lock()
 
 
 class FileLock:
-    """Two locks (`flock`); those that SQLite takes itself are of another kind."""
+    """Two `flock` locks; the locks that SQLite takes itself are of another kind."""
 
     def __init__(self, beside: int, itself: int, identity: Identity) -> None:
         self._descriptors = (itself, beside)
@@ -36,10 +36,10 @@ class FileLock:
 
     @classmethod
     def take(cls, database: Path) -> FileLock:
-        """The file is made if there is none. Release it after the database is closed.
+        """Lock a database; its file is created if there is none.
 
-        Raises `DatabaseLocked`, with the owner's process id if it can be told, and
-        `OSError`.
+        Release the lock after the database is closed. Raises `DatabaseLocked`, with the
+        owner's process id if it can be told, and `OSError`.
         """
         beside = _lock_beside(database)
         try:
@@ -60,8 +60,8 @@ class FileLock:
 
 
 def real_path(path: Path) -> Path:
-    """The file that a name leads to. What belongs to it lies beside it, as SQLite's own
-    files do. Raises `DatabaseUnusable` for a name that leads in a circle."""
+    """The file that a path leads to, through links. Its WAL and its key lie beside this
+    file. Raises `DatabaseUnusable` for a link that leads in a circle."""
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:
@@ -80,9 +80,9 @@ def lock_database(path: Path) -> FileLock:
 
 @contextmanager
 def owned(path: Path) -> Iterator[Path]:
-    """The real file of a name, which no other process uses until the end of the block.
+    """Own a database's file during a block; yields its real path.
 
-    What SQLite or the disk says against it is raised as `DatabaseUnusable`.
+    Errors of SQLite and of the disk in the block are raised as `DatabaseUnusable`.
     """
     path = real_path(path)
     lock = lock_database(path)
@@ -95,7 +95,7 @@ def owned(path: Path) -> Iterator[Path]:
 
 
 def flush_directory(directory: Path) -> None:
-    """Make what was renamed in it durable. Raises `OSError`."""
+    """Make renames in a directory durable. Raises `OSError`."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -118,7 +118,7 @@ def _lock_beside(database: Path) -> int:
 def _lock_itself(database: Path) -> tuple[int, Identity]:
     """Lock the file itself.
 
-    A second name of it, a hard link, has another file beside it.
+    The file beside it does not protect it: a hard link to the database has another one.
     """
     if database.exists() and _identity(os.stat(database)) in _mine:
         raise DatabaseLocked(str(database), str(os.getpid()))
@@ -139,7 +139,7 @@ def _identity(found: os.stat_result) -> Identity:
 def _write_owner(descriptor: int) -> None:
     """Write the process id, for the message that a second process gets.
 
-    On a full disk the message is shorter.
+    On a full disk it is left out of the message.
     """
     try:
         os.ftruncate(descriptor, 0)
@@ -149,11 +149,10 @@ def _write_owner(descriptor: int) -> None:
 
 
 class FileIdentity:
-    """The database's file and its WAL, known by the names they were opened with.
+    """Detects whether the database's file or its WAL was removed or replaced.
 
-    If somebody removes or replaces one of them while the hub runs, the hub goes on
-    writing to a file that nobody can find again: nothing of that is durable, though
-    SQLite says so.
+    If somebody does that while the hub runs, the hub goes on writing to a file that
+    nobody can find again: nothing of that is durable, though SQLite says so.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -162,7 +161,8 @@ class FileIdentity:
         self._known: dict[str, tuple[int, int]] = {}
 
     def check(self) -> None:
-        """Raises `sqlite3.OperationalError`, as the disk's other failures are."""
+        """Raises `sqlite3.OperationalError`, like other failures of the disk, if a file
+        is gone or another one."""
         for name in self._names:
             try:
                 found = os.stat(name)
@@ -176,7 +176,7 @@ class FileIdentity:
 
 
 def _gone(name: str) -> sqlite3.OperationalError:
-    """The error, without the directory: strangers are told why the hub is not ready."""
+    """The error, without the directory: strangers can read why the hub is not ready."""
     return sqlite3.OperationalError(
         f"{os.path.basename(name)} was removed or replaced while it was in use"
     )

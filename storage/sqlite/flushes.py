@@ -33,9 +33,10 @@ from storage.sqlite.rows import pack_details, pack_outcome
 from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
-"""Failed attempts and catch-ups that are kept of each subscription."""
+"""Failed attempts and catch-ups that are kept of each subscription, at most."""
 DETAILS_KEPT = 5
-"""Failures whose details are kept, and which stay however much is caught up since."""
+"""The latest failures of each subscription whose details are kept. They stay, however
+many catch-ups follow."""
 
 
 _GONE = """
@@ -91,8 +92,7 @@ def _note_changed(
 def _acknowledge_all(
     outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
 ) -> set[tuple[int, int] | None]:
-    """Store all outcomes; returns the chunks, each with its lease, that are no longer
-    leased under it."""
+    """Store all outcomes; returns the chunk and lease of those whose lease is lost."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         packed = (outcome.index, pack_outcome(outcome))

@@ -23,11 +23,11 @@ _STEPS_ASKED: Final = 100_000
 def find_damage(
     path: Path, *, has_key: bool = True, is_abandoned: Callable[[], bool] = bool
 ) -> tuple[str, ...]:
-    """What is wrong with a file, a sentence each; nothing of it is changed.
+    """Read a whole file; returns what is wrong with it, a sentence each.
 
-    All of it is read. ``has_key``: its key lies beside it. ``is_abandoned`` is asked
-    now and then whether to end early. Raises `DatabaseUnusable` if it is no database of
-    a hub's.
+    Nothing is changed. ``has_key``: its key lies beside it. ``is_abandoned`` is asked
+    now and then whether to end early. Raises `DatabaseUnusable` if the file is not a
+    hub's database.
     """
     if not path.is_file():
         raise DatabaseUnusable(str(path), "there is no such file")
@@ -54,7 +54,7 @@ def find_damage_at_rest(path: Path) -> tuple[str, ...]:
 
 
 def _damage_of_file(connection: sqlite3.Connection) -> list[str]:
-    """Pages, indexes and constraints, as SQLite sees them."""
+    """Damage of pages, indexes and constraints, as SQLite reports it."""
     ((is_empty,),) = connection.execute(
         "SELECT NOT EXISTS (SELECT 1 FROM sqlite_master)"
     ).fetchall()
@@ -65,7 +65,7 @@ def _damage_of_file(connection: sqlite3.Connection) -> list[str]:
 
 
 def _damage_of_log(connection: sqlite3.Connection) -> list[str]:
-    """The log's end and beginning, against its records."""
+    """Damage of the log: records beyond its beginning or end. Also a schema too new."""
     ((log_end, tail, first, last),) = connection.execute(
         "SELECT head, tail, (SELECT min(position) FROM records),"
         " (SELECT max(position) FROM records) FROM meta"

@@ -18,7 +18,7 @@ Condition = tuple[str, tuple[object, ...]]
 _FIRST_OF_ACCOUNT = 19_968
 """The first of the characters that stand for an account; see the migration."""
 _COLUMNS = 18
-"""Of ``stored_subscriptions``; those of ``stored_feeds`` follow."""
+"""How many columns ``stored_subscriptions`` has; those of ``stored_feeds`` follow."""
 
 
 class SqliteListings:
@@ -55,10 +55,10 @@ class SqliteListings:
 def page_query(
     account: AccountId, search: ListingSearch, skip: int, limit: int
 ) -> Condition:
-    """Ids first, in the order of an index.
+    """The query for a page: ids first, in the order of an index, then their rows.
 
-    What is skipped of all, or of one selection, is added up by blocks of ids; of
-    selections together it is counted in the index.
+    Skipped rows are counted by blocks of ids if all are listed, or one selection. If
+    selections are combined, they are counted in the index.
     """
     found, parameters = _found("l.subscription_id", account, search)
     order = "x.rowid" if _trigrams(account, search) else "l.subscription_id"
@@ -90,7 +90,7 @@ _START = (
     "  FROM listing_counts WHERE account_id = ? AND kind = ? AND value = ?)"
     " WHERE passed + total > ? ORDER BY block LIMIT 1)"
 )
-"""The block that a page begins in, and how many of it come before the page."""
+"""Finds the block that a page begins in, and how many of its rows precede the page."""
 
 
 def total_query(account: AccountId, search: ListingSearch) -> Condition:
@@ -107,7 +107,7 @@ def total_query(account: AccountId, search: ListingSearch) -> Condition:
 def _counted(search: ListingSearch) -> tuple[str, object] | None:
     """The column and value that blocks of ids are counted by.
 
-    None unless the search asks for just that.
+    None unless that is the search's only condition.
     """
     of_one: dict[str, tuple[ListingSearch, object]] = {
         "": (ListingSearch(), ""),
@@ -142,20 +142,20 @@ def _found(columns: str, account: AccountId, search: ListingSearch) -> Condition
         conditions.insert(1, ("l.subscription_id = x.rowid", ()))
     where = " AND ".join(sql for sql, _ in conditions)
     parameters = tuple(each for _, given in conditions for each in given)
-    # Without, an index that gives the order would seem better, and reads them all.
+    # Otherwise SQLite would choose an index in this order, and read all of it.
     index = "INDEXED BY listings_by_topic" if search.topic and not wanted else ""
     sql = ("SELECT", columns, f"FROM {texts} listings l", index, *joins, "WHERE", where)
     return " ".join(sql), parameters
 
 
 def _trigrams(account: AccountId, search: ListingSearch) -> str:
-    """What an account's texts are looked up by; "" if it would find all or nothing.
+    """The full-text query for an account's texts; "" if it would not narrow the search.
 
-    It finds texts that have the trigrams; whether these stand in a row is asked of the
-    texts.
+    It finds texts that have the trigrams; whether these are consecutive is checked in
+    the texts.
     """
     if search.topic or search.callback:
-        return ""  # those are fewer still
+        return ""  # these are fewer still
     parts = {
         "topic": [search.topic_contains.lower()],
         "callback": [
@@ -215,7 +215,7 @@ _BOZO_RANK = _POLLING.format("bozo_rank", "feeds", "id")
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
     """Conditions on numbers of a feed, in its polling state or its statistics.
 
-    What is missing there counts as 0.
+    A number that is missing there counts as 0.
     """
     bounds = {
         _VELOCITY: search.velocity,

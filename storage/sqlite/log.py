@@ -47,8 +47,8 @@ from storage.sqlite.writer import Writer
 
 MANY_ENTRIES = 50
 LARGE_BYTES = 64 * 1024
-"""A commit of so many entries, or of so many bytes, is encoded beside the event loop:
-packing takes it two milliseconds."""
+"""A commit with so many entries, or so many bytes, is encoded in a thread: packing it
+takes two milliseconds."""
 
 _MIDDLE_IS_BEFORE = (
     "(SELECT at FROM records WHERE position >= (low + high) / 2"
@@ -65,8 +65,8 @@ WITH RECURSIVE search (low, high, moment) AS (
 )
 SELECT max(low) FROM search
 """
-"""Halving what lies between: there is no index of all records by time, which each
-commit would have to write."""
+"""Finds the position by halving the range. An index of all records by time would have
+to be written by each commit."""
 
 
 class SqliteLog:
@@ -159,7 +159,7 @@ class SqliteLog:
         return [read_entry(row) for row in rows]
 
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """By the entry's own date, or when it was first stored if it has none."""
+        """The latest entries by their own date, or else by when they were stored."""
         rows = await self._readers.all(
             f"SELECT {ENTRY} FROM entries e"
             " WHERE feed_id = ? AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT ?",
@@ -169,7 +169,7 @@ class SqliteLog:
         return found or await self._latest_matches(feed_id, limit)
 
     async def _latest_matches(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """The last entries that a track query matched; none of a feed.
+        """The last entries that a track query matched; empty for any other feed.
 
         Each record names at least one entry.
         """

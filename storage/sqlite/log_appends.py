@@ -1,4 +1,4 @@
-"""Appending to the log: positions of new records, and whom they are for."""
+"""Appends to the log: positions of new records, and fan-outs to those who want them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
 
 
 def assign_positions(count: int, connection: sqlite3.Connection) -> tuple[int, int]:
-    """Assign so many new positions, one at least: the last of them, and the version of
-    the track queries.
+    """Assign ``count`` new positions, at least one; returns the last of them, and the
+    version of the track queries.
 
-    They are dense, since a rollback returns them.
+    There are no gaps between positions, since a rollback returns them.
     """
     ((last, queries),) = connection.execute(
         "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)

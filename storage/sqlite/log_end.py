@@ -1,4 +1,4 @@
-"""The end of the log, as far as it is durable, and who waits for it to move."""
+"""The durable end of the log, and waiting until it moves."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class LogEnd:
         return self._position
 
     def advance(self, positions: tuple[Position, ...]) -> None:
-        """Records at these positions have become durable."""
+        """Note that records at these positions have become durable."""
         if positions and positions[-1] > self._position:
             self._position = positions[-1]
             self._wake()
 
     def restart(self, position: Position) -> None:
-        """The log is another one, which ends there."""
+        """Note that the log was replaced by another, which ends at ``position``."""
         self._position = position
 
     async def wait(self, after: Position, seconds: float) -> Position:

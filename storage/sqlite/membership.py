@@ -1,4 +1,4 @@
-"""`storage.contract.MembershipStore` on SQLite: one node, which owns all there is."""
+"""`storage.contract.MembershipStore` on SQLite: one node, which owns everything."""
 
 from __future__ import annotations
 

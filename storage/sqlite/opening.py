@@ -28,7 +28,7 @@ from storage.sqlite.schema import check_version, holds_secrets, run_pending
 async def open_database(
     path: Path, *, migrate: bool = True, threads: ConnectionThreads = BY_THREADS
 ) -> SqliteStorage:
-    """Open a file, created if need be. Close what is returned.
+    """Open a file, which is created if need be. The caller closes the result.
 
     Raises `DatabaseUnusable`: `DatabaseLocked` if another process has it,
     `DatabaseTooNew`, and, if not to ``migrate``, `DatabaseOutdated`.
@@ -94,10 +94,8 @@ def _open(path: Path, migrate: bool, threads: ConnectionThreads) -> _Opened:
 
 
 def _adopt_key(name: Path, path: Path) -> None:
-    """Take over a key from where former versions kept it.
-
-    That was beside the name by which the database was opened.
-    """
+    """Take over a key from where former versions kept it: beside the name by which the
+    database was opened."""
     if name != path and read_key(key_path(path)) is None:
         key = read_key(key_path(name))
         if key is not None:
@@ -123,7 +121,10 @@ def _prepare(
 
 
 def _open_box(path: Path, connection: sqlite3.Connection) -> SecretBox:
-    """The key belongs to the database: neither is of use with another one."""
+    """Open the database with its key, which is created if nothing is encrypted yet.
+
+    A key belongs to one database: neither is of use with another one.
+    """
     keys = key_path(path)
     key = read_key(keys)
     ((key_check,),) = connection.execute("SELECT key_check FROM meta").fetchall()
@@ -148,7 +149,7 @@ def _create_key(path: Path) -> bytes:
 
 
 def _begin_epoch(connection: sqlite3.Connection) -> tuple[str, Position]:
-    """The epoch and the log's end.
+    """Return the epoch and the log's end.
 
     A new file begins a new epoch, and so does a copy that is put in place.
     """

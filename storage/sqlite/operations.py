@@ -231,7 +231,7 @@ class SqliteStorage:
     async def backup(
         self, destination: Path, progress: OnProgress = ignore_progress
     ) -> None:
-        """Also copies the key, to the destination's name with ``.key``.
+        """Copy the database, and its key to the destination's name with ``.key``.
 
         Raises `WriteFailed` if the destination exists or cannot be written.
         """
@@ -252,7 +252,8 @@ class SqliteStorage:
 
     @contextmanager
     def _abandoning(self) -> Iterator[Callable[[], bool]]:
-        """Whether nobody waits any more for work in a thread."""
+        """Yield a function that says whether work in a thread is abandoned: nobody
+        waits for it any more, or the storage is being closed."""
         if self._closing is not None:
             raise StorageClosed("the database is closed")
         is_left = threading.Event()

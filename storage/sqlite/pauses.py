@@ -1,7 +1,8 @@
 """Paused subscriptions: they are sent nothing, and keep what they are owed.
 
 A record for a paused subscription is owed by its retry, as if it had failed; but a
-retry of a paused subscription is not claimed. Until a record comes, it needs none.
+retry of a paused subscription is not claimed. Until a record comes, the subscription
+needs no retry.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ WHERE feed_id = :feed_id AND paused_at IS NOT NULL AND id BETWEEN :first AND :la
     AND +id IN (SELECT value FROM json_each(:ids)) AND from_position < :position
 RETURNING subscription_id
 """
-"""The ids are no constraint of the index, so that they are looked at only if somebody
-is paused."""
+"""``+id`` keeps the ids out of the search of the index, so that they are read only if a
+subscription is paused."""
 
 
 def owe_to_paused(

@@ -1,5 +1,5 @@
-"""Polling states, in the two parts that are stored: JSON objects which together, as the
-view ``stored_feeds`` gives them, are the whole."""
+"""Polling states in the two parts that are stored: JSON objects, which the view
+``stored_feeds`` puts together."""
 
 from __future__ import annotations
 

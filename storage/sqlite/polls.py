@@ -1,8 +1,8 @@
 """The history of a feed's polls: records of 14 bytes, one added by each commit.
 
-The latest eight are beside what each fetch writes, the 64 before them in a row of their
-own: 1,008 bytes at most. They are appended and moved by SQL, so no fetch reads its
-feed's history.
+The latest eight are in the row that each fetch writes, the 64 before them in a row of
+their own: 1,008 bytes at most. They are appended and moved by SQL, so no fetch reads
+its feed's history.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pack_poll(poll: Poll) -> bytes:
 
 
 def unpack_polls(packed: bytes) -> list[Poll]:
-    """The latest first, as many as are kept."""
+    """The polls, the latest first, as many as are kept."""
     polls = [_poll(*record) for record in _RECORD.iter_unpack(packed)]
     return polls[: -KEPT_POLLS - 1 : -1]
 

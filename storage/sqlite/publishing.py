@@ -42,7 +42,8 @@ PAGE_COLUMNS = (
     " {shown}.revision, h.head,"
     f" {ENTRY}"
 )
-"""Of pages p, of what shows an entry of them, and of their feeds' heads h."""
+"""Columns of pages ``p``, of the row that says what a page shows (``{shown}``), of
+feeds' heads ``h``, and of entries ``e``."""
 
 
 def read_page(row: Row) -> PublishedPage:
@@ -89,7 +90,7 @@ TOPICS_BY_TEXT = (
     "  AND (instr(fold(f.url), :text) OR instr(fold(f.title), :text))"
     f"{_FROM} ORDER BY l.id DESC"
 )
-"""A row for each that is looked at; without a feed if that is not to be shown."""
+"""One row for each feed that is looked at; NULLs if the feed is not to be shown."""
 MOST_LOOKED_AT = 500
 _BEHIND_ALL = (1 << 63) - 1
 _ENTRIES = (
@@ -193,7 +194,7 @@ _NEWS = (
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " ORDER BY n.entry_id LIMIT ?"
 )
-# What has been hidden since is left out at once.
+# Entries hidden since then are left out at once.
 _PAGES = (
     f"SELECT {PAGE_COLUMNS}"
     " FROM {source} CROSS JOIN entries e ON e.id = {shown}.entry_id AND e.deleted = 0"
@@ -310,16 +311,16 @@ def _set_origin(news: FeedNews, origin: str, connection: sqlite3.Connection) -> 
             (news.feed_id,),
         )
     if news.is_moved:
-        # What sections showed of it was taken back as it moved (see the triggers).
+        # Triggers took back what sections showed of the feed when it moved.
         connection.execute(
             "DELETE FROM page_shown WHERE feed_id = ? AND section <> ''",
             (news.feed_id,),
         )
-    connection.execute(  # of a feed that was purged meanwhile nothing is noted
+    connection.execute(  # nothing is noted of a feed that was purged meanwhile
         "INSERT OR REPLACE INTO page_origins SELECT id, ? FROM feeds WHERE id = ?",
         (origin, news.feed_id),
     )
-    # What has changed once more meanwhile stays news.
+    # The row stays if the feed has changed once more meanwhile.
     connection.execute(
         "DELETE FROM page_feeds WHERE feed_id = :feed_id AND is_moved <= :is_moved"
         " AND (SELECT head FROM feed_heads WHERE feed_id = :feed_id) IS :head"
@@ -348,14 +349,14 @@ def read_page_news(row: Row) -> PageNews:
 
 
 def present_urls(url: str | None, fetch_url: str | None) -> tuple[str, ...]:
-    """Those of a feed's two URLs that there are: none of a feed that is gone."""
+    """The URLs that a feed has, of its two; none if the feed is gone."""
     return tuple(filter(None, (url, fetch_url)))
 
 
 # --- the list of pages ---
 
 _COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
-# What has been hidden since is left out at once.
+# Entries hidden since then are left out at once.
 _SHOWN = (
     " {join} JOIN entries e ON e.id = p.entry_id AND e.deleted = 0 AND NOT e.unlisted"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"
@@ -440,7 +441,7 @@ def read_listed_page(row: Row) -> ListedPage:
 
 
 def read_page_change(row: Row) -> PageChange:
-    """A row without an entry to show is a page that is gone."""
+    """Read a page and its change; a row without an entry is a page that is gone."""
     _, changed_at, _, url, _, _, change, _, _, *entry = row
     return PageChange(
         change=change,

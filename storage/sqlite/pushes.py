@@ -1,6 +1,6 @@
 """`storage.contract.PushStore` on SQLite.
 
-Units of work on pushes, and what a fetch writes of them.
+Also what a fetch writes about its feed's push.
 """
 
 from __future__ import annotations

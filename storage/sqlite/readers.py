@@ -35,11 +35,11 @@ class Readers:
 
     @classmethod
     async def open(cls, path: Path, threads: ConnectionThreads = BY_THREADS) -> Readers:
-        """Raises `sqlite3.Error`."""
+        """Open the connections. Raises `sqlite3.Error`."""
         return cls([await threads.open_for_reading(path) for _ in range(READERS)])
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Every row of a short page, in one trip to the reading thread."""
+        """Read every row of a short page, in one trip to the reading thread."""
         if self._is_closed:
             raise StorageClosed("the database is closed")
         connection = await self._idle.get()

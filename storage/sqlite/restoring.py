@@ -41,21 +41,21 @@ from storage.sqlite.schema import (
 )
 
 COMPACTING: Final = ".compacting"
-"""How a compaction calls the new file until it is in place."""
+"""The ending of a compaction's new file, behind the database's name."""
 FORMER: Final = ".before-restore-"
-"""What a restore puts between a database's name and the time, to keep what was there.
-"""
+"""Stands between the database's name and the time in the name of the former database,
+which a restore keeps."""
 
 
 def restore_database(
     backup: Path, path: Path, stamp: str, progress: OnProgress = ignore_progress
 ) -> Path | None:
-    """Put a copy of ``backup`` in the database's place; where the former one is now.
+    """Put a copy of ``backup`` in the database's place; returns the former one's path.
 
-    None if there was none. The former one is kept beside the new one, with its key;
-    ``stamp`` is the end of its name. Nothing of it changes before the copy is whole and
-    known to be sound. Raises `DatabaseUnusable`, `DestinationTaken`, `StorageFull` and
-    `WriteFailed`.
+    None if there was none. The former database is kept beside the new one, with its
+    key; ``stamp`` is the end of its name. It does not change before the copy is whole
+    and known to be sound. Raises `DatabaseUnusable`, `DestinationTaken`, `StorageFull`
+    and `WriteFailed`.
     """
     _require_backup(backup)
     with owned(path) as file:
@@ -70,7 +70,7 @@ def restore_database(
             has_former = _keep(file, former)
             _put_in_place(file, fresh)
         finally:
-            if fresh.exists():  # else its key is the database's, put there or waiting
+            if fresh.exists():  # if not, this key is now the database's
                 key_path(fresh).unlink(missing_ok=True)
             for each in _written_for(fresh):
                 each.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def _end_earlier(file: Path) -> None:
 
 
 def _write_beside(backup: Path, file: Path, fresh: Path, progress: OnProgress) -> None:
-    """The copy and its key, under names of their own, checked and flushed."""
+    """Write the copy and its key under names of their own, check and flush them."""
     require_room(file.parent, database_bytes(backup))
     create_private(fresh)
     copy_pages(backup, fresh, progress)
@@ -126,7 +126,8 @@ def _check(backup: Path, fresh: Path) -> None:
 def _key_of(backup: Path, file: Path, fresh: Path) -> bytes | None:
     """The key that opens the copy: the backup's own, or the database's if that fits.
 
-    None if nothing in it is encrypted: then any key will do. Raises `DatabaseUnusable`.
+    None if nothing in the copy is encrypted: then any key will do. Raises
+    `DatabaseUnusable`.
     """
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
         known = key_check(connection)
@@ -143,8 +144,8 @@ def _key_of(backup: Path, file: Path, fresh: Path) -> bytes | None:
 
 
 def _keep(file: Path, former: Path) -> bool:
-    """Give what is there a second name, with the WAL of a hub that crashed; whether
-    there is anything."""
+    """Give the present database a second name, with its key, and its WAL if a hub
+    crashed; returns False for an empty file."""
     if not file.stat().st_size:
         return False
     names = [
@@ -163,7 +164,7 @@ def _keep(file: Path, former: Path) -> bool:
 
 
 def _link_or_copy(old: Path, new: Path) -> None:
-    """A copy where the disk knows no links."""
+    """Give a file a second name, or copy it if the disk has no links."""
     try:
         new.hardlink_to(old)
     except OSError:
@@ -174,7 +175,8 @@ def _link_or_copy(old: Path, new: Path) -> None:
 
 
 def _put_in_place(file: Path, fresh: Path) -> None:
-    """Two renames; an opening does the second where this process could not."""
+    """Rename the copy, then its key. If the process is killed between the two, the next
+    opening renames the key."""
     fresh.rename(file)
     flush_directory(file.parent)
     if key_path(fresh).exists():
@@ -184,10 +186,10 @@ def _put_in_place(file: Path, fresh: Path) -> None:
 
 
 def remove_unfinished(file: Path) -> None:
-    """Remove what a restore or a compaction had written when it was killed.
+    """Remove what a killed restore or compaction has written.
 
-    Also the second name of a database that is still in its place. Only the owner of the
-    database may: another process may be at it. Raises `OSError`.
+    Also the second name of a database that is still in its place. Call it only as the
+    database's owner: another process may be restoring it. Raises `OSError`.
     """
     for ending in (RESTORING, COMPACTING):
         for each in _written_for(with_ending(file, ending)):
@@ -207,5 +209,5 @@ def _second_names(file: Path) -> Iterator[Path]:
 
 
 def _written_for(path: Path) -> tuple[Path, ...]:
-    """All but the key: an opening may have to take that over."""
+    """What is written under a name, without the key, which an opening may take over."""
     return path, with_ending(path, "-journal"), with_ending(key_path(path), ".partial")

@@ -79,7 +79,7 @@ def add_dead_letter(
 ) -> None:
     """Add a dead letter, or extend the last one if nothing wanted lies between them.
 
-    What was trimmed in between may have been wanted, and delivered.
+    It is not extended over trimmed records: they may have been wanted, and delivered.
     """
     extended = connection.execute(
         "UPDATE dead SET first = min(first, :first), last = max(last, :last),"
@@ -142,7 +142,7 @@ def retry_dead_letter(dead_id: int, now: int, connection: sqlite3.Connection) ->
 def replay(
     subscription_id: int, after: int, now: int, connection: sqlite3.Connection
 ) -> None:
-    """Have a subscription catch up from there, in place of where its retry stands.
+    """Have a subscription catch up from ``after``, wherever its retry stands.
 
     Raises `NotFound`, `StorageBusy`, `SubscriptionPaused`.
     """
@@ -286,7 +286,8 @@ FROM (
     LEFT JOIN stragglers g ON g.subscription_id = b.id WHERE b.state = 'active'
 ) n WHERE s.id = n.id AND (s.condition, s.failure) <> (n.condition, n.failure)
 """
-"""``exhausted`` stays until a 2xx, and so does why its last record was given up."""
+"""A subscription stays ``exhausted`` until a 2xx, and keeps the reason why its last
+record was given up."""
 
 
 def note_conditions(
@@ -347,7 +348,7 @@ def open_retry(opened: RetryOpened, connection: sqlite3.Connection) -> None:
 
 
 def move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> RetryFate:
-    """Apply what came of a try.
+    """Apply the outcome of a try.
 
     A retry never goes back: trimming may have moved it further than the caller knew.
     """
@@ -380,7 +381,8 @@ def _is_done(
 def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> None:
     """Store where the retry stands now.
 
-    What it missed counts as told once a request for a record above that has succeeded.
+    The subscription counts as told what it missed once a request for a later record has
+    succeeded.
     """
     connection.execute(
         "UPDATE stragglers SET position = max(position, :position),"
@@ -412,9 +414,9 @@ def _write_move(moved: RetryMoved, at: int, connection: sqlite3.Connection) -> N
 def give_up(
     given_up: NewDeadLetter, closed: set[Lease], connection: sqlite3.Connection
 ) -> RetryFate:
-    """Make a dead letter of what it did not get, and close the retry.
+    """Make a dead letter of the undelivered records, and close the retry.
 
-    ``closed``: retries that the same flush has closed; one may be given up twice.
+    ``closed``: retries that the same flush has closed; it may give up a retry twice.
     """
     lease = (given_up.subscription_id, given_up.lease_id)
     retrying = connection.execute(
@@ -448,10 +450,10 @@ def _keep_undelivered(
     skipped: Skipped,
     connection: sqlite3.Connection,
 ) -> int:
-    """Keep what was not delivered as dead letters; where the subscription stands then.
+    """Keep undelivered records as dead letters; returns the subscription's position.
 
-    Records that fan-out passed by while the retry was open are lost with it, even above
-    ``last``. Those that the subscription got before it was set back are not.
+    They include records that fan-out passed by while the retry was open, even above
+    ``last``, but not those that the subscription got before its retry was set back.
     """
     subscription_id = given_up.subscription_id
     passed = last_passed(subscription_id, connection)
@@ -471,7 +473,7 @@ def _around(
     subscription_id: int,
     connection: sqlite3.Connection,
 ) -> list[tuple[int, int]]:
-    """What of the range is not skipped."""
+    """The parts of the range that are not skipped."""
     skip_after, skip_to = skipped
     if skip_after is None or skip_to is None:
         return [(first, last)] if first <= last else []

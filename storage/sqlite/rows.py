@@ -133,14 +133,14 @@ def unpack_refs(packed: bytes) -> tuple[EntryRef, ...]:
 
 # --- subscriptions ---
 
-# calling an enumeration takes three times as long, and chunks have 500 members
+# looking up takes a third of a call of the enumeration, and chunks have 500 members
 _FORMATS = {each.value: each for each in Format}
 _UPDATES = {each.value: each for each in Updates}
 _STATES = {each.value: each for each in SubscriptionState}
 
 
 def read_subscription(row: Row, box: SecretBox) -> Subscription:
-    """From the view ``stored_subscriptions``, whatever follows it."""
+    """Read a row of the view ``stored_subscriptions``; further columns may follow."""
     return Subscription(
         id=row[0],
         account=row[1],
@@ -181,7 +181,7 @@ _details_decoder = msgspec.msgpack.Decoder(AttemptDetails)
 
 
 def pack_outcome(outcome: ChunkOutcome) -> bytes:
-    """Milliseconds above 65,535 count as that: no request takes so long."""
+    """Pack an outcome. More than 65,535 ms count as that: no request takes so long."""
     return _OUTCOME.pack(outcome.status, min(outcome.milliseconds, _LONGEST))
 
 
@@ -197,7 +197,7 @@ def pending_indexes(outcomes: bytes | bytearray) -> Iterator[int]:
 
 
 def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
-    """From a row of id, lease, outcomes, members and a record's columns.
+    """Read a row of id, lease, outcomes, members and a record's columns.
 
     The members are JSON: each is a subscription and its index.
     """
@@ -216,7 +216,7 @@ def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
 
 
 def read_retrying(row: Row, box: SecretBox) -> RetryingSubscription:
-    """From the view ``stored_stragglers``."""
+    """Read a row of the view ``stored_stragglers``."""
     (
         *_subscription,
         position,
@@ -269,7 +269,7 @@ def pack_details(details: AttemptDetails | None) -> bytes | None:
 
 
 def read_attempt(row: Row) -> Attempt:
-    """From the columns of `ATTEMPT`, whatever follows them."""
+    """Read the columns of `ATTEMPT`, then the details; further columns may follow."""
     number, whose, position, at, status, milliseconds, error, packed = row[:8]
     return Attempt(
         id=number,
@@ -284,7 +284,7 @@ def read_attempt(row: Row) -> Attempt:
 
 
 def read_failed_attempt(row: Row) -> FailedAttempt:
-    """From those columns, then the host, the topic and the callback."""
+    """Read the columns of `read_attempt`, then the host, the topic and the callback."""
     host, topic, callback = row[8:]
     return FailedAttempt(
         attempt=read_attempt(row), host=host, topic=topic, callback=callback
@@ -336,7 +336,7 @@ def hash_token(token: str) -> bytes:
 
 
 def encode_push(write: PushWrite) -> dict[str, object]:
-    """Parameters of the statements that store it with a fetch."""
+    """Parameters of the statements that store a push with a fetch."""
     offer = write.push.offer
     return {
         "way": offer.way if offer else "",
@@ -351,7 +351,7 @@ def encode_push(write: PushWrite) -> dict[str, object]:
 
 
 def read_push(row: Row) -> Push | None:
-    """From the columns `PUSH`; None where a feed has none of them."""
+    """Read the columns of `PUSH`; None if the feed has no row of them."""
     way, hub, topic, marks, record, until, hinted_at = row
     if way is None:
         return None
@@ -385,8 +385,8 @@ def read_callback(row: Row, box: SecretBox) -> PushCallback:
 
 
 def read_feed_push(row: Row, callbacks: tuple[PushCallback, ...]) -> FeedPush:
-    """From feed_id, state, has_credentials, failures, asked_at, retry_at, trouble and
-    `PUSH`."""
+    """Read a feed's id, state, credentials' presence, failures, times asked and to
+    retry, trouble, and `PUSH`."""
     feed_id, state, has_credentials, failures, asked_at, retry_at, error = row[:7]
     return FeedPush(
         feed_id=FeedId(feed_id),
@@ -419,7 +419,7 @@ _credentials_decoder = msgspec.json.Decoder(Credentials)
 
 
 def read_feed(row: Row) -> StoredFeed:
-    """From the view ``stored_feeds``, whatever follows it."""
+    """Read a row of the view ``stored_feeds``; further columns may follow."""
     return StoredFeed(
         id=row[0],
         url=row[1],
@@ -445,9 +445,8 @@ def read_posting(polling: bytes) -> Posting:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
-    whether an error is awaited, the statistics and the push.
-    """
+    """Read a row of the view ``stored_feeds``, then the seen-set, the slices, the
+    inventory, whether an error is awaited, the statistics and the push."""
     encrypted = row[11]
     keeps_document, subscribers, version, seen, slices, inventory = row[16:22]
     is_error_awaited = row[22] is not None

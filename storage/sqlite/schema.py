@@ -28,7 +28,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All that this program knows, in order; numbered from 1 without gaps."""
+    """All migrations of this program, in order; numbered from 1 without gaps."""
     folder = files("storage.sqlite") / "migrations"
     scripts = sorted(
         (each for each in folder.iterdir() if each.name.endswith(".sql")),

@@ -1,4 +1,4 @@
-"""`storage.contract.SearchStore` on SQLite: FTS5, known only here."""
+"""`storage.contract.SearchStore` on SQLite, by an index of FTS5."""
 
 from __future__ import annotations
 
@@ -46,28 +46,29 @@ FIND = (
     " ORDER BY found.docid DESC"
 )
 """One row for each document looked at; without an entry if the viewer must not see it.
-Bodies are read after their lengths."""
+Lengths of bodies are read first, to read only as many bodies as fit."""
 READ = f"SELECT {ENTRY} FROM entries e WHERE e.id IN (SELECT value FROM json_each(?))"
 PAGE_BYTES = 2 * 1024 * 1024
 """The most bytes of packed entries that one page reads; its first entry may be
 larger."""
 SLOT_BITS = 4
-"""Ids in a second. The smaller ids are, the smaller is the index, which has one for
-each word of each document."""
+"""The bits of an id that tell documents of one second apart. The index holds an id for
+each word of each document, so smaller ids make it smaller."""
 MILLISECONDS = 1_000
 LEAST_FORGOTTEN = 1_000
-"""Documents, and half as many as there are, for which all is merged."""
+"""All segments are merged once more documents than this, and more than half of all,
+have been forgotten."""
 _FORGET = (
     "DELETE FROM searched WHERE entry_id IN (SELECT value FROM json_each(?))",
     "DELETE FROM search_queue WHERE entry_id IN (SELECT value FROM json_each(?))",
 )
 _BETWEEN = b"\0"
-"""Words and places of a document, as they are kept."""
+"""Separates a stored document's words from its places."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """``text`` is each of the words, and the places, packed."""
+    """A document to index. ``text``: its words, each once, and its places, packed."""
 
     entry_id: int
     text: bytes
@@ -77,7 +78,7 @@ class _Document:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the index was given of a document that is to be replaced."""
+    """What the index was given for a document that is to be replaced."""
 
     docid: int
     words: str
@@ -149,7 +150,7 @@ class SqliteSearch:
         unread: EntryId | None = None,
     ) -> None:
         earliest = None if since is None else to_milliseconds(since)
-        async with self._indexing:  # what is known is read before it is replaced
+        async with self._indexing:  # read before it is replaced
             rows = await self._readers.all(
                 "SELECT docid, text FROM searched"
                 " WHERE entry_id IN (SELECT value FROM json_each(?))",
@@ -187,7 +188,7 @@ class SqliteSearch:
 
 
 def count_fitting(rows: Sequence[Row]) -> int:
-    """How many of the documents are read at once, by their bytes; at least one."""
+    """How many of these documents fit into `PAGE_BYTES`; at least one."""
     left = PAGE_BYTES
     for count, (_, _, size) in enumerate(rows):
         left -= size or 0
@@ -216,10 +217,7 @@ def select_matches(
 
 
 def expression(term: Term) -> str:
-    """The search in the language of FTS5.
-
-    Whatever is searched for stands in quotes.
-    """
+    """The search in the query language of FTS5, with all searched text quoted."""
     match term:
         case Phrase(words):
             return f"words : {_quoted(' '.join(words))}"
@@ -274,7 +272,7 @@ _OWN_RECORDS: Final = 10
 """The highest id of the records that FTS5 reads whenever it opens an index."""
 
 _EMPTY_INDEX: Final = (
-    "DROP TRIGGER entry_gone",  # renaming a table would rename it there
+    "DROP TRIGGER entry_gone",  # renaming a table would rename it there as well
     "ALTER TABLE search RENAME TO former_search",
     "ALTER TABLE searched RENAME TO former_searched",
     "CREATE TABLE searched (entry_id INTEGER PRIMARY KEY,"
@@ -288,7 +286,7 @@ _EMPTY_INDEX: Final = (
     " BEGIN INSERT OR IGNORE INTO search_queue VALUES (OLD.id); END",
     "DELETE FROM search_queue",
 )
-"""New tables are as the schema has them."""
+"""Statements that put new, empty tables, as in the schema, in place of the old ones."""
 
 _ROWS: Final = (
     f"DELETE FROM former_search_data WHERE id IN (SELECT id FROM former_search_data"
@@ -360,11 +358,11 @@ def _index(
 ) -> None:
     _forget(known, ids, connection)
     placed = sorted(_place(documents, earliest, connection))
-    connection.executemany(  # in ascending order: so pages are full, not half so
+    connection.executemany(  # in ascending order, so that pages are full
         "INSERT INTO searched VALUES (?, ?, ?)",
         sorted((each.entry_id, docid, each.text) for docid, _, each in placed),
     )
-    connection.executemany(  # in ascending order: FTS5 writes out at every step back
+    connection.executemany(  # in ascending order: FTS5 flushes at a lower id
         "INSERT INTO search (rowid, words, places) VALUES (?, ?, ?)",
         [(docid, each.words, each.places) for docid, _, each in placed],
     )
@@ -375,7 +373,8 @@ def _index(
 
 
 def _forget(known: Sequence[_Known], ids: str, connection: sqlite3.Connection) -> None:
-    """FTS5 asks which words a document had, not where or how often."""
+    """Remove documents from the index. FTS5 needs to know which words they had, not
+    where or how often."""
     connection.executemany(
         "INSERT INTO search (search, rowid, words, places) VALUES ('delete', ?, ?, ?)",
         [(each.docid, each.words, each.places) for each in known],
@@ -393,10 +392,10 @@ def _place(
     earliest: int | None,
     connection: sqlite3.Connection,
 ) -> list[tuple[int, int, _Document]]:
-    """With ids by date; those of entries that are gone meanwhile are left out.
+    """Choose ids by date for documents; those of entries gone meanwhile are left out.
 
-    Of the same second the lower entry has the higher id, as far as one is free; where
-    none is, those of the seconds before serve.
+    Within a second, the lower entry has the higher id, as long as ids are free; then
+    ids of the seconds before are used.
     """
     by_id = {each.entry_id: each for each in documents}
     rows = connection.execute(
@@ -416,7 +415,7 @@ def _place(
 
 _EARLIEST: Final = -(2**63)
 _FIRST_SECOND: Final = 2**20
-"""Of 1970: of what is dated earlier all ids are in one place, with room below."""
+"""A second of 1970: all documents with earlier dates get ids there, with room below."""
 
 
 def _first_id(milliseconds: int) -> int:

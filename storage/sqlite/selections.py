@@ -2,7 +2,7 @@
 
 A list is read in the order of an index: the first rows of each state after the place,
 and of these the first of all. A filter that selects few rows by itself, a part of a
-text or a time, is looked up before, and then only these few are sorted.
+text or a time, is looked up first, and then only these few are sorted.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ Query = tuple[str, dict[str, object]]
 
 
 def _behind(key: str, after: ListPlace | None, *, is_falling: bool) -> list[str]:
-    """SQL for what follows a place: the rest of its key's rows, and other keys.
+    """SQL for what follows a place: the rest of its key's rows, and later keys.
 
-    As one comparison of pairs an index of a generated column would not be used.
+    With a comparison of pairs instead, SQLite would not use an index of a generated
+    column.
     """
     sign = "<" if is_falling else ">"
     if after is None:
@@ -101,7 +102,7 @@ MOST_SORTED: Final = 2_000
 """Up to so many rows count as few: all of them are looked at."""
 
 MOST_COUNTED: Final = 10_000
-"""Rows of an index that are counted one by one."""
+"""Up to so many rows of an index are counted one by one."""
 
 _FEED_KEYS: Final = {
     FeedSort.ID: "id",
@@ -113,7 +114,7 @@ _AT_HOST: Final = (
     " AND instr(url, '://')"
     " IN (instr(fold(url), :host_alone), instr(fold(url), :host_with_port))"
 )
-"""What a query says after a host is none."""
+"""A host that occurs later in the URL, such as in its query, does not count."""
 _FEED_INDEXES: Final = {
     FeedSort.ID: ("feeds_by_health", "feeds_by_section"),
     FeedSort.URL: ("feeds_by_health_url", "feeds_by_section_url"),
@@ -123,7 +124,7 @@ _FEED_INDEXES: Final = {
         "feeds_by_section_subscribers",
     ),
 }
-"""Of a health, and of a health and a section."""
+"""For each order, the index for one health, and for one health and section."""
 
 
 class SqliteFeedSelections:
@@ -166,7 +167,7 @@ class SqliteFeedSelections:
         return min(most, await self._number(*_count_query(wanted, most)))
 
     async def _count_of_group(self, wanted: FeedFilter) -> int:
-        """As if only health and category were asked for."""
+        """Count the feeds of the wanted health and category, and ignore the rest."""
         among = wanted.health or LISTED_HEALTH
         return sum(
             each.total
@@ -265,7 +266,7 @@ def _feed_ranges(
 
 
 def _among(wanted: FeedFilter, sort: FeedSort, after: ListPlace | None) -> str:
-    """SQL for those of some ids that are wanted."""
+    """SQL for the wanted feeds among those of ``:ids``."""
     key = _FEED_KEYS[sort.rising]
     places = " OR ".join(
         f"(TRUE{each})" for each in _behind(key, after, is_falling=sort.is_falling)
@@ -289,7 +290,8 @@ def _count_query(wanted: FeedFilter, most: int) -> Query:
 
 
 def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[Query]:
-    """What may be asked for ids alone, of one more than are few."""
+    """Queries for the ids of feeds by one rare property each, with a limit of one more
+    than `MOST_SORTED`."""
     limit = MOST_SORTED + 1
     trigrams = rare_trigrams_of(folded(wanted.text)) + rare_trigrams_of(wanted.host)
     if trigrams:
@@ -319,9 +321,9 @@ def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[Query]:
 # --- subscriptions ---
 
 MOST_SEARCHED: Final = 2_000
-"""Texts that are looked at in one query."""
+"""The most texts looked at in one query."""
 PARTS_SEARCHED: Final = 10
-"""Such queries for one page."""
+"""The most such queries for one page."""
 
 _SUBSCRIPTION_KEYS: Final = {
     SubscriptionSort.ID: "id",
@@ -376,7 +378,7 @@ class SqliteSubscriptionSelections:
         return rows, _place(sort, rows[-1]) if len(rows) == limit else None
 
     async def _topics(self, wanted: SubscriptionFilter) -> list[int]:
-        """The ids of the topic that is asked for: of its spellings."""
+        """The ids of all spellings of the wanted topic; empty if none is asked for."""
         if wanted.topic is None:
             return []
         return await topics_of(self._readers, wanted.topic)
@@ -394,7 +396,7 @@ class SqliteSubscriptionSelections:
             rows, place = await self._listed(wanted, sort, place, MOST_SEARCHED)
             having = await self._having(wanted.text, [id for id, _ in rows])
             found += [row for row in rows if row[0] in having]
-            if len(found) >= limit:  # what follows may have it as well
+            if len(found) >= limit:  # later rows may have it as well
                 return found[:limit], _place(sort, found[limit - 1])
             if place is None:
                 break
@@ -518,7 +520,7 @@ def _subscription_query(
     limit: int,
     topics: Sequence[int],
 ) -> Query:
-    """The ids and keys of a page, whatever texts they have."""
+    """The query for the ids and keys of a page, whatever texts they have."""
     found, parameters = _found(wanted, sort, after, limit, topics)
     order = _order("key", is_falling=sort.is_falling)
     return f"SELECT id, key FROM ({found}) {order}", parameters
@@ -589,7 +591,7 @@ def _groups_of_health(
     sort: SubscriptionSort,
     among: Collection[SubscriptionHealth],
 ) -> Iterator[tuple[str, str]]:
-    """The same of all subscriptions, or of all of an account."""
+    """Like `_subscription_groups`, for all subscriptions, or all of an account."""
     has_account = wanted.account is not None
     if sort is SubscriptionSort.SINCE:
         of_account = "of_account" if has_account else "by_health"

@@ -79,7 +79,7 @@ class SqliteSessions:
         )
 
     async def _write(self, statement: str, **given: object) -> int:
-        """How many rows it changed."""
+        """Execute a statement; returns how many rows it changed."""
         parameters = {
             name: to_milliseconds(value) if isinstance(value, datetime) else value
             for name, value in given.items()

@@ -1,8 +1,8 @@
-"""Which entry each page shows, overall and in each section: one unit of the writer.
+"""Decides which entry each page shows, overall and in each section: one unit of work.
 
-Also how many pages are shown in each stretch of time, level by level. A page of the
-list is found by these counts: it costs a few short stretches, however many pages there
-are before it.
+It also counts the pages in each stretch of time, on several levels. By these counts a
+place in the list of pages is found within a few short stretches, however many pages
+come before it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _Place = tuple[int, str]
 
 
 class _Page(NamedTuple):
-    """What a row of ``pages`` shows, and since when; ``entry_id`` 0: nothing."""
+    """What a row of ``pages`` shows, and since when; if ``entry_id`` is 0, nothing."""
 
     entry_id: int
     revision: int
@@ -121,7 +121,7 @@ LAST_CHANGE = (
     "(SELECT max((SELECT max(change) FROM section_pages WHERE section = s.name))"
     " FROM page_sections s), 0))"
 )
-"""Of all pages, in all sections: each found at the end of an index."""
+"""SQL for the last change of any page in any section; both are ends of an index."""
 _SHOWN_BY = (
     "UPDATE page_sections SET withdrawals = withdrawals + 1 WHERE name IN"
     " (SELECT section FROM page_shown WHERE feed_id ="
@@ -134,7 +134,7 @@ _FIRST = (
 )
 _FIRST_OF_ALL = _FIRST.format(section="")
 _FIRST_OF_SECTION = _FIRST.format(section=" AND section = ? AND owner <= ?")
-# What stays as it is leaves its indexes alone: each has a page of the file to write.
+# Only changed columns are set: each index of a column costs a page of the file.
 _CHANGE = "UPDATE pages SET {columns} WHERE id = :id"
 _OF_TEXT = (
     *("revision", "language", "owner", "modified", "shown_at", "published"),
@@ -167,8 +167,8 @@ def update_pages(
 ) -> None:
     """Take entries into the pages, as one unit of work.
 
-    Every unit has a time of its own, after all before it, whatever the clock says: who
-    has seen all up to a time can go on from there.
+    Each unit has a time of its own, later than all before it, whatever the clock says:
+    a reader who has seen everything up to a time can go on from there.
     """
     (last,) = connection.execute(
         "SELECT coalesce((SELECT changed_at FROM pages ORDER BY change DESC LIMIT 1),"
@@ -182,7 +182,7 @@ def update_pages(
 
 
 class _PageUpdate:
-    """First all entries find their pages, then each page is shown anew.
+    """Assigns all entries to pages, then decides anew what each of these pages shows.
 
     ``now`` in milliseconds; ``change``: the number of the last change so far.
     """
@@ -194,7 +194,7 @@ class _PageUpdate:
         self._counts = CountChanges()
         self._touched: dict[int, _Touched] = {}
         self._sections: set[str] = set()
-        self._feeds: dict[int, int | None] = {}  # of entries of this unit
+        self._feeds: dict[int, int | None] = {}  # by id of this unit's entries
         self._noted: set[tuple[int, str]] = set()
 
     def place(self, each: EntryVisibility) -> None:
@@ -265,7 +265,7 @@ class _PageUpdate:
         return page_id
 
     def _show(self, page_id: int, touched: _Touched) -> None:
-        """Have the page show the entry that is due, together and in its sections."""
+        """Have the page show the entry that it should, overall and in its sections."""
         before = _Page(*self._connection.execute(_PAGE, (page_id,)).fetchone())
         first = self._find(_FIRST_OF_ALL, page_id)
         page = self._show_to_all(page_id, before, first, has_moved=touched.has_moved)
@@ -281,9 +281,9 @@ class _PageUpdate:
     def _show_to_all(
         self, page_id: int, before: _Page, first: _Candidate | None, *, has_moved: bool
     ) -> _Page:
-        """Have the page show the entry that is due of all sections.
+        """Have the page show the entry that it should overall.
 
-        The page as it is then.
+        Returns the page as it is then.
         """
         modified, shown = before.modified, bool(before.entry_id)
         is_other = shown if first is None else _is_other(before, first)
@@ -321,11 +321,12 @@ class _PageUpdate:
     def _show_in(
         self, section: str, page_id: int, page: _Page, first: _Candidate | None
     ) -> _Page:
-        """Have a section show what is due of its own feeds; the page as it is then.
+        """Have a section show the right entry of its own feeds.
 
-        Where a feed of another section has more right to the page, the section shows
-        nothing. What all sections show together has the same ``modified`` there;
-        anything else has one later than all before.
+        Returns the page as it is then. If a feed of another section has a better right
+        to the page, the section shows nothing. An entry that the page also shows
+        overall has the same ``modified`` in both; any other gets one later than all
+        before.
         """
         execute = self._connection.execute
         *before, modified = execute(
@@ -366,9 +367,10 @@ class _PageUpdate:
         return page
 
     def _next_modified(self, stated: int, published: int) -> int:
-        """In seconds: what the feed says at first, and of a change when it was seen.
+        """The page's time of modification, in seconds: what the feed says for a new
+        page, and for a change when it was seen.
 
-        It is after what was published before: readers take nothing that is not newer.
+        It is later than the last published one: readers take nothing that is not newer.
         """
         if not published:
             return max(stated, 1)
@@ -377,7 +379,8 @@ class _PageUpdate:
     def _note_shown(self, entry_id: int, section: str) -> None:
         """Note that the section has shown text of the entry's feed.
 
-        A withdrawal of that feed then takes back what was built of the section.
+        If that feed is withdrawn, documents built from the section are withdrawn as
+        well.
         """
         feed_id = self._feeds.get(entry_id)
         if feed_id is None:
@@ -394,7 +397,7 @@ class _PageUpdate:
 def _is_other(before: Sequence[int | str | None], after: Sequence[object]) -> bool:
     """Whether something else is to be shown.
 
-    The language of a page from before languages were noted is not known.
+    A page written before languages were stored has none to compare.
     """
     if before[2] is None and before[0]:
         return tuple(before[:2]) != tuple(after[:2])

@@ -60,7 +60,7 @@ class SqliteSites:
 
 
 def put_site(feed_id: int, site: SiteWrite, connection: sqlite3.Connection) -> None:
-    """Part of the unit of work that commits a fetch."""
+    """Store what a fetch found of a site, in the unit of work that commits it."""
     connection.execute(
         "INSERT INTO site_states VALUES (?, ?)"
         " ON CONFLICT (feed_id) DO UPDATE SET state = excluded.state",

@@ -32,7 +32,7 @@ OF_FEEDS = (
     "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
     " ORDER BY sorted_at DESC, id LIMIT :limit)"
 )
-"""Of each feed no more than the page holds is looked at, in the order of its index."""
+"""For each feed at most a page of entries is read, in the order of its index."""
 ALSO = (
     " UNION SELECT id, sorted_at FROM entries"
     " WHERE id IN (SELECT value FROM json_each(:also)) AND deleted = 0"

@@ -44,7 +44,8 @@ class SqlitePlayground:
 def read_runs(
     rows: Iterable[Row], box: SecretBox, used_from: datetime
 ) -> tuple[list[StoredRun], list[str]]:
-    """Those that are kept, and the ids of the others."""
+    """The readable runs that were used since ``used_from``, and the ids of the
+    others."""
     kept, gone = list[StoredRun](), list[str]()
     for id, used_at, sealed in rows:
         try:

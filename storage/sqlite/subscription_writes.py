@@ -124,11 +124,11 @@ LARGEST_POSITION = 2**63 - 1
 
 
 class SubscriptionParameters(TypedDict):
-    """What the statements of this module take."""
+    """Parameters of this module's statements."""
 
     account: int
     topic: str
-    normal: str  # the normal form; "" for a topic that is in it
+    normal: str  # the normal form; "" if the topic is in it already
     normal_topic: str
     feed_id: int
     callback_hash: bytes
@@ -140,7 +140,7 @@ class SubscriptionParameters(TypedDict):
     batch: bool
     lease_end: int | None
     former_until: int | None
-    silent_from: int | None  # a position above all there will be
+    silent_from: int | None  # above every position; None: from the log's end
     now: int
 
 
@@ -175,7 +175,7 @@ def _still_to_come(until: datetime | None, now: datetime) -> int | None:
 def subscribe_one(
     parameters: SubscriptionParameters, connection: sqlite3.Connection
 ) -> Row | None:
-    """The subscription's row; None if there is no such feed for the account."""
+    """Make a subscription; returns its row, None if the account has no such feed."""
     found = connection.execute(
         f"SELECT 1 FROM feeds WHERE id = :feed_id AND {_IS_OPEN}", parameters
     ).fetchone()
@@ -199,7 +199,7 @@ def edit_active(
     parameters: SubscriptionParameters,
     connection: sqlite3.Connection,
 ) -> Row | None:
-    """The row of one that is active, with its lease as it is now; None without one."""
+    """Edit an active subscription, whose lease stays; returns its row, or None."""
     found = connection.execute(
         "SELECT lease_end FROM subscriptions WHERE id = ? AND state = 'active'",
         (subscription_id,),
@@ -235,10 +235,10 @@ def subscribe_all(
 def _new_to_failing_feed(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[Mapping[str, object]]:
-    """Those who are about to subscribe, not to renew, to a feed that fails.
+    """The parameters of subscriptions that are to begin, not renew, to a failing feed.
 
-    Each with the position of the record that told of the error. If the log no longer
-    has that record, the next failure tells them.
+    Each comes with the position of the record of the error. If the log no longer has
+    that record, the next failure tells them.
     """
     feeds = pack_ids({each["feed_id"] for each in wanted})
     failing = dict(connection.execute(_FAILING, (feeds,)).fetchall())
@@ -305,7 +305,7 @@ WHERE account_id = :account AND callback_hash = :callback_hash AND topic_id IN (
     SELECT id FROM topics WHERE normal = :normal_topic AND normal <> ''
 ) AND (callback, topic_id) <> (:callback, (SELECT id FROM topics WHERE url = :topic))
 """
-"""The same subscription under the topic and callback as they are spelled now."""
+"""Writes a subscription's topic and callback as they are spelled now."""
 
 _UPSERT = """
 INSERT INTO subscriptions (account_id, topic_id, feed_id, callback_hash, callback,
@@ -373,5 +373,5 @@ FROM subscriptions s, meta m WHERE {_ITS_KEY} AND s.from_position = m.head
     AND EXISTS (SELECT 1 FROM temp.wanted w JOIN records r ON w.news = r.news
         WHERE r.position = :error_at AND w.taker = s.format || '/' || s.updates)
 """
-"""A retry that stands before that record and skips what came after it. Not for what
-is never told anything, which stands above every record."""
+"""Opens a retry that stands before the record and skips what came after it. A
+subscription that is never told anything gets none: it stands above every record."""

@@ -197,7 +197,7 @@ _OF_TOPIC = (
 
 
 def _topic_keys(topic: str) -> tuple[str, str, str]:
-    """What `_OF_TOPIC` asks for: the topic in whatever spelling."""
+    """The parameters of `_OF_TOPIC`: a topic, in any spelling."""
     return topic, normal_url(topic), normal_url(topic)
 
 
@@ -210,7 +210,7 @@ def page_query(
 ) -> tuple[str, tuple[object, ...]]:
     """The statement for a page, and its parameters."""
     conditions, parameters = _chosen(account, topic, callback)
-    # Without, an index that gives the order would seem better, and reads them all.
+    # Otherwise SQLite would choose an index in this order, and read all of it.
     index = "" if callback is None else "INDEXED BY subscriptions_by_key"
     sql = (
         f"SELECT v.* FROM subscriptions s {index}"

@@ -31,16 +31,18 @@ _MILLISECOND = timedelta(milliseconds=1)
 _SECOND, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 3_600, 86_400))
 _LEASE = timedelta(seconds=LONGEST_LEASE)
 _ENDLESS = timedelta(days=3_651)
-"""Of a lease that another hub grants: as long as Superfeedr's without an end."""
+"""The limit for a lease that another hub grants: as long as Superfeedr's endless
+ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """``ahead``: how far a time may lie ahead; 0 of what has been, and is acted upon.
+    """``ahead``: how far a time may lie ahead; 0 for a past time that is acted upon.
 
-    ``is_wait``: something waits for it, and goes back with the clock. ``among``: the
-    rows that are looked at, so that an index finds them. ``is_sought``: no index does,
-    so it is looked for only when the clock has gone back. ``unit`` it is counted in.
+    ``is_wait``: something waits for the time, which is moved back with the clock.
+    ``among``: the rows that are looked at, so that an index finds them. ``is_sought``:
+    no index finds them, so they are looked for only when the clock has gone back.
+    ``unit``: what the column counts in.
     """
 
     ahead: timedelta = timedelta(0)
@@ -51,7 +53,7 @@ class Limit:
 
 
 HISTORY: Final = None
-"""A time that is shown and compared with others, but that nothing is decided by."""
+"""For a time that is shown and compared with others, but decides nothing."""
 
 _NEW_RECORDS = (
     "position > coalesce((SELECT position FROM records WHERE at <= :latest"
@@ -65,7 +67,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "dead": {"at": HISTORY},
     "deliveries": {"at": Limit()},
     "digests": {"due": Limit(ahead=_DAY, is_wait=True)},
-    "disk_samples": {"at": HISTORY},  # those ahead go with the next
+    "disk_samples": {"at": HISTORY},  # the next sample deletes those ahead
     "entries": {"sorted_at": HISTORY},
     "feeds": {
         "condition_since": HISTORY,
@@ -107,7 +109,7 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "records": {"at": Limit(among=_NEW_RECORDS)},
     "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_correct_feeds`
     "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
-    "series_samples": {"at": HISTORY},  # those ahead go with the next
+    "series_samples": {"at": HISTORY},  # the next sample deletes those ahead
     "sessions": {"created_at": Limit(), "used_at": Limit()},
     "standings": {
         "due": Limit(ahead=_DAY, is_wait=True),
@@ -137,19 +139,20 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
         "tried_at": HISTORY,
     },
 }
-"""By table. Times in feeds' and hubs' states, which are JSON, are held by
-`storage.clock_steps`."""
+"""The time columns by table. Times in states of feeds and hubs, which are JSON, are
+corrected by `storage.clock_steps`."""
 
 _polling_decoder = msgspec.json.Decoder(Polling)
 _record_decoder = msgspec.json.Decoder(PushRecord)
 
 
 def note_time(now: int, is_first: bool, connection: sqlite3.Connection) -> int:
-    """How many milliseconds the clock went back since the latest time that was noted;
-    0 if it did not.
+    """Note the time; returns how many milliseconds the clock went back since the last
+    note, 0 if it did not.
 
-    If it did, all that waits is brought back with it. ``is_first``: at an opening, when
-    limits hold in any case: the file may come from a version that noted no time.
+    If it did, all waiting times are moved back with it. ``is_first``: at an opening,
+    where limits are applied in any case: the file may come from a version that noted no
+    time.
     """
     ((seen,),) = connection.execute("SELECT seen_at FROM meta").fetchall()
     back = seen - now if seen - now >= NOTICED / _MILLISECOND else 0

@@ -152,8 +152,8 @@ def read_token(row: Row) -> StoredToken:
 
 
 def read_summary(row: Row) -> AccountSummary:
-    """A row whose third last column has scopes, separated by blanks, each once or more;
-    and whose last one has counts as JSON."""
+    """Read a row whose third last column has scopes, separated by blanks, each once or
+    more, and whose last one has counts as JSON."""
     account_id, name, tokens, scopes, used_at, counts = row
     written = (scopes or "").split()
     return AccountSummary(

@@ -152,7 +152,8 @@ class SqliteTracking:
 def _add(
     url: str, query: str, owner: int, now: int, connection: sqlite3.Connection
 ) -> tuple[Row, int]:
-    """The feed's row, and the version since it came; 0 if it was there already."""
+    """Add a query; returns its feed's row, and the version of the queries that it
+    began, 0 if it was there already."""
     own = hash_key(url), url, owner
     found = connection.execute(_FIND, own).fetchone()
     if found is None and connection.execute(_ADOPT, own).rowcount:
@@ -188,7 +189,7 @@ def _insert(
 def insert_unpolled(
     url: str, state: str, now: int, connection: sqlite3.Connection
 ) -> int:
-    """Insert what stands for a topic without a feed: private, and never due."""
+    """Insert a feed that stands for a topic without one: private, and never due."""
     ((feed_id,),) = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
         " fetch_url, credentials, polling, resource_hash)"

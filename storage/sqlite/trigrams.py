@@ -1,7 +1,7 @@
 """Parts of texts, as queries for FTS5's trigram tokenizer.
 
-It finds texts that have the trigrams; whether these are consecutive is checked in the
-texts.
+A query finds texts that have the trigrams; whether these are consecutive is checked in
+the texts.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ def quoted(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """A text in whatever case; SQL knows it as ``fold``."""
+    """The text in lower case, to compare without case; in SQL ``fold``."""
     return text.lower()

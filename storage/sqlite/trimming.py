@@ -86,7 +86,7 @@ def trim_log(limits: TrimLimits, limit: int, connection: sqlite3.Connection) -> 
 
 
 def _before_many_entries(tail: int, limit: int, connection: sqlite3.Connection) -> int:
-    """The end of the oldest records that a short transaction can drop, one at least."""
+    """The end of the oldest records that a short transaction can drop; one at least."""
     rows = connection.execute(
         "SELECT position, length(refs) / ? FROM records WHERE position > ?"
         " AND position <= ? ORDER BY position",
@@ -124,7 +124,7 @@ def _last_beyond(
 def _before_spared(
     spared_from: float, tail: int, last: int, connection: sqlite3.Connection
 ) -> int:
-    """The end of the oldest records that are old enough to go for their size."""
+    """The end of the oldest records old enough to be deleted for the log's size."""
     ((spared,),) = connection.execute(
         "SELECT min(position) FROM records WHERE position > ? AND position <= ?"
         " AND at >= ?",
@@ -134,7 +134,7 @@ def _before_spared(
 
 
 def _before_retries(end: int, connection: sqlite3.Connection) -> int:
-    """Up to where no retry needs a record, as far as ``end``."""
+    """The position up to which no retry needs a record, at most ``end``."""
     ((needed,),) = connection.execute(
         "SELECT min((SELECT min(r.position) FROM records r"
         " WHERE r.feed_id = s.feed_id AND r.position > s.position))"

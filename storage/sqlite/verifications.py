@@ -1,6 +1,6 @@
 """`storage.contract.VerificationStore` on SQLite.
 
-Verifications that come at once are written at once, as one unit of work.
+Verifications that come at the same time are written together, as one unit of work.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from storage.sqlite.writer import Writer
 
 
 def read_verification(row: Row, box: SecretBox) -> Verification:
-    """From the view ``stored_verifications``."""
+    """Read a row of the view ``stored_verifications``."""
     return Verification(
         id=row[0],
         account=row[1],
@@ -78,7 +78,7 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
 
 
 def write_account_request(request: AccountRequest | None, box: SecretBox) -> str:
-    """Encrypted: the parameters and headers of a request may hold anything."""
+    """Encrypt a request, whose parameters and headers may hold anything."""
     return "" if request is None else box.encrypt(msgspec.json.encode(request).decode())
 
 
@@ -102,8 +102,8 @@ _OTHER_MODE = {"subscribe": "unsubscribe", "unsubscribe": "subscribe"}
 
 
 class AddParameters(TypedDict):
-    """A request, and how many may be pending: of all, of its callback's host, and of
-    who asks."""
+    """A request, and how many may be pending: in all, for its callback's host, and for
+    its asker."""
 
     account: int
     mode: str
@@ -126,7 +126,7 @@ class AddParameters(TypedDict):
 
 
 class TryParameters(TypedDict):
-    """What came of a try, and what then."""
+    """The outcome of a try, and what follows from it."""
 
     id: int
     at: int
@@ -148,7 +148,7 @@ class Confirmed(NamedTuple):
 def add_all(
     wanted: Sequence[AddParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Store them as pending; False for those that found no room."""
+    """Store requests as pending; returns False for those that found no room."""
     taken: list[bool] = []
     for each in parted(wanted, lambda one: (one["key_hash"], one["mode"])):
         taken += _add_different(each, connection)
@@ -179,7 +179,8 @@ def _add_different(
 def _replace_pending(
     wanted: Sequence[AddParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Replace what is pending and asked for again; of each whether there was such."""
+    """Replace pending requests that are made again; returns for each if one was
+    there."""
     found = connection.execute(
         _PENDING,
         pack_hashes([each["key_hash"] for each in wanted]),
@@ -197,7 +198,7 @@ def _replace_pending(
 def _pending_counts(
     connection: sqlite3.Connection, wanted: Sequence[AddParameters]
 ) -> Counter[str]:
-    """All that those requests count among."""
+    """The pending requests in each group that these requests count in."""
     names = {name for each in wanted for name in _counted(each)}
     found = connection.execute(
         "SELECT host, pending FROM pending_counts"
@@ -208,7 +209,7 @@ def _pending_counts(
 
 
 def _counted(each: AddParameters) -> tuple[str, str, str]:
-    """What a request counts among: all, its callback's host, and its asker's."""
+    """The groups that a request counts in: all, its callback's host, and its asker."""
     return "", each["host"], f"of {each['asker']}"
 
 
@@ -231,7 +232,8 @@ def finish(parameters: TryParameters, connection: sqlite3.Connection) -> None:
 def subscribe_confirmed(
     confirmed: Sequence[Confirmed], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Whether each is active now; if not, its feed is gone and the request pending."""
+    """Begin confirmed subscriptions; returns whether each is active now. If not, its
+    feed is gone and the request stays pending."""
     active: list[bool] = []
     for part in parted(confirmed, lambda one: one.subscription["callback_hash"]):
         active += subscribe_all([each.subscription for each in part], connection)
@@ -292,7 +294,7 @@ UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = ''
     kept_until = :now + 86400000
 WHERE key_hash = :key_hash AND mode <> :mode AND attempts > 0 AND due > :now
 """
-"""A callback was silent when it was asked; now it is about the opposite."""
+"""Ends a request whose callback did not answer, once the opposite is requested."""
 
 _RETRY = """
 UPDATE verifications SET attempts = attempts + 1, due = :due, tried_at = :at,
@@ -309,15 +311,15 @@ WHERE id = :id"""
 _FINISH = f"{_DONE} AND due IS NOT NULL"
 
 _CONFIRM = f"{_DONE} AND state IN ('pending', 'replaced')"
-"""One that was replaced while its callback was asked is confirmed all the same."""
+"""A request replaced while its callback was asked is confirmed all the same."""
 
 
 # --- the store ---
 
 ADDING_PAUSE = 0.04
 CONFIRMING_PAUSE = 0.1
-"""Seconds in which further ones gather. Somebody waits for the first, nobody for the
-second."""
+"""Seconds in which further requests and confirmations gather. Somebody waits for a
+request's answer, nobody for a confirmation's."""
 
 
 class SqliteVerifications:

@@ -4,12 +4,13 @@ A COMMIT at ``synchronous=FULL`` costs a disk flush, however much is in it. So c
 hand in units; the thread takes all that wait, runs each separately, commits once, and
 hands the results back to the event loop with one call.
 
-A COMMIT that fails is rolled back, so what came of a group is known at once. There is
-one exception: it was written but could not be flushed, and then could not be written
-over either. As long as this process lives nothing of it is stored; if it dies before
-anything is written, the next one finds it. That is `OutcomeUnknown`.
+A COMMIT that fails is rolled back, so the outcome of a group is known at once. The one
+exception is a group that was written but could not be flushed, and then could not be
+written over either. While this process lives, nothing of it is stored; if the process
+dies before it writes anything else, the next process finds the group. That is
+`OutcomeUnknown`.
 
-Each of a group succeeds or fails by itself: a unit runs in a savepoint of its own, a
+Each unit of a group succeeds or fails by itself: it runs in a savepoint of its own. A
 single statement is atomic without one. Consecutive equal assignments are one statement.
 """
 
@@ -33,7 +34,7 @@ from storage.sqlite.file_identity import FileIdentity
 
 Result = TypeVar("Result")
 Unit = Callable[[sqlite3.Connection], Result]
-"""A declarative intent, ready to run: all encoding was done when it was made."""
+"""A unit of work, ready to run: all encoding was done when it was made."""
 
 UNIT, SINGLE = "unit", "single statement"
 TOUCH = "UPDATE meta SET checked_at = checked_at + 1"
@@ -61,10 +62,10 @@ def assigned(pairs: Iterable[tuple[int, int]]) -> str:
 
 @dataclass(slots=True, eq=False)
 class StatementRun:
-    """Writes of one kind that follow each other, their callers, and what came of them.
+    """Writes of one kind that follow each other, their callers, and their outcomes.
 
-    Lists side by side and not an object for each, of which there would be thousands a
-    second; ``Any``, since each write has its own type of result.
+    These are parallel lists, since there would be thousands of objects a second;
+    ``Any``, since each write has its own type of result.
     """
 
     kind: str  # `UNIT`, `SINGLE`, `Assignments`, or the SQL of statements
@@ -88,8 +89,8 @@ class StatementRun:
         self.errors = {index: error for index in range(len(self.work))} | self.errors
 
     def tell(self) -> None:
-        """On the event loop. A caller that was cancelled meanwhile is told nothing, but
-        what it wrote is written."""
+        """Hand results to the callers, on the event loop. A caller that was cancelled
+        gets none, but its write is stored."""
         results: Iterable[Any] = self.results or repeat(None)
         if self.errors or self.thens:
             return self._tell_each(results)
@@ -146,10 +147,11 @@ class GroupCommits:
     def write(
         self, group: list[StatementRun], is_pressed: Callable[[], bool] = lambda: False
     ) -> list[StatementRun]:
-        """Results and errors are noted in the runs; durable is what has no error.
+        """Write a group; its runs get results and errors, and what has no error is
+        durable.
 
-        ``is_pressed``: something else is to be committed first. Then what has not
-        begun is taken out of the group, and returned.
+        ``is_pressed``: whether something else is to be committed first. Then work that
+        has not begun is taken out of the group, and returned.
         """
         rest: list[StatementRun] = []
         connection = self._connection
@@ -172,7 +174,7 @@ class GroupCommits:
                     del group[number + 1 :]
             self._place.check()
             connection.execute("COMMIT")
-        except BaseException as error:  # the thread goes on, and nobody waits
+        except BaseException as error:  # the thread must go on, and answer all callers
             self._fail(group, error)
             return rest
         has_written = any(len(run.errors) < len(run.work) for run in group)
@@ -226,7 +228,8 @@ class GroupCommits:
         return self._explained(error)
 
     def _fail(self, group: Sequence[StatementRun], error: BaseException) -> None:
-        """Nothing of the group is stored; units that failed before keep their error."""
+        """Fail a group, of which nothing is stored; earlier errors of units are
+        kept."""
         explained = self._explained(error)
         self._roll_back()
         is_left = isinstance(error, sqlite3.Error) and is_unflushed(error)
@@ -238,9 +241,9 @@ class GroupCommits:
     def _is_written_over(self) -> bool:
         """Write something at once over a group that could not be flushed.
 
-        It is whole in the WAL all the same, and the next process would take it for
-        committed if this one died now. Whatever is written next goes to the same place.
-        False: nothing could be written any more.
+        The group is whole in the WAL, and the next process would take it for committed
+        if this one died now. Whatever is written next goes to the same place. Returns
+        False if nothing could be written.
         """
         try:
             for statement in ("BEGIN IMMEDIATE", TOUCH, "COMMIT"):
@@ -302,13 +305,13 @@ class Writer:
         self._room = 0  # left in it
         self._gathered: list[StatementRun] = []
         self._gathered_size = 0  # without the last run
-        self._accepted = 0  # ever; without the last run
+        self._accepted = 0  # in all; without the last run
         self._groups: deque[list[StatementRun]] = deque()  # from the loop to the thread
         self._urgent: deque[StatementRun] = deque()
         self._rest: list[
             StatementRun
         ] = []  # of a group that made way for what is urgent
-        self._taken = 0  # ever, by the thread
+        self._taken = 0  # in all, by the thread
         self._closed = self._loop.create_future()
         self._commits = GroupCommits(connection)
         self._worker = worker or ThreadWorker()
@@ -330,10 +333,10 @@ class Writer:
         """Queue a unit; the future is done when it is durable.
 
         ``is_single``: it is one statement, which is atomic without a savepoint.
-        ``is_urgent``: it waits for no other but the one under way, and is committed
-        without them. For few: all others wait for these.
-        ``then`` is called with the result on the event loop, even if nobody waits for
-        the future any more. Raises `StorageBusy`, `StorageClosed`.
+        ``is_urgent``: the unit waits only for the group under way, and is committed
+        alone. Use it rarely: all others wait meanwhile. ``then`` is called with the
+        result on the event loop, even if nobody waits for the future any more. Raises
+        `StorageBusy`, `StorageClosed`.
         """
         kind = SINGLE if is_single else UNIT
         if is_urgent:
@@ -371,9 +374,8 @@ class Writer:
     def execute(self, sql: str, parameters: Sequence[object]) -> asyncio.Future[None]:
         """Queue one INSERT, UPDATE or DELETE without a result: the cheapest unit.
 
-        `Assignments` take a pair of integers for parameters; those that come in a row
-        are one statement, if ``sql`` is one and the same object. Raises `StorageBusy`,
-        `StorageClosed`.
+        `Assignments` take a pair of integers for parameters; consecutive ones are one
+        statement, if ``sql`` is the same object. Raises `StorageBusy`, `StorageClosed`.
         """
         run = self._run  # as in `submit`, without another call
         if run.kind is not sql or not self._room:
@@ -395,8 +397,8 @@ class Writer:
     def _begin_run(self, kind: str) -> StatementRun:
         """Begin a run, within the bounds of the queue and of the group.
 
-        They are asked for here only, to keep each further write short: a run is told
-        how much room there is.
+        The bounds are checked only here, to keep each further write short: ``_room`` is
+        what they leave for the run.
         """
         if self._is_closing:
             raise StorageClosed("the database is closed")
@@ -433,7 +435,7 @@ class Writer:
     # --- the thread ---
 
     def _work(self) -> bool:
-        """Write what waits; whether more may come."""
+        """Write what waits; returns whether more may come."""
         while group := self._next_group():
             self._rest += self._commits.write(group, self._is_pressed)
             self._call_loop(_deliver, group)
