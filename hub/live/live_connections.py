@@ -182,6 +182,7 @@ class Channels:
         channel = channels.get(key)
         if channel is None:
             channel = channels[key] = Channel(key, subscription.last)
+        subscription.key = channel.key  # one for all members
         channel.members.add(subscription)
 
     def leave(self, subscription: LiveSubscription) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from codecs import getincrementaldecoder
+from codecs import IncrementalDecoder, getincrementaldecoder
 from typing import Any, cast
 
 from starlette.types import Scope
@@ -77,6 +77,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     """One websocket connection. ``writer`` exists once the connection is accepted."""
 
     writer: SocketWriter
+    _decoder: IncrementalDecoder  # of a text message, which few clients send
 
     def __init__(
         self,
@@ -91,7 +92,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions=[_DEFLATE], max_size=LARGEST_MESSAGE, logger=_logger
         )
         self._has_failed = False
-        self._decoder = _Utf8()
 
     def close(self, closing: Closing) -> None:
         """Let the client read what was written and the close reason, for a limited

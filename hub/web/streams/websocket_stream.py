@@ -6,6 +6,7 @@ import asyncio
 from http import HTTPStatus
 
 import structlog
+from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -70,7 +71,7 @@ class MessageStream:
         """Raises `Problem` and `StorageError` before the handshake, then nothing."""
         writer = websocket_of(scope)
         socket = WebSocket(scope, receive, send)
-        principal, is_refused = await self._principal(socket)
+        principal, is_refused = await self._principal(HTTPConnection(scope))
         address = self._limits.client(socket)
         client = self._live.client(principal, may_ask=True, address=address)
         refuse_without_room(self._live.stream, client)
@@ -87,10 +88,12 @@ class MessageStream:
                 )
                 await conversation.hold(socket)
 
-    async def _principal(self, socket: WebSocket) -> tuple[Principal | None, bool]:
+    async def _principal(
+        self, request: HTTPConnection
+    ) -> tuple[Principal | None, bool]:
         """Return who connects, and whether the client showed an invalid token."""
         try:
-            return await find_principal(socket, self._authenticator), False
+            return await find_principal(request, self._authenticator), False
         except Problem as problem:
             if problem.status is not HTTPStatus.UNAUTHORIZED:
                 raise
@@ -117,7 +120,8 @@ class Conversation:
     async def hold(self, socket: WebSocket) -> None:
         """Serve the client until it disconnects or the hub ends the connection."""
         try:
-            await self._begin(socket)
+            # Not the socket, which would keep the parsed query for its whole life.
+            await self._begin(HTTPConnection(socket.scope))
             while (message := await socket.receive())["type"] == "websocket.receive":
                 text = message.get("text")
                 if text is None:
@@ -129,10 +133,10 @@ class Conversation:
             log.warning("live_request_failed", error=str(error))
             self._writer.close(FAILED)
 
-    async def _begin(self, socket: WebSocket) -> None:
+    async def _begin(self, request: HTTPConnection) -> None:
         """Listen to the topics that the URL names; they all begin together."""
         try:
-            requests = read_stream_request(socket).requests()
+            requests = read_stream_request(request).requests()
         except InvalidValue as error:
             return self._tell(_invalid(error))
         interests = [
