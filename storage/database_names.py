@@ -1,4 +1,4 @@
-"""What the setting that names a database tells by its text alone."""
+"""Facts about a database that the text of its setting tells."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ StorageError
 ├── WriteFailed              the transaction was rolled back; nothing of it is stored
 │   ├── StorageFull          no space left (or a quota, or a read-only file)
 │   └── DestinationTaken     there is a file where a backup is to go
-├── OutcomeUnknown           the transaction is stored, or it is not: ask
-├── BodyRequired           commit again, with the document
-├── StaleQueries            commit again, held against the queries there are now
-├── TermEnded                the node is no member any more: it joins anew
+├── OutcomeUnknown           the transaction is stored, or it is not: find out
+├── BodyRequired             commit again, with the document
+├── StaleQueries             commit again, matched against the current queries
+├── TermEnded                the node is not a member any more: it joins anew
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
 ├── SubscriptionPaused       it is sent nothing until it is resumed

@@ -89,7 +89,7 @@ class LogStore(Protocol):
         ...
 
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """Newest first, deleted ones left out.
+        """The latest entries, newest first; deleted ones are left out.
 
         For a track query: the entries it matched, as far back as the log goes, from
         feeds that are public now; the entry matched last counts as the newest.
@@ -185,8 +185,8 @@ class SearchStore(Protocol):
         ...
 
     async def merge(self, limit: int) -> int:
-        """Do about ``limit`` steps of merging, which keeps the index small and quick; 0
-        when nothing is left to merge."""
+        """Do about ``limit`` steps of merging, which keeps the index small and quick;
+        returns 0 when nothing is left to merge."""
         ...
 
     async def unread(

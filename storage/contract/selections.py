@@ -35,7 +35,7 @@ class FeedSelectionStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> FeedPage:
-        """Feeds behind the place, in that order; those of the same key by id."""
+        """Feeds after the place, in that order; those with the same key by id."""
         ...
 
     async def count(self, wanted: FeedFilter, most: int) -> int:
@@ -57,7 +57,7 @@ class SubscriptionSelectionStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> SubscriptionPage:
-        """Subscriptions behind the place, in that order; those of the same time by id.
+        """Subscriptions after the place, in that order; those of the same time by id.
 
         A part of a text is looked for in some thousand rows at a time, so a page may be
         short without being the last.

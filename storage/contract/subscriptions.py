@@ -187,7 +187,7 @@ class ListingStore(Protocol):
         limit: int,
         has_total: bool = True,
     ) -> Listing:
-        """Oldest first; with ``has_total`` False the total is not counted, and 0.
+        """A page, oldest first; ``total`` is not counted, and 0, unless ``has_total``.
 
         The cost does not depend on how many subscriptions other accounts have, nor, if
         an index leads to what is searched for, on how many this account has. It does
@@ -289,7 +289,7 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """The callback confirmed: end the subscription, without telling, and mark as
+        """The callback confirmed: end the subscription without a denial, mark as
         done."""
         ...
 
@@ -363,8 +363,7 @@ class TrackStore(Protocol):
         ...
 
     async def find(self, name: str) -> StoredFeed | None:
-        """The feed that stands for a query, of the first of its owners; also a removed
-        one."""
+        """The feed of a query's first owner, removed or not."""
         ...
 
     async def version(self) -> int:

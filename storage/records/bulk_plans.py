@@ -62,10 +62,10 @@ class PlannedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a plan has come, in all. It continues behind ``place``; None: at the
-    start.
+    """How far a plan has come, in all.
 
-    ``failures``: the first items that failed.
+    The plan continues after ``place``; None: at the start. ``failures``: the first
+    items that failed.
     """
 
     place: ListPlace | None = None

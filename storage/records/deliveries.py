@@ -25,7 +25,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     now: datetime
     limit: int
-    shards: Shards = ALL_SHARDS  # of callbacks, of retries; chunks are anybody's
+    shards: Shards = ALL_SHARDS  # of callbacks, for retries; any node may claim chunks
 
     @property
     def until(self) -> datetime:
@@ -60,21 +60,21 @@ class RetryingSubscription(msgspec.Struct, frozen=True, kw_only=True):
     subscription: Subscription
     position: Position
     attempts: int  # scheduled tries at the record after ``position`` that failed
-    next_try: datetime  # by the schedule; later than now if news made it due
+    next_try: datetime  # by the schedule; later than now if news made it due early
     failing_since: datetime
     last_status: int  # 0: no answer
     last_error: str
     skip_after: Position | None = None
     skip_to: Position | None = None
     missed: tuple[Position, Position] | None = (
-        None  # trimmed; told with the next request
+        None  # records that were trimmed; the next request says so
     )
-    lease_id: int = 0  # 0: nobody's
-    tried_to: Position | None = None  # where the request ended that is to be repeated
+    lease_id: int = 0  # 0: not leased
+    tried_to: Position | None = None  # the last record of the request to be repeated
     is_paused: bool = False  # not tried until it is resumed
 
     def lacks(self, position: Position) -> bool:
-        """Whether it is still to be sent the record there, if that is of its topic."""
+        """Whether the record there is still to be sent, if it is of the topic."""
         after, to = self.skip_after, self.skip_to
         is_skipped = after is not None and to is not None and after < position <= to
         return position > self.position and not is_skipped
@@ -214,7 +214,7 @@ class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     ``details``."""
 
     attempt: Attempt
-    host: str  # "": of a version that did not keep it
+    host: str  # "": stored by a version that did not keep it
     topic: str
     callback: str
 
@@ -314,11 +314,11 @@ class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     opened: tuple[RetryOpened, ...] = ()
     moved: tuple[RetryMoved, ...] = ()
     given_up: tuple[NewDeadLetter, ...] = ()
-    ended: tuple[tuple[SubscriptionId, str], ...] = ()  # by a 410, so not told
+    ended: tuple[tuple[SubscriptionId, str], ...] = ()  # by a 410, so need no denial
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
     advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
-    attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept
-    notified: tuple[tuple[AccountId, int], ...] = ()  # further requests of accounts
+    attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunks keep their 2xx
+    notified: tuple[tuple[AccountId, int], ...] = ()  # requests since the last flush
 
 
 class Flushed(msgspec.Struct, frozen=True, kw_only=True):

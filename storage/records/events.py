@@ -25,14 +25,14 @@ class OperationalEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     at: datetime
     subject: int = 0  # the feed's id, or the subscription's
     url: str = ""  # of the feed, or a subscription's topic
-    is_private: bool = False  # whose URL is not to be shown
+    is_private: bool = False  # its URL is not to be shown
     target: str = ""  # where a feed that moved is now
     callback: str = ""  # a subscription's
     since: datetime | None = None
     reason: str = ""
     code: int | None = None
-    first: Position = BEFORE_ALL  # of what was given up
+    first: Position = BEFORE_ALL  # the first record that was given up
     last: Position = BEFORE_ALL
-    condition: str = ""  # of the hub: what it is known by
+    condition: str = ""  # the name of the hub's condition
     advice: str = ""
-    is_over: bool = False  # the condition
+    is_over: bool = False  # the condition has ended

@@ -40,14 +40,14 @@ named has not been read."""
 
 
 def pace_of(period: float) -> Pace:
-    """The stored pace for a period in seconds; 0 if there is none yet."""
+    """The pace of a period in seconds, which is 0 if none was planned yet."""
     if period <= 0:
         return UNKNOWN_PACE
     return min(max(int(period).bit_length() - 1, 0), PACES - 1)
 
 
 def lateness(due: datetime, pace: Pace, now: datetime) -> float:
-    """How late a feed is: milliseconds, over the power of two of its pace."""
+    """How late a feed is: milliseconds, divided by the power of two of its pace."""
     return (now - due) // _MILLISECOND / (1 << pace)
 
 
@@ -59,7 +59,7 @@ class FeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
     maintained_at: datetime
     popularity: float = 0.0
-    porn_rank: float | None = None  # None without a list of words, or entries
+    porn_rank: float | None = None  # None without a list of words or without entries
     is_stale: bool = False
 
 
@@ -84,28 +84,28 @@ class PushWay(StrEnum):
 
 
 class PushOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a feed says about where it can be had without polling.
+    """Where a feed says that it can be had without polling.
 
     ``marks`` identify the feed's own documents: their id and addresses.
     """
 
     way: PushWay
-    hub: str  # where one subscribes
-    topic: str  # to what
+    hub: str  # the URL to subscribe at
+    topic: str  # the URL to subscribe to
     marks: tuple[str, ...] = ()
 
 
 class PushRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How well a feed was pushed; it decides how rarely the feed is polled."""
 
-    proofs: int = 0  # pushes in a row of what no poll had found
-    needed: int = 2  # as many of them are believed
-    brought: int = 0  # all of them
-    late: int = 0  # pushes of what a poll had just found
-    foreign: int = 0  # pushes of no document of the feed
-    missed: int = 0  # polls that found what nobody had pushed
-    missed_at: datetime | None = None  # the last of these, until it is judged
-    pushed_at: datetime | None = None  # when it was last told of anything
+    proofs: int = 0  # consecutive pushes of news that no poll had found
+    needed: int = 2  # so many proofs are believed
+    brought: int = 0  # all pushes of news that no poll had found
+    late: int = 0  # pushes of news that a poll had just found
+    foreign: int = 0  # pushes of documents that are not the feed's
+    missed: int = 0  # polls that found news that nobody had pushed
+    missed_at: datetime | None = None  # when the last of these was, until it is judged
+    pushed_at: datetime | None = None  # when its hub last pushed anything
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,18 +127,18 @@ class PushCount(StrEnum):
     REFUSED = "refused"  # answered with an error, or denied
     UNANSWERED = "unanswered"  # no answer, or no confirmation
     LAPSED = "lapsed"  # leases that ended without a successor
-    DELIVERED = "delivered"  # requests to callbacks that were taken
-    FORGED = "forged"  # not signed, or wrongly
+    DELIVERED = "delivered"  # accepted requests to callbacks
+    FORGED = "forged"  # not signed, or signed wrongly
     REJECTED = "rejected"  # too large, too many, or no longer wanted
-    BROUGHT = "brought"  # feeds' news that was pushed first
+    BROUGHT = "brought"  # news that was pushed before a poll found it
     LATE = "late"
     FOREIGN = "foreign"
-    MISSED = "missed"  # feeds' news that polls found
+    MISSED = "missed"  # news that polls found
 
 
 class PushWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What a fetch changes of a feed's push. ``is_turned``: its hub is to be asked
-    anew. Hints up to ``heeded_until`` are done with."""
+    anew. Hints up to ``heeded_until`` were taken up."""
 
     push: Push
     is_turned: bool = False
@@ -161,7 +161,7 @@ class FeedState(StrEnum):
     PAUSED = "paused"
     GONE = "gone"  # 410 confirmed: no longer polled
     DEAD = "dead"  # 404 for days: no longer polled
-    REMOVED = "removed"  # kept 30 days for its return
+    REMOVED = "removed"  # kept for 30 days, in case it returns
     TRACK = "track"  # no feed but a track query: never polled, nor listed among feeds
     EVENTS = (
         "events"  # no feed but a topic of operational events: never polled, nor listed
@@ -248,16 +248,16 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     period: float = 0.0  # seconds
     last_fetch: datetime | None = None
     last_success: datetime | None = None
-    settling_since: datetime | None = None  # the first success, while it is new
+    settling_since: datetime | None = None  # the first success, while the feed is new
     last_parse: datetime | None = None
     code: int | None = None  # last HTTP status; 0: unreachable; None: never fetched
     message: str = ""  # the status line for people: "Fetched (ring) 200 900 and …"
-    error: str = ""  # why it fails now; "" when there is none
+    error: str = ""  # why it fails now; "" if it does not
     failures: int = 0  # consecutive
     failing_since: datetime | None = None
     gone_sightings: int = 0  # consecutive 410
     missing_sightings: int = 0  # consecutive 404 and 410
-    missing_since: datetime | None = None  # the first of those
+    missing_since: datetime | None = None  # the first consecutive 404 or 410
     validators: Validators | None = None
     answers_304: bool = False  # the origin has honoured our validators
     body_hash: str = ""  # of the last body that was read, hex
@@ -270,31 +270,31 @@ class Polling(msgspec.Struct, frozen=True, kw_only=True):
     fresh_until: datetime | None = None  # Cache-Control max-age or Expires
     hints: Hints = Hints()
     hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
-    validator: str = ""  # where that header wants subscriptions to be allowed
+    validator: str = ""  # the URL at which that header wants subscriptions checked
     posting: Posting = Posting()
-    price: float = 0.0  # of a poll, when the next was planned; 0: not planned yet
+    price: float = 0.0  # the price of a poll when the next was planned; 0: not yet
     entry_count: int = 0  # entries in the last document
     entries_since_maintenance: int = 0
     last_maintenance_at: datetime | None = None
     velocity: float = 0.0  # new entries a day
-    subscribers: int = 0  # at the last fetch; they weigh the period
-    bozo_rank: float = 0.0  # 0 to 1: how badly its ids and dates serve (docs)
+    subscribers: int = 0  # at the last fetch; more of them shorten the period
+    bozo_rank: float = 0.0  # 0 to 1: how unusable its ids and dates are (docs)
     generated_ids: bool = False
-    rekeyed: int = 0  # known entries that came under other ids, the last time any did
+    rekeyed: int = 0  # known entries under new ids, the last time that happened
     rekeyed_at: datetime | None = None
-    gap_at: datetime | None = None  # when no entry was known: some may have been missed
+    gap_at: datetime | None = None  # when a poll knew no entry: some may be missed
     dropped: int = 0  # entries of the last document that were left out
     problems: tuple[str, ...] = ()  # of the last document, the first few
-    is_resource: bool = False  # no feed: the whole of it, or a part, is what is told
-    part_state: str = ""  # of that part, as it was last (hub.core.news.part_changes)
-    unlisted: bool = False  # all its entries are to be kept out of what many can find
-    told_on: int = 0  # the day of the last document, counted from 1970-01-01
-    told_of_day: int = 0  # new entries on it
-    bytes_of_day: int = 0  # of them and of changed ones, as JSON
-    waiting: int = 0  # more of both, for which that day had no room
+    is_resource: bool = False  # no feed: its whole document, or a part, is the news
+    part_state: str = ""  # that part's last state (hub.core.news.part_changes)
+    unlisted: bool = False  # all its entries are kept out of public lists and search
+    told_on: int = 0  # the day of the last document, in days since 1970-01-01
+    told_of_day: int = 0  # new entries on that day
+    bytes_of_day: int = 0  # bytes of new and changed entries on that day, as JSON
+    waiting: int = 0  # new and changed entries beyond that day's limit
     found_at: str = ""  # the last document's resource, if it is not the feed's own
     next_reason: PollReason = PollReason.PLANNED  # why the next poll is when it is
-    delays: bytes = b""  # packed, of its new entries (hub.core.status.freshness)
+    delays: bytes = b""  # packed delays of new entries (hub.core.status.freshness)
 
 
 HOT_FIELDS: Final = (
@@ -345,7 +345,7 @@ class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     as_anybody: bool = False
     category: str = ""
     credentials: Credentials | None = None
-    title: str = ""  # until it has its own
+    title: str = ""  # used until the feed has its own
     description: str = ""  # likewise
 
 
@@ -386,11 +386,11 @@ class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     removed_at: datetime | None
     polling: Polling
-    own_period: float = 0.0  # seconds between polls that were set; 0: as planned
+    own_period: float = 0.0  # the period that was set, in seconds; 0: as planned
     has_credentials: bool = False
     condition: FeedHealth = FeedHealth.OK  # how its last poll went
     condition_since: datetime | None = None  # None: since it was added
-    turned_at: datetime | None = None  # when its state last changed, but for a removal
+    turned_at: datetime | None = None  # when its state last changed, except by removal
 
     @property
     def health(self) -> FeedHealth:
@@ -413,7 +413,7 @@ class DueFeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HiddenFeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """Feeds that are gone, and feeds that only some may see."""
+    """Which feeds are removed, and which only some accounts may see."""
 
     removed: frozenset[FeedId]
     private: frozenset[FeedId]
@@ -429,11 +429,11 @@ class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     feed: StoredFeed
     credentials: Credentials | None
     seen: bytes  # packed seen-set (hub.core.news.seen_set), b"" before the first fetch
-    keeps_body: bool  # some active subscription is sent it
+    keeps_body: bool  # an active subscription is sent the document
     subscribers: int
-    is_error_awaited: bool = False  # by who came when the log had it no more
+    is_error_awaited: bool = False  # by subscribers that found it gone from the log
     statistics: FeedStatistics | None = None  # None before the first maintenance
-    slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
+    slices: bytes = b""  # packed by hub.core.news.known_slices, b"" if there are none
     inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it
     version: int = 0
@@ -486,9 +486,9 @@ class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
     push: Push
     callbacks: tuple[PushCallback, ...] = ()  # oldest first
     failures: int = 0  # requests in a row that led to no subscription
-    asked_at: datetime | None = None  # the last request, of whatever hub
-    retry_at: datetime | None = None  # not asked before
-    error: str = ""  # why the last one did not; for people
+    asked_at: datetime | None = None  # the last request, to any hub
+    retry_at: datetime | None = None  # no request before this
+    error: str = ""  # why the last request failed; for people
 
 
 # --- sites ---
@@ -497,13 +497,13 @@ class FeedPush(msgspec.Struct, frozen=True, kw_only=True):
 class StoredSitePage(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of one page of a site. Hashes have 63 bits."""
 
-    key: str  # of its entry
+    key: str  # of the page's entry
     reference: str  # what its source calls it
     content: int  # hash of what its entry says
-    stamp: int = 0  # what the source last said of it, in a number of the source's own
-    walk: int = 0  # the last one in which it was listed
-    day: int = 0  # of its last change, counted from 1970
-    changes: int = 0  # of its content, on that day
+    stamp: int = 0  # what the source last said of it, as a number of its own
+    walk: int = 0  # the last walk that listed it
+    day: int = 0  # of its last change, in days since 1970
+    changes: int = 0  # changes of its content on that day
     is_deleted: bool = False
 
 

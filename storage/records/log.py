@@ -95,8 +95,7 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 class EntryRef(msgspec.Struct, frozen=True):
-    """An entry as a record names it; ``fresh``: by its own date it was under 3 min
-    old."""
+    """An entry as a record names it. ``fresh``: its own date was below 3 min ago."""
 
     entry_id: EntryId
     revision: int
@@ -110,9 +109,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     kind: RecordKind
     status: Status
     entries: tuple[EntryRef, ...] = ()
-    is_superseded: bool = False  # a later one of its commit brings the document
-    source: FeedId | None = None  # of a track query's: where entries and status are of
-    event: OperationalEvent | None = None  # of a topic of events
+    is_superseded: bool = False  # a later record of its commit brings the document
+    source: FeedId | None = None  # for a track query: the feed its entries are from
+    event: OperationalEvent | None = None  # in topics of events only
 
 
 class FeedTrail(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +132,7 @@ class StoredEntry(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     deleted: bool
     body: bytes  # packed protocols.model.Entry
-    unlisted: bool = False  # as the entry is: to be kept out of what many can find
+    unlisted: bool = False  # the entry is kept out of public lists and search
 
 
 class StoredBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,17 +183,17 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     next_fetch: datetime
     polling: Polling
     version: int | None = None  # of the target it was decided on; None: of any
-    former: Polling | None = None  # of that target; None: not known here
+    former: Polling | None = None  # that target's polling state; None: unknown
     state: FeedState | None = None
-    condition: FeedHealth | None = None  # how its polls go from now on
+    condition: FeedHealth | None = None  # the feed's condition from now on
     title: str | None = None
     format: str | None = None
     head: Feed | None = None
     seen: bytes | None = None
     slices: bytes | None = None
     inventory: bytes | None = None
-    raw: DocumentWrite | None = None  # the last valid document, where one is kept
-    site: SiteWrite | None = None  # of a source that is read in steps
+    raw: DocumentWrite | None = None  # the last valid document, if it is to be kept
+    site: SiteWrite | None = None  # for a source that is read in steps
     entries: tuple[Entry, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     records: tuple[RecordWrite, ...] = ()
@@ -202,7 +201,7 @@ class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     matched: Matched | None = None
     push: PushWrite | None = None
     poll: Poll | None = None  # for the feed's history; None: no poll has ended with it
-    events: tuple[OperationalEvent, ...] = ()  # for whom they are told to, if anybody
+    events: tuple[OperationalEvent, ...] = ()  # queued if anybody subscribes to events
 
     @property
     def is_quiet(self) -> bool:
@@ -237,7 +236,7 @@ class NotStored(Enum):
     """Why nothing of a commit was applied."""
 
     GONE = auto()  # the feed was removed
-    STALE = auto()  # the feed is not as it was decided on: decide anew
+    STALE = auto()  # the feed has changed since the decision: decide anew
 
 
 CommitOutcome: TypeAlias = Stored | NotStored

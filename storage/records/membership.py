@@ -52,7 +52,7 @@ class NodeTerm(msgspec.Struct, frozen=True, kw_only=True):
     is_leader: bool = True
 
     def shards(self, kind: ShardKind) -> Shards:
-        """The node's shards of a kind; of a kind with one shard it is the leader's."""
+        """The node's shards of a kind; of the kind ``LEADER`` all or none."""
         if kind is ShardKind.LEADER:
             return ALL_SHARDS if self.is_leader else frozenset()
         return self.feeds if kind is ShardKind.FEEDS else self.callbacks

@@ -26,7 +26,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: int
     track_queries: int
     oldest_due: datetime | None  # the earliest ``next_fetch`` of an active feed
-    oldest_undelivered: datetime | None = None  # time of a record with first
+    oldest_undelivered: datetime | None = None  # of records with first tries to do
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +55,8 @@ class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     epoch: str
     log_end: Position
     size_bytes: int
-    free_bytes: int = 0  # of these, in pages that nothing takes
-    tail: Position = BEFORE_ALL  # up to which the log was trimmed
+    free_bytes: int = 0  # of these, in unused pages
+    tail: Position = BEFORE_ALL  # the last position that was trimmed
     wal_bytes: int = 0  # of a write-ahead log beside it, not yet in the file itself
 
 

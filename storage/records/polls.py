@@ -21,7 +21,7 @@ class PollOutcome(StrEnum):
     NEW = "new"  # entries that nobody had seen
     CHANGED = "changed"  # entries that were updated or deleted, or other content
     UNCHANGED = "unchanged"
-    FAILED = "failed"  # no answer, or none that is good
+    FAILED = "failed"  # no answer, or an answer that is an error
     UNREADABLE = "unreadable"  # an answer that is not the feed
 
 
@@ -37,9 +37,9 @@ class PollReason(StrEnum):
     CONTINUED = "continued"  # a site that takes more than one visit
     ASKED_FOR = "asked_for"  # by hand, or for somebody who subscribes
     PINGED = "pinged"  # its publisher said that there is news
-    WOKEN_BY_PUSH = "woken_by_push"  # its hub did
+    WOKEN_BY_PUSH = "woken_by_push"  # its hub said that there is news
     PUSHED = "pushed"  # its hub brought the content, and its server was not asked
-    PUBLISHED = "published"  # its publisher did
+    PUBLISHED = "published"  # its publisher brought the content
 
     @property
     def is_by_schedule(self) -> bool:

@@ -16,7 +16,7 @@ class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
     id: FeedId
     url: str
     title: str
-    description: str  # that it was added with
+    description: str  # given when it was added
     category: str
     created_at: datetime
     head: bytes | None  # packed protocols.model.Feed; None before the first document
@@ -31,8 +31,8 @@ class PublicFeedPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a list. ``dated``: its place in the list, which is its own date, or
-    when it was first stored."""
+    """An entry of a list. ``dated``: its place in the list, which is the entry's own
+    date, or when it was first stored."""
 
     entry: StoredEntry
     dated: datetime
@@ -65,7 +65,7 @@ class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     category: str = ""  # of its feed
     urls: tuple[str, ...] = ()  # of its feed: its own, and where it was moved to
     head: bytes | None = None  # of its feed, packed
-    inherits_language: bool | None = None  # as it was decided of this revision
+    inherits_language: bool | None = None  # as decided for this revision
 
     @property
     def revision(self) -> int:
@@ -84,13 +84,13 @@ class EntryVisibility(msgspec.Struct, frozen=True, kw_only=True):
 
     entry_id: EntryId
     revision: int
-    feed_id: FeedId | None = None  # where that is at hand
+    feed_id: FeedId | None = None  # if it is known
     url: str = ""
     section: str = ""
     rank: int = 0
     owner: int = 0
-    language: str = ""  # that it is published in
-    inherits_language: bool = False  # from its feed, or where that has none
+    language: str = ""  # in which it is published
+    inherits_language: bool = False  # whether it is the feed's, not the entry's own
     dated: datetime | None = None
     modified: datetime | None = None
     is_dropped: bool = False

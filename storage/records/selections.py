@@ -42,9 +42,9 @@ class FeedFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A feed is wanted if all conditions that are set hold.
 
     ``text`` is a part of the URL or title, in any case. ``since``: it has had its
-    health since then, or longer; ``after``: it came into it later. ``ids``: one of
-    these, if any are named. ``host`` is that of the URL, without a port, in lower case;
-    ``format`` is `StoredFeed.format`. "" does not matter.
+    health since that time or longer; ``after``: it has had it since a later time.
+    ``ids``: it is one of these, if any are named. ``host`` is that of the URL, without
+    a port, in lower case; ``format`` is `StoredFeed.format`. Any feed matches "".
     """
 
     health: tuple[FeedHealth, ...] = ()  # any of them; none: all that are not removed
@@ -74,7 +74,7 @@ class FeedSort(ListSort):
 
     ID = "id"
     URL = "url"
-    SINCE = "since"  # those first that have been as they are for the longest
+    SINCE = "since"  # feeds first that have had their health for the longest
     LAST_ID = "-id"
     LAST_URL = "-url"
     LAST_SINCE = "-since"
@@ -94,7 +94,7 @@ class FeedSort(ListSort):
 
 
 class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of feeds. ``next``: the place the next page begins behind; None at the
+    """A page of feeds. ``next``: the place after which the rest begins; None at the
     end.
 
     ``total``: how many feeds match in all; None if that is not asked for, or there are
@@ -124,7 +124,7 @@ class SubscriptionFilter(msgspec.Struct, frozen=True, kw_only=True):
     account: AccountId | None = None
     feed_id: FeedId | None = None
     topic: str | None = None  # in any spelling
-    callback: str | None = None  # as well
+    callback: str | None = None  # in any spelling
     text: str = ""
     since: datetime | None = None
     after: datetime | None = None

@@ -19,4 +19,4 @@ class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
 
     token: StoredToken | None
     created_at: datetime
-    used_at: datetime  # to some minutes
+    used_at: datetime  # accurate to some minutes

@@ -74,14 +74,14 @@ class NewSubscription(msgspec.Struct, frozen=True, kw_only=True):
     updates: Updates = Updates.FRESH
     batch: bool = False  # several records may share one request when catching up
     lease_end: datetime | None = None  # None: endless
-    former_until: datetime | None = None  # how long a secret replaced by this one signs
+    former_until: datetime | None = None  # until when the secret it replaces also signs
     is_silent: bool = False  # stands above every record, and so receives none
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: SubscriptionId
     account: AccountId
-    topic: str  # the URL the subscriber used; what it is always given back
+    topic: str  # as the subscriber spelled it; always sent back like that
     feed_id: FeedId
     callback: str
     secret: str
@@ -95,7 +95,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     created_at: datetime
     exhausted: bool  # the retry schedule ran out: each new record is one probe
     ended_reason: str = ""
-    former_secret: str = ""  # the one it had before, as long as that signs as well
+    former_secret: str = ""  # the secret it had before, while that signs as well
     former_until: datetime | None = None
 
 
@@ -193,7 +193,7 @@ class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
 
     account: AccountId
     mode: VerificationMode
-    topic: str  # as the subscriber spells it, and so the callback
+    topic: str  # topic and callback as the subscriber spells them
     callback: str
     token: str  # opens the diagnostics of this request; only its hash is stored
     lease_seconds: int = 0
@@ -202,7 +202,7 @@ class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
     format: Format = Format.AS_IS
     verify_token: str = ""
     account_request: AccountRequest | None = None
-    asker: str = ""  # an address or an account, known while it is pending; "": nobody
+    asker: str = ""  # an address or an account, kept while pending; "": nobody
 
 
 class VerificationTry(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,5 +294,5 @@ class StoredToken(msgspec.Struct, frozen=True, kw_only=True):
     scopes: frozenset[TokenScope]
     label: str
     created_at: datetime
-    used_at: datetime | None  # to the hour or so
+    used_at: datetime | None  # accurate to about an hour
     revoked_at: datetime | None
