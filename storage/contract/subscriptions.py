@@ -289,8 +289,7 @@ class VerificationStore(Protocol):
         *,
         kept_until: datetime,
     ) -> None:
-        """The callback confirmed: end the subscription without a denial, mark as
-        done."""
+        """The callback confirmed: end the subscription without denial, mark as done."""
         ...
 
     async def find(self, token: str) -> Verification | None: ...

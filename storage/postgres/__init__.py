@@ -24,9 +24,9 @@ async def open_database(
     migrate: bool = True,
     on_close: Callable[[], None] = lambda: None,
 ) -> PostgresStorage:
-    """Open ``postgresql://…``; the encryption key is made if need be.
+    """Open ``postgresql://…``; the encryption key is created if need be.
 
-    Close what is returned; ``on_close`` is called when that is done. Raises
+    The caller closes the result; then ``on_close`` is called. Raises
     `DatabaseUnusable`: `DatabaseTooNew`, and, if not to ``migrate``,
     `DatabaseOutdated`.
     """

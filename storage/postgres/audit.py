@@ -30,7 +30,8 @@ _BY_INDEX: Final = (
     ("operation", "operation = %(operation)s"),
     ("account", "account_id = %(account)s"),
 )
-"""What an index finds in order of time; the rarest first."""
+"""Conditions for which an index gives the records in order of time; the most selective
+first."""
 _CONDITIONS: Final = (
     ("account", "account_id = %(account)s"),
     ("token", "token_id = %(token)s"),
@@ -60,8 +61,8 @@ class PostgresAudit:
     async def page(
         self, wanted: AuditFilter, *, before: tuple[datetime, int] | None, limit: int
     ) -> AuditPage:
-        """An index finds the records of one condition; they are held against the others
-        as far as `LOOKED_AT`."""
+        """Find the records of one condition by an index, and check at most `LOOKED_AT`
+        of them for the others."""
         parameters: dict[str, object] = {
             "account": wanted.account,
             "token": wanted.token,

@@ -1,8 +1,8 @@
-"""Connections to the server, and the calls that they carry.
+"""Connections to the server, and the calls made over them.
 
 Each call is one statement, and so one transaction and one round trip: no lock is ever
-held while the server waits for the hub. What takes several statements is a function of
-the database (see the folder ``functions``).
+held while the server waits for the hub. A task that takes several statements is a
+function of the database (see the folder ``functions``).
 """
 
 from __future__ import annotations
@@ -43,25 +43,26 @@ from storage.records import NodeTerm
 from storage.sqlite.columns import to_milliseconds
 
 MOST_CONNECTIONS: Final = 10
-"""Of one process. A server with a hundred has room for nine hubs."""
+"""The most connections of one process: a server with a hundred has room for nine
+hubs."""
 CAPACITY: Final = 10_000
 """Writes that may wait; the next one is refused with `StorageBusy`."""
 TRIES: Final = 5
-"""Of a write that others were in the way of."""
+"""How often a write is tried that conflicts with other transactions."""
 STATEMENT_SECONDS: Final = 60
 LOCK_SECONDS: Final = 10
 IDLE_SECONDS: Final = 10
-"""How long one call may take, and wait for a lock of another one; and how long a
-transaction may wait for its hub: none ever should."""
+"""How long one call may take, and may wait for a lock of another; and how long a
+transaction may wait for its hub, which none ever should."""
 CONNECT_SECONDS: Final = 10
 UNANSWERED_MILLISECONDS: Final = 15_000
-"""After which a server that acknowledges no packet counts as gone."""
+"""A server that acknowledges no packet for so long counts as gone."""
 
 AWAY_PAUSE: Final = 0.25
 """Seconds between two tries to read from a server that is away."""
 RESOLVING_SECONDS: Final = 30
 RESOLVING_PAUSE: Final = 0.25
-"""How long, and how often, a server is asked what came of a write whose answer was
+"""How long, and how often, a server is asked for a write's outcome if the answer was
 lost."""
 _TERM_ENDED: Final = "FF001"
 _IN_LANE: Final = "SELECT run_in_lane(%s, %s, %s, %s, convert_from(%s, 'UTF8')::jsonb)"
@@ -76,15 +77,16 @@ _Outcome: TypeAlias = tuple[list[Row], int]
 
 
 class _Unknown(psycopg.OperationalError):
-    """What was sent may have been done."""
+    """The connection was lost: the statement may have been executed, or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """How the server is reached, as libpq takes it.
+    """How to reach the server, as libpq's parameters.
 
     ``is_pooled``: PgBouncer stands before the server and gives each transaction another
-    of its connections. Then nothing may be prepared, or set for a connection.
+    of its connections. Then no statement may be prepared, and nothing be set for a
+    connection.
     """
 
     parameters: Mapping[str, str]
@@ -110,14 +112,14 @@ class ConnectionSettings:
 
 
 async def connect(settings: ConnectionSettings) -> _Connection:
-    """Raises `psycopg.Error`."""
+    """Open a connection. Raises `psycopg.Error`."""
     connection: _Connection = await AsyncConnection.connect(
         **settings.conninfo(),
         autocommit=True,
         prepare_threshold=None if settings.is_pooled else 5,
     )
     adapters = connection.adapters
-    # One type for all integers: else a statement is prepared for each size of them.
+    # One type for all integers: else each size of them prepares a statement of its own.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_dumper(datetime, _TimeDumper)
@@ -128,7 +130,7 @@ async def connect(settings: ConnectionSettings) -> _Connection:
 
 
 class _TimeDumper(Dumper):
-    """Times are whole milliseconds since 1970, as in SQLite's columns."""
+    """Dumps times as whole milliseconds since 1970, as in SQLite's columns."""
 
     oid = Int8Dumper.oid
 
@@ -150,23 +152,22 @@ class _TextDumper(StrDumperUnknown):
 
 
 class _TextBinaryDumper(StrBinaryDumper):
-    """For the members of lists."""
+    """Dumps texts in lists."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(storable(obj))
 
 
 def storable(text: str) -> str:
-    """PostgreSQL has no texts with the character NUL."""
+    """The text without the character NUL, which PostgreSQL's texts cannot contain."""
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 class Connections:
-    """A few, opened as they are needed; a call waits until one is free.
+    """A few connections, opened when needed; a call waits until one is free.
 
-    ``write_error`` is why the last write failed by a fault of the server; "" when it
-    did not. ``term``: that of this node, under which it writes; None: it has not
-    joined.
+    ``write_error`` is why the last write failed by a fault of the server; "" if it did
+    not. ``term``: this node's term, under which it writes; None: it has not joined.
     """
 
     def __init__(self, settings: ConnectionSettings, first: _Connection) -> None:
@@ -182,9 +183,9 @@ class Connections:
         self._heed_warnings(first)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Every row of a short page. A read; see `write`.
+        """Read every row of a short page; for writes see `write`.
 
-        While the server is away it waits, as long as `READ_PATIENCE` says.
+        While the server is away the read waits, as long as `READ_PATIENCE` says.
         """
         until = asyncio.get_running_loop().time() + READ_PATIENCE.get()
         while True:
@@ -210,17 +211,17 @@ class Connections:
         parameters: Parameters = (),
         then: Callable[[list[Row]], None] | None = None,
     ) -> list[Row]:
-        """The rows that a write returns, once it is durable.
+        """Write, and return the resulting rows once the write is durable.
 
-        Cancelling the caller does not cancel it, and ``then`` is called all the same,
-        on the event loop, with its rows. Raises `StorageBusy`, `StorageClosed`,
+        Cancelling the caller does not cancel the write, and ``then`` is called all the
+        same, on the event loop, with the rows. Raises `StorageBusy`, `StorageClosed`,
         `WriteFailed`.
         """
         rows, _ = await self._submit(sql, parameters, then)
         return rows
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
-        """Like `write`: how many rows it has changed."""
+        """Like `write`, but returns how many rows have changed."""
         _, count = await self._submit(sql, parameters, None)
         return count
 
@@ -244,7 +245,7 @@ class Connections:
     def _forget(self, task: asyncio.Task[_Outcome]) -> None:
         self._writes.discard(task)
         if not task.cancelled():
-            task.exception()  # whose caller was cancelled is nobody's
+            task.exception()  # its caller was cancelled: nobody takes the error
 
     async def _write(
         self,
@@ -285,10 +286,11 @@ class Connections:
         number: int,
         then: Callable[[Any], None] | None = None,
     ) -> Any:
-        """Like `write`, of what ``run_in_lane`` of the database does; its answer.
+        """Like `write`, by ``run_in_lane`` of the database; returns its answer.
 
-        Where that is lost, the server is asked again by the number, which no other
-        write of the lane has, for a while. 0: it has none.
+        If the answer is lost, the server is asked again for a while by ``number``,
+        which no other write of the lane has. 0: the write has no number, and is not
+        asked for again.
         """
         until = asyncio.get_running_loop().time() + RESOLVING_SECONDS
         term = 0 if self.term is None else self.term.incarnation
@@ -339,12 +341,12 @@ class Connections:
         await cursor.execute(sql, parameters)
         rows = await cursor.fetchall() if cursor.description else []
         if warnings:
-            # Such as that a commit does not wait for its standby any more.
+            # For example, that a commit no longer waits for its standby.
             raise _Unknown(f"the server warns: {'; '.join(warnings)}")
         return rows, cursor.rowcount
 
     async def _take(self) -> tuple[_Connection, bool]:
-        """A connection, and whether it was just opened."""
+        """Take an idle connection or open one; returns whether it was just opened."""
         while self._idle:
             connection = self._idle.pop()
             if _is_alive(connection):
@@ -379,7 +381,7 @@ class Connections:
         await connection.close()
 
     async def close(self) -> None:
-        """Let what is under way end, then close. May be repeated."""
+        """Let calls under way end, then close. May be repeated."""
         self._is_closed = True
         if self._writes:
             await asyncio.wait(self._writes)
@@ -392,7 +394,7 @@ class Connections:
 
 
 def _is_alive(connection: _Connection) -> bool:
-    """Whether the server has not closed it meanwhile: whatever it sends is read."""
+    """Whether the server has not closed the connection; reads what it has sent."""
     try:
         connection.pgconn.consume_input()
     except psycopg.Error:

@@ -1,6 +1,6 @@
 """`storage.contract.ControlStore` on PostgreSQL.
 
-One node has the database at a time (see `storage.postgres.membership`), and hears of
+One node has the database at a time (see `storage.postgres.membership`), and is told of
 its own writes.
 """
 
@@ -11,7 +11,7 @@ from storage.sqlite.control import SqliteControl
 
 
 class PostgresControl(SqliteControl):
-    """Stores tell it what has become durable."""
+    """Stores report what has become durable; this passes it to the watchers."""
 
     def began(self, epoch: str) -> None:
         self._tell(EpochBegan(epoch))

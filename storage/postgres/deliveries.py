@@ -136,7 +136,7 @@ _OF_TOPIC: Final = (
     f"a.subscription_id IN (SELECT s.id FROM subscriptions s WHERE {OF_TOPIC})"
 )
 MOST_LOOKED_AT: Final = 500
-"""Attempts of which each is looked at."""
+"""Up to so many matching attempts, each of them is looked at."""
 
 _members = msgspec.json.Decoder(list[Row])
 
@@ -144,7 +144,8 @@ _members = msgspec.json.Decoder(list[Row])
 async def _claim(
     connections: Connections, box: SecretBox, terms: ClaimTerms, *, only_new: bool
 ) -> list[ClaimedChunk] | None:
-    """None: nothing was found so far, and there is more to look through."""
+    """Claim chunks; None if none was found so far, but more are to be looked
+    through."""
     rows = await connections.write(
         _CLAIM, (terms.lease_id, terms.until, terms.now, terms.limit, only_new)
     )
@@ -169,8 +170,7 @@ def _read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
 
 
 class FollowingClaims:
-    """Claims that follow commits at once, for who asked for them as these were handed
-    in."""
+    """Claims right after commits, on terms asked for when these were handed in."""
 
     def __init__(self, connections: Connections, box: SecretBox) -> None:
         self._connections = connections
@@ -187,11 +187,11 @@ class FollowingClaims:
             self._claimer = None
 
     def ask(self) -> ClaimTerms | None:
-        """What may be claimed with a commit that is handed in now."""
+        """The terms for a claim with a commit that is handed in now; None: no claim."""
         return None if self._claimer is None else self._claimer[0]()
 
     def follow(self, terms: ClaimTerms) -> None:
-        """What they were asked with has become durable, or failed."""
+        """Claim on these terms, as their commit has become durable, or failed."""
         task = asyncio.create_task(self._claim(terms), name="storage-claim")
         self._claiming.add(task)
         task.add_done_callback(self._claiming.discard)
@@ -203,7 +203,7 @@ class FollowingClaims:
                 chunks = await _claim(
                     self._connections, self._box, terms, only_new=True
                 )
-        finally:  # a chunk that cannot be read takes no place for ever
+        finally:  # even if a chunk cannot be read, so that its place is freed
             if self._claimer is not None:
                 self._claimer[1](chunks)
 
@@ -485,7 +485,7 @@ def _require_done(outcome: str, subscription_id: int) -> None:
 
 
 def _encode_flush(flush: DeliveryFlush) -> dict[str, Any]:
-    """What did not happen is left out."""
+    """Encode a flush; parts in which nothing happened are left out."""
     parts = {
         "outcomes": _encode_outcomes(flush.outcomes),
         "opened": [_encode_opened(each) for each in flush.opened],
@@ -502,7 +502,7 @@ def _encode_flush(flush: DeliveryFlush) -> dict[str, Any]:
 
 
 def _encode_outcomes(outcomes: Sequence[ChunkOutcome]) -> list[dict[str, Any]]:
-    """By chunk, in their order: whoever locks several locks them so."""
+    """Outcomes by chunk, in order: locks are always taken in the same order."""
     chunks: defaultdict[tuple[int, int], dict[int, bytes]] = defaultdict(dict)
     for each in outcomes:
         chunks[each.chunk_id, each.lease_id][each.index] = pack_outcome(each)
@@ -600,10 +600,10 @@ def _range_parameters(wanted: AttemptRange) -> dict[str, int | bool | None]:
 
 
 def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, object]]:
-    """A condition and its values.
+    """SQL for the condition on attempts, and its values.
 
     Each filter is an equality or a range of one of the indexes of failures, or is
-    judged by what the index holds.
+    checked on the columns in the index.
     """
     conditions, values = ["a.error <> ''"], dict[str, object]()
     if wanted.subscription_id is not None:
@@ -634,13 +634,13 @@ def _failures(wanted: AttemptFilter) -> tuple[str, dict[str, object]]:
 def _among_retrying(
     wanted: AttemptFilter, has_few: bool
 ) -> tuple[str, dict[str, object]]:
-    """The table of retries as ``u``, as far as they are wanted, and values."""
+    """SQL for the wanted rows of retries, as ``u``, and its values."""
     told_of = "a.position > g.position"
     return _among("retries", "subscription_id", told_of, wanted, has_few)
 
 
 def _among_dead(wanted: AttemptFilter, has_few: bool) -> tuple[str, dict[str, object]]:
-    """The same of dead letters."""
+    """SQL for the wanted rows of dead letters, as ``u``, and its values."""
     told_of = "a.position BETWEEN g.first AND g.last"
     return _among("dead_letters", "id", told_of, wanted, has_few)
 
@@ -650,7 +650,8 @@ def _among(
 ) -> tuple[str, dict[str, object]]:
     """``told_of``: whether an attempt ``a`` was to deliver what is in a row ``g``.
 
-    Few attempts say which rows are wanted; of many, each row has one soon.
+    If few attempts match, they are read first and lead to the rows. If many match, each
+    row is checked, which finds a matching attempt soon.
     """
     condition, values = _failures(wanted)
     if wanted == AttemptFilter(subscription_id=wanted.subscription_id):

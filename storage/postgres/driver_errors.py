@@ -1,4 +1,4 @@
-"""PostgreSQL's errors as those of `storage.errors`."""
+"""Turns PostgreSQL's errors into those of `storage.errors`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOO_LONG: Final = (errors.QueryCanceled, errors.LockNotAvailable)
 _UNDONE: Final = (errors.DeadlockDetected, errors.SerializationFailure)
 
 _AWAY: Final = ("08", "57P", "53300")
-"""Of connections, of shutdowns, and too many connections."""
+"""SQLSTATEs of lost connections, of shutdowns, and of too many connections."""
 
 
 def write_failure(error: psycopg.Error) -> StorageError:
@@ -38,7 +38,7 @@ def is_fault_of_server(error: psycopg.Error) -> bool:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Whether the server is not there, or is about to go or to come back."""
+    """Whether the server is gone, or is stopping or starting."""
     if not isinstance(error, psycopg.OperationalError):
         return False
     state = error.sqlstate
@@ -46,11 +46,12 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def is_undone(error: psycopg.Error) -> bool:
-    """Whether others were in the way, so that the same may be tried again at once."""
+    """Whether other transactions conflicted, so that the call may be repeated."""
     return isinstance(error, _UNDONE)
 
 
 def said(error: psycopg.Error) -> str:
-    """What the server says, in one line: it may quote the statement behind that."""
+    """The start of the server's message, in one line; the rest may quote the
+    statement."""
     lines = (error.diag.message_primary or str(error)).strip().splitlines()
     return " ".join(each.strip() for each in lines) or type(error).__name__

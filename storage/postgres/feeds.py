@@ -140,7 +140,7 @@ JOIN LATERAL (SELECT f.polling FROM feeds f
     AND f.state NOT IN ('removed', 'track', 'events') AND f.polling <> ''
     ORDER BY f.id LIMIT 1) p ON TRUE ORDER BY n
 """
-"""The first feed of each of so many equal ranges of ids."""
+"""Picks the first feed of each of so many equal ranges of ids."""
 _DEFER: Final = """
 UPDATE schedule s SET next_fetch = g.at
 FROM (SELECT DISTINCT ON (m.id) m.id, m.at
@@ -421,5 +421,5 @@ def fingerprint_credentials(credentials: Credentials | None, box: SecretBox) -> 
 
 
 def due_parameters(under_way: Collection[FeedId]) -> Mapping[str, object]:
-    """Of `OLDEST_DUE`."""
+    """The parameters of `OLDEST_DUE`."""
     return {"without": list(under_way)}

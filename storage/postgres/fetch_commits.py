@@ -22,18 +22,18 @@ _NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def encode_unit(fetch: FetchCommit, values: PlainValues) -> bytes:
-    """``values`` are those of the commit; here they are packed. Bytes are base64."""
+    """Encode a commit, and pack its ``values``; bytes are base64."""
     return to_jsonb(_unit(fetch, encode_commit(fetch, values)))
 
 
 def to_jsonb(value: object) -> bytes:
-    """JSON that PostgreSQL takes: it has no texts with the character NUL."""
+    """JSON that PostgreSQL accepts: its texts cannot have the character NUL."""
     encoded = msgspec.json.encode(value)
     return _NUL.sub(rb"\1\\ufffd", encoded) if b"\\u0000" in encoded else encoded
 
 
 def _unit(fetch: FetchCommit, encoded: EncodedCommit) -> dict[str, Any]:
-    """What is not changed is left out."""
+    """A commit as members of a JSON object; what does not change is left out."""
     turn = encoded.turn or {}
     documents = [
         number

@@ -1,7 +1,7 @@
 """The end of the log as this machine last saw it, in a file of its own.
 
-A server that was restored from a backup may lack the end of the log and cannot tell. By
-this file a hub that starts can: then the log begins a new epoch.
+A server that was restored from a backup may lack the end of the log, and does not know.
+By this file a hub that starts can tell: then the log begins a new epoch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTHING: Final = Cursor("", Position(0))
 
 
 class KnownEnd:
-    """Best effort: what cannot be read or written is not known."""
+    """The noted end, if possible: none is known if the file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -29,7 +29,7 @@ class KnownEnd:
         return self._noted
 
     def note(self, cursor: Cursor) -> None:
-        """Write it where it has moved: whole, or not at all."""
+        """Write the end if it has moved: whole, or not at all."""
         if cursor == self._noted:
             return
         self._noted = cursor

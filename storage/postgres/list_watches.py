@@ -35,7 +35,7 @@ WITH added AS (
 )
 SELECT * FROM added
 """
-"""A row that was there already has been locked, which its ``xmax`` tells."""
+"""``xmax`` is not 0 if the row existed and was locked for the update."""
 _SAVE: Final = (
     f"UPDATE list_watches SET {', '.join(f'{each} = %({each})s' for each in _WRITTEN)}"
     " WHERE id = %(id)s"

@@ -13,7 +13,7 @@ from storage.sqlite.feed_statistics import read_statistics
 from storage.sqlite.rows import hash_key, read_feed, read_subscription
 
 _COLUMNS: Final = 18
-"""Of ``stored_subscriptions``; those of ``stored_feeds`` follow."""
+"""How many columns ``stored_subscriptions`` has; those of ``stored_feeds`` follow."""
 _OF_TOPIC: Final = (
     "l.topic_id IN (SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
     " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> '')"
@@ -27,7 +27,7 @@ WITH start AS MATERIALIZED (
             AND value = %(value)s) b
     WHERE passed + total > %(skip)s ORDER BY block LIMIT 1)
 """
-"""The block that a page begins in, and how many of it come before the page."""
+"""Finds the block that a page begins in, and how many of its rows precede the page."""
 
 
 class PostgresListings:
@@ -64,10 +64,10 @@ class PostgresListings:
 def _page_query(
     account: AccountId, search: ListingSearch, skip: int, limit: int
 ) -> tuple[str, dict[str, Any]]:
-    """Ids first, in the order of an index.
+    """The query for a page: ids first, in the order of an index, then their rows.
 
-    What is skipped of all, or of one selection, is added up by blocks of ids; of
-    selections together it is counted in the index.
+    Skipped rows are counted by blocks of ids if all are listed, or one selection. If
+    selections are combined, they are counted in the index.
     """
     found, parameters = _found("l.subscription_id", account, search)
     counted = _counted(search) if skip else None
@@ -103,7 +103,7 @@ def _total_query(
 def _counted(search: ListingSearch) -> tuple[str, bytes] | None:
     """The column and value that blocks of ids are counted by.
 
-    None unless the search asks for just that.
+    None unless that is the search's only condition.
     """
     format = search.format
     of_one = {
@@ -182,7 +182,7 @@ def _conditions(search: ListingSearch) -> Iterator[str]:
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
     """Conditions on numbers of a feed, in its polling state or its statistics.
 
-    What is missing there counts as 0.
+    A number that is missing there counts as 0.
     """
     bounds = {
         "polling_number(h.polling, 'velocity')": search.velocity,

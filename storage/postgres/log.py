@@ -43,13 +43,13 @@ from storage.sqlite.rows import ENTRY, read_entry
 from storage.sqlite.trimming import encode_limits
 
 MOST_AT_ONCE: Final = 256
-"""Commits in one call."""
+"""The most commits in one call."""
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of commits in one call, unless a single one is larger."""
+"""The most bytes of commits in one call, unless a single commit is larger."""
 QUIET_PAUSE: Final = 0.01
 """Seconds between two calls for fetches without news: nobody waits for these."""
 _POLL: Final = 0.2
-"""Seconds between two looks at whether another hub has appended something."""
+"""Seconds between two checks whether another hub has appended something."""
 _QUIET: Final = (
     "SELECT commit_quiet(%s::bigint[], %s::bytea[], %s::bytea[], %s::text[],"
     " %s::bigint[], %s::bigint[], %s::bytea[], %s::bigint[])"
@@ -67,8 +67,8 @@ WITH RECURSIVE search (low, high, moment) AS (
 )
 SELECT max(low) FROM search
 """
-"""Halving what lies between: there is no index of all records by time, which each
-commit would have to write."""
+"""Finds the position by halving the range. An index of all records by time would have
+to be written by each commit."""
 _TRAILS: Final = """
 SELECT coalesce((SELECT r.position FROM kept_records r WHERE r.feed_id = a.feed_id
         AND r.position <= a.position AND r.kind <> 'baseline'
@@ -85,9 +85,9 @@ ORDER BY r.position DESC LIMIT %s
 _TRIM: Final = "SELECT trim_log(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 _NewsItem = tuple[FeedId, bytes, ClaimTerms | None]
-"""A commit of a feed, and what may be claimed with it."""
+"""A commit of a feed, and the terms to claim chunks with it."""
 _NewsOutcome = Row
-"""What became of a commit, its first and last position, and its feed's version."""
+"""A commit's outcome, its first and last position, and its feed's version."""
 
 
 class PostgresLog:
@@ -166,8 +166,8 @@ class PostgresLog:
         return Cursor(epoch, Position(last))
 
     async def wait(self, after: Position, seconds: float) -> Position:
-        """Another hub's commits are seen by looking, this one's at once. While this
-        node has the database, there are no others."""
+        """This hub's commits are seen at once, those of another hub by checking. While
+        this node has the database, there are no others."""
         until = asyncio.get_running_loop().time() + seconds
         while True:
             left = until - asyncio.get_running_loop().time()
@@ -220,7 +220,7 @@ class PostgresLog:
         return [read_entry(row) for row in rows]
 
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """By the entry's own date, or when it was first stored if it has none."""
+        """The latest entries by their own date, or else by when they were stored."""
         rows = await self._connections.all(
             f"SELECT {ENTRY} FROM entries e WHERE e.feed_id = %s AND NOT e.deleted"
             " ORDER BY e.sorted_at DESC, e.id LIMIT %s",
@@ -230,7 +230,7 @@ class PostgresLog:
         return found or await self._latest_matches(feed_id, limit)
 
     async def _latest_matches(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """The last entries that a track query matched; none of a feed."""
+        """The last entries that a track query matched; empty for any other feed."""
         rows = await self._connections.all(_MATCHES, (feed_id, limit))
         ids = dict.fromkeys(
             ref.entry_id for (packed,) in rows for ref in unpack_references(packed)
@@ -290,7 +290,7 @@ def _feed_of(commit: QuietCommit) -> int:
 
 
 def _quiet_outcome(version: int | None) -> CommitOutcome:
-    """Like ``commit_quiet`` tells it."""
+    """The outcome as ``commit_quiet`` encodes it."""
     if version is None:
         return NotStored.GONE
     return NotStored.STALE if version < 0 else Stored((), version)

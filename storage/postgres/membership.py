@@ -1,13 +1,12 @@
 """`storage.contract.MembershipStore` on PostgreSQL: one node at a time.
 
-A second one may wait to take over, which it can once the term of the first is over by
-the server's clock. What the former node still writes in a lane is refused from then on.
-As long as no other has taken over, a term goes on even if it was renewed too late:
-nobody was given anything of it. Shards are not divided between nodes.
+A second node may wait to take over, which it can once the first one's term is over by
+the server's clock. From then on, whatever the former node writes in a lane is refused.
+As long as no other node has taken over, a term continues even if it was renewed too
+late: nothing was given to anybody else. Shards are not divided between nodes.
 
-With each renewal it is seen whether the log is still the one that this node knows: a
-server that was restored or promoted may lack its end. Where it ends is noted on this
-machine.
+Each renewal checks whether the log is still the one that this node knows: a server that
+was restored or promoted may lack its end. The end is noted on this machine.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class PostgresMembership:
         self._end = end
 
     async def join(self, node: NewNode) -> NodeTerm:
-        """Raises `StorageBusy` while another node is a member."""
+        """Begin a term. Raises `StorageBusy` while another node is a member."""
         ((incarnation, other),) = await self._connections.write(
             "SELECT * FROM join_nodes(%s, %s, %s)", (node.name, node.url, TERM_SECONDS)
         )

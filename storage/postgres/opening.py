@@ -1,5 +1,5 @@
 """Opening a database: server, version, rights, migrations, key and epoch, in this
-order. What cannot be used is told apart, in words for operators."""
+order. What makes a database unusable is explained in words for operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from storage.secrets import SecretBox, create_key, read_key
 LEAST_SERVER: Final = 150_000
 """PostgreSQL 15, as the server numbers it."""
 _OWN: Final = ("password_file", "pgbouncer")
-"""Parameters of the URL that are not libpq's."""
+"""Parameters of the URL that are this program's, not libpq's."""
 
 
 async def open_at(
@@ -65,8 +65,8 @@ async def open_at(
 
 
 def read_location(url: str) -> ConnectionSettings:
-    """What libpq takes of a URL, and what is ours: ``password_file``, whose first line
-    is the password, and ``pgbouncer=true``.
+    """Read a URL: libpq's parameters, and the hub's own ``password_file``, whose first
+    line is the password, and ``pgbouncer=true``.
 
     Raises `DatabaseUnusable`.
     """
@@ -150,7 +150,7 @@ async def _prepare(
 
 
 async def _require_rights(connection: AsyncConnection[Row], name: str) -> None:
-    """On every table: a hub that fails at its first delivery helps nobody."""
+    """Require rights on every table now, rather than fail at the first delivery."""
     found = await connection.execute(
         "SELECT c.relname FROM pg_class c"
         " WHERE c.relnamespace = current_schema()::regnamespace"
@@ -188,7 +188,10 @@ def _explained(error: psycopg.Error) -> str:
 async def _open_box(
     connection: AsyncConnection[Row], name: str, key_file: Path
 ) -> SecretBox:
-    """The key belongs to the database: neither is of use with another one."""
+    """Open the database with its key, which is created if it never had one.
+
+    A key belongs to one database: neither is of use with another one.
+    """
     key = read_key(key_file)
     row = await (await connection.execute("SELECT key_check FROM hub")).fetchone()
     key_check = row[0] if row else ""
@@ -227,7 +230,7 @@ _BEGIN: Final = (
 async def _begin_epoch(
     connection: AsyncConnection[Row], known: Cursor
 ) -> tuple[str, Position]:
-    """The epoch and the log's end; ``known``: as this machine last saw it.
+    """Return the epoch and the log's end; ``known``: the end this machine last saw.
 
     A database that was restored, copied or promoted begins a new epoch: records that
     readers have seen may be missing.

@@ -205,10 +205,10 @@ class PostgresStorage:
         return found
 
     async def give_back(self, limit: int) -> int:
-        """The server keeps free pages for what comes next. What is kept as a sum of
-        changes is summed up, and what of the log is trimmed wholly goes at once."""
+        """Sum up counts that are stored as changes, and drop parts of the log that are
+        wholly trimmed. Returns 0: the server keeps free pages for new data."""
         await self._connections.write("SELECT compact_counts()")
-        with suppress(StorageBusy):  # somebody reads the log for long: the next time
+        with suppress(StorageBusy):  # a long read holds the log: next time
             await self._connections.write("SELECT drop_partitions()")
         return 0
 
@@ -222,11 +222,11 @@ class PostgresStorage:
 
     @property
     def backup(self) -> None:
-        """Of a server: pg_basebackup, and archived WAL."""
+        """None: servers are backed up by pg_basebackup and archived WAL."""
         return None
 
     async def find_damage(self) -> tuple[str, ...]:
-        """As far as the tables tell: the pages of its files are the server's to check
+        """Damage that the tables show. The pages of its files are the server's to check
         (data checksums, pg_amcheck)."""
         ((checksums, indexes, missing, strays),) = await self._connections.all(_DAMAGE)
         found = {

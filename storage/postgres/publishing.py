@@ -70,7 +70,7 @@ _TOPICS_BY_TEXT: Final = (
     "  AND (strpos(fold(f.url), %(text)s) > 0 OR strpos(fold(f.title), %(text)s) > 0)"
     f"{_FROM} ORDER BY l.id DESC"
 )
-"""A row for each that is looked at; without a feed if that is not to be shown."""
+"""One row for each feed that is looked at; NULLs if the feed is not to be shown."""
 _BEHIND_ALL: Final = (1 << 63) - 1
 _ENTRIES: Final = (
     f"SELECT e.sorted_at, {ENTRY} FROM entries e"
@@ -164,7 +164,7 @@ _NEWS: Final = (
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " ORDER BY n.entry_id LIMIT %s"
 )
-# What has been hidden since is left out at once.
+# Entries hidden since then are left out at once.
 _PAGES: Final = (
     f"SELECT {PAGE_COLUMNS}"
     " FROM {source} JOIN entries e ON e.id = {shown}.entry_id AND NOT e.deleted"
@@ -305,7 +305,7 @@ def _encode_visibility(entry: EntryVisibility) -> dict[str, Any]:
 def _stretches(level: int) -> str:
     """SQL for the stretch of a level that the wanted place lies in.
 
-    It comes with how many pages are before it.
+    Each row also tells how many pages are before the stretch.
     """
     source, bounds, before = "page_counts c", "", ""
     if level:
@@ -331,7 +331,7 @@ _PLACE: Final = "WITH " + ", ".join(
 )
 """Ends in ``level3``: the shortest stretch that the place lies in."""
 _COLUMNS: Final = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
-# What has been hidden since is left out at once.
+# Entries hidden since then are left out at once.
 _SHOWN: Final = (
     " {join} JOIN entries e ON e.id = p.entry_id AND NOT e.deleted AND NOT e.unlisted"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"

@@ -1,6 +1,6 @@
-"""Rows of the log and of deliveries, and the values they are.
+"""Reads rows of the log and of deliveries as values.
 
-All others are read as those of SQLite are.
+All other rows are read like SQLite's.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _NEWS: Final = {
     case: 1 << number
     for number, case in enumerate(product(RecordKind, (False, True), (False, True)))
 }
-"""A bit for each kind of record, whether anything of it is fresh, and whether a later
-one of its commit brings the document. Kinds that are added go to the end."""
+"""A bit for each case: the kind of a record, whether an entry of it is fresh, and
+whether a later record of its commit brings the document. New kinds go to the end."""
 
 
 def news_of(kind: RecordKind, *, any_fresh: bool, is_superseded: bool) -> int:
-    """The bit of a record."""
+    """The bit of a record's case."""
     return _NEWS[kind, any_fresh, is_superseded]
 
 
@@ -67,6 +67,6 @@ def read_stored_record(row: Row) -> Record:
 
 
 def unpack_references(packed: bytes) -> Iterator[EntryRef]:
-    """Like ``refer`` of the database has packed them."""
+    """Unpack references that the database's ``refer`` has packed."""
     for entry_id, marked in struct.iter_unpack(">qq", packed):
         yield EntryRef(EntryId(entry_id), marked >> 1, bool(marked & 1))

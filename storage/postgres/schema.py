@@ -4,15 +4,15 @@ Migrations have the numbers of SQLite's. Several hubs may start at once, and oth
 be at work meanwhile, so:
 
 - One hub migrates at a time, under an advisory lock; the others wait, and find it done.
-- A migration gives up soon if it has to wait for a lock, and is tried again: whatever
-  came after it would wait behind it.
+- A migration that has to wait for a lock gives up soon and is tried again: otherwise
+  all later statements would wait behind it.
 - Expand, roll, contract: a migration adds what the new version needs and leaves what
-  the old one uses, for both run side by side while hubs are replaced one by one. What
-  nothing uses any more goes with a later version.
+  the old one uses, since both run side by side while hubs are replaced one by one. What
+  is no longer used is removed by a later version.
 
-Functions are replaced with every migration, and wherever they are not those of this
-program: their digest is in the table of the version. One that takes other arguments has
-another name, and the former one stays until a later version.
+Functions are replaced with every migration, and whenever their digest, which is in the
+table of the version, is not that of this program's functions. A function whose
+arguments change gets another name; the former one stays until a later version.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 from storage.postgres.connections import Row
 
 _WAITING_SECONDS: Final = 60
-"""For another hub that migrates."""
+"""How long to wait for another hub that migrates."""
 _LOCK_MILLISECONDS: Final = 2_000
-"""For a table that others use."""
+"""How long to wait for a table that others use."""
 _TRIES: Final = 10
 _PAUSE: Final = 1.0
 
@@ -63,7 +63,7 @@ class Script:
 
 @cache
 def scripts() -> tuple[Script, ...]:
-    """All migrations that this program knows, in order. The first makes everything."""
+    """All migrations of this program, in order. The first creates everything."""
     return tuple(
         Script(version=int(name.partition("_")[0]), name=name, text=text)
         for name, text in _texts("migrations")
@@ -94,7 +94,7 @@ def _digest() -> str:
 
 
 async def found_version(connection: AsyncConnection[Row]) -> int:
-    """0 where there is no schema yet. Raises `psycopg.Error`."""
+    """The schema's version; 0 if there is no schema yet. Raises `psycopg.Error`."""
     try:
         rows = await (await connection.execute(_VERSION)).fetchall()
     except errors.UndefinedTable:
@@ -105,7 +105,7 @@ async def found_version(connection: AsyncConnection[Row]) -> int:
 async def check_schema(
     connection: AsyncConnection[Row], location: str, *, migrate: bool
 ) -> int:
-    """The version that is found, once it is clear that it can be used.
+    """The version that was found, if it can be used.
 
     Raises `DatabaseUnusable`, `DatabaseTooNew`, `DatabaseOutdated`.
     """
@@ -124,7 +124,8 @@ async def check_schema(
 
 
 async def has_own_functions(connection: AsyncConnection[Row]) -> bool:
-    """Whether the database has this program's, and needs no migration for them."""
+    """Whether the database's functions are this program's: if not, a migration is
+    due."""
     row = await (await connection.execute(_FUNCTIONS)).fetchone()
     return row is not None and row[0] == _digest()
 
@@ -147,7 +148,7 @@ async def _refuse_others_tables(
 
 
 async def run_migrations(connection: AsyncConnection[Row]) -> None:
-    """Run what the database has not seen. Raises `psycopg.Error`."""
+    """Run the migrations that the database has not seen. Raises `psycopg.Error`."""
     for left in reversed(range(_TRIES)):
         try:
             return await _run_once(connection)

@@ -1,7 +1,7 @@
-"""`storage.contract.SearchStore` on PostgreSQL: tsvector, known only here.
+"""`storage.contract.SearchStore` on PostgreSQL, by tsvector.
 
-Words are told from places by a letter before them. Of a document the first 16,383 words
-have places of their own: behind these phrases are not found.
+A letter before each word tells words from places. Only the first 16,383 words of a
+document have positions of their own: phrases after these are not found.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ FROM found LEFT JOIN entries e ON e.id = found.entry_id AND NOT e.deleted
                 AND u.state = 'active')))
 ORDER BY found.docid DESC
 """
-"""A row for each document looked at; without an entry if that is not to be seen. Bodies
-are read after their lengths."""
+"""One row for each document looked at; without an entry if the viewer must not see it.
+Lengths of bodies are read first, to read only as many bodies as fit."""
 _UNREAD: Final = """
 SELECT e.id, NOT e.deleted AND e.sorted_at >= %s AND NOT EXISTS (
     SELECT 1 FROM searched s WHERE s.generation = t.generation AND s.entry_id = e.id)
@@ -62,12 +62,12 @@ DELETE FROM searched WHERE (generation, entry_id) IN (
     WHERE s.generation < t.generation LIMIT %s)
 """
 _LONGEST: Final = 2_000
-"""Bytes of a word: longer ones are left out."""
+"""The most bytes of a word: longer ones are left out."""
 _MOST_BYTES: Final = 800_000
-"""Of a document; PostgreSQL takes a megabyte."""
+"""The most bytes of a document; PostgreSQL takes a megabyte."""
 _LAST_PLACE: Final = 16_383
 _MOST_PLACES: Final = 255
-"""That PostgreSQL keeps of one word."""
+"""The most positions of one word that PostgreSQL keeps."""
 
 
 class PostgresSearch:
@@ -95,7 +95,7 @@ class PostgresSearch:
         return await self._connections.change(_REMOVE_FORMER, (limit,))
 
     async def merge(self, limit: int) -> int:
-        """The server does that by itself (autovacuum)."""
+        """The server merges by itself (autovacuum)."""
         return 0
 
     async def unread(
@@ -168,7 +168,7 @@ class PostgresSearch:
 
 
 def encode_document(document: SearchDocument) -> str:
-    """As text of a tsvector."""
+    """The document as the text of a tsvector."""
     places: dict[str, list[int]] = {}
     size = 0
     for number, word in enumerate(document.words.split(), 1):
@@ -190,7 +190,7 @@ def encode_document(document: SearchDocument) -> str:
 
 
 def query_of(term: Term) -> str:
-    """The search as text of a tsquery; whatever is searched for stands in quotes."""
+    """The search as the text of a tsquery, with all searched text quoted."""
     match term:
         case Phrase(words):
             found = (_quoted("w" + word) for word in words if word)

@@ -2,7 +2,7 @@
 
 A list is read in the order of an index: the first rows of each health after the place,
 and of these the first of all. A filter that selects few rows by itself, a part of a
-text or a time, is looked up before, and then only these few are sorted.
+text or a time, is looked up first, and then only these few are sorted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Query = tuple[str, dict[str, object]]
 
 
 def _behind(key: str, after: ListPlace | None, sort: ListSort) -> str:
-    """SQL for what follows a place."""
+    """SQL for the rows after a place."""
     sign = "<" if sort.is_falling else ">"
     if after is None:
         return ""
@@ -88,7 +88,7 @@ def _listed(values: Iterable[str]) -> str:
 
 
 def _pattern(text: str) -> str:
-    """For LIKE: texts with this part."""
+    """The pattern of LIKE for texts with this part."""
     escaped = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     return f"%{escaped}%"
 
@@ -109,7 +109,7 @@ _AT_HOST: Final = (
     " AND strpos(url, '://')"
     " IN (strpos(fold(url), %(host_alone)s), strpos(fold(url), %(host_with_port)s))"
 )
-"""What a query says after a host is none."""
+"""A host that occurs later in the URL, such as in its query, does not count."""
 
 
 class PostgresFeedSelections:
@@ -163,7 +163,7 @@ class PostgresFeedSelections:
         return row[0] if row else 0
 
     async def _count_of_group(self, wanted: FeedFilter) -> int:
-        """As if only health and category were asked for."""
+        """Count the feeds of the wanted health and category, and ignore the rest."""
         among = wanted.health or LISTED_HEALTH
         return sum(
             each.total
@@ -180,7 +180,7 @@ class PostgresFeedSelections:
         return [FeedCount(FeedHealth(health), *rest) for health, *rest in rows]
 
     async def _few(self, wanted: FeedFilter, sort: FeedSort) -> list[int] | None:
-        """A few feeds among which are all that are wanted; None if that takes more."""
+        """A few feeds that include all that are wanted; None if there are too many."""
         if wanted.ids:
             return list(wanted.ids)
         for condition in _narrowing(wanted, sort):
@@ -200,7 +200,7 @@ def _feed_query(
     limit: int,
     ids: Sequence[int] | None,
 ) -> Query:
-    """A page; ``ids``: among which all that are wanted are."""
+    """The query of a page; ``ids``: feeds that include all that are wanted."""
     key = _FEED_KEYS[sort.rising]
     source = _FEEDS if key == "subscribers" else "feeds"
     health = wanted.health or LISTED_HEALTH
@@ -262,7 +262,7 @@ def _feed_parameters(
 
 
 def _narrowing(wanted: FeedFilter, sort: FeedSort) -> Iterator[str]:
-    """What may be asked for ids alone."""
+    """Conditions that may each select few feeds."""
     if wanted.text or wanted.host:
         yield _TEXT
     if wanted.format:
@@ -334,7 +334,7 @@ class PostgresSubscriptionSelections:
             rows, place = await self._listed(wanted, sort, place, MOST_SEARCHED)
             having = await self._having(wanted.text, [id for id, _ in rows])
             found += [row for row in rows if row[0] in having]
-            if len(found) >= limit:  # what follows may have it as well
+            if len(found) >= limit:  # later rows may have it as well
                 return found[:limit], _place(sort, found[limit - 1])
             if place is None:
                 break
@@ -445,7 +445,7 @@ def _subscription_query(
     after: ListPlace | None,
     limit: int,
 ) -> Query:
-    """The ids and keys of a page, whatever texts they have."""
+    """The query for the ids and keys of a page, whatever texts they have."""
     key = _SUBSCRIPTION_KEYS[sort.rising]
     health = wanted.health or LISTED_SUBSCRIPTIONS
     is_few = wanted.ids or wanted.topic is not None or wanted.callback is not None

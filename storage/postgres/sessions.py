@@ -76,5 +76,5 @@ class PostgresSessions:
         )
 
     async def _write(self, statement: str, **given: object) -> int:
-        """How many rows it changed."""
+        """Execute a statement; returns how many rows it changed."""
         return await self._connections.change(statement, given)

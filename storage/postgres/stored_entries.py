@@ -20,7 +20,7 @@ _OF_FEEDS: Final = (
     " LATERAL (SELECT e.id, e.sorted_at FROM entries e WHERE e.feed_id = f.id"
     " AND NOT e.deleted{limits} ORDER BY e.sorted_at DESC, e.id LIMIT %(limit)s) p"
 )
-"""Of each feed no more than the page holds is looked at, in the order of its index."""
+"""For each feed at most a page of entries is read, in the order of its index."""
 _ALSO: Final = (
     " UNION SELECT e.id, e.sorted_at FROM entries e"
     " WHERE e.id = ANY(%(also)s::bigint[]) AND NOT e.deleted AND NOT e.unlisted{limits}"

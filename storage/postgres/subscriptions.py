@@ -32,13 +32,13 @@ SUBSCRIBED: Final = (
     " %(updates)s, %(wants)s, %(batch)s, %(lease_end)s, %(former_until)s,"
     " %(is_silent)s, %(now)s"
 )
-"""Arguments of the functions that subscribe."""
+"""Arguments of the database's functions that subscribe."""
 _SUBSCRIBE: Final = f"SELECT * FROM subscribe({SUBSCRIBED}, %(edited)s)"
 OF_TOPIC: Final = (
     "s.topic_id IN (SELECT id FROM topics WHERE url IN (%(topic)s, %(normal)s)"
     " UNION ALL SELECT id FROM topics WHERE normal = %(normal)s AND normal <> '')"
 )
-"""A topic in whatever spelling; its parameters are `topic_keys`."""
+"""A topic in any spelling; its parameters are `topic_keys`."""
 _STORED: Final = (
     "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
 )

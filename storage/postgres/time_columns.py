@@ -1,4 +1,4 @@
-"""How far ahead of the clock stored times may lie: as SQLite's, table by table.
+"""How far ahead of the clock stored times may lie: like SQLite's, table by table.
 
 Times ahead are brought within their limit when a hub opens the database, and when its
 clock has gone back.
@@ -26,7 +26,7 @@ _TABLES: Final[Mapping[str, str]] = {
     "standings": "feed_statistics",
     "stragglers": "retries",
 }
-"""Those with another name here."""
+"""Tables that have another name than in SQLite."""
 _PUT_FEEDS: Final = (
     "SELECT put_feed_times(%s::bigint[], %s::bytea[], %s::bytea[], %s::bigint[])"
 )
@@ -41,10 +41,10 @@ _push_records = msgspec.json.Decoder(PushRecord)
 async def note_time(
     now: datetime, connections: Connections, *, is_first: bool
 ) -> timedelta:
-    """How far the clock went back since the latest time that was noted.
+    """Note the time; returns how far the clock went back since the last note.
 
-    If it did, all that waits is brought back with it. ``is_first``: at an opening, when
-    limits hold in any case.
+    If it did, all waiting times are moved back with it. ``is_first``: at an opening,
+    where limits are applied in any case.
     """
     row = await connections.first("SELECT seen_at FROM hub")
     seen = from_milliseconds(row[0] if row else 0)
@@ -61,7 +61,7 @@ async def note_time(
 
 
 def _statements(now: datetime, back: timedelta) -> Iterator[str]:
-    """SQL: ``$1`` is the time, ``$2`` how many milliseconds it went back."""
+    """SQL that corrects times; ``$1``: the time, ``$2``: milliseconds it went back."""
     for name, columns in TIME_COLUMNS.items():
         table = _TABLES.get(name, name)
         for column, limit in columns.items():

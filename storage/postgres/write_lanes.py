@@ -1,8 +1,8 @@
 """Writes of one kind, combined: while one call is under way the next ones gather.
 
-A commit costs a flush of the server's disk, however much is in it; and of two calls
-that want the same lock one waits for the other. So a hub has one call of a lane at a
-time, which takes all that have gathered.
+A commit costs a flush of the server's disk, however much is in it; and if two calls
+want the same lock, one waits for the other. So a hub makes one call of a lane at a
+time, for all writes that have gathered.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Outcome = TypeVar("Outcome")
 
 
 class WriteLane(Generic[Item, Outcome]):
-    """``key_of``: no two of the same go into one call. ``pause``: seconds between the
-    end of a call and the next one's start."""
+    """Combines the writes of one lane. ``key_of``: a call takes no two items of one
+    key. ``pause``: seconds between the end of a call and the start of the next."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class WriteLane(Generic[Item, Outcome]):
                 await asyncio.sleep(self._pause)
 
     def _take(self) -> list[tuple[Item, asyncio.Future[Outcome]]]:
-        """The oldest, as many as go into one call."""
+        """Take the oldest items, as many as go into one call."""
         batch: list[tuple[Item, asyncio.Future[Outcome]]] = []
         keys: set[Hashable] = set()
         size = 0
@@ -96,8 +96,8 @@ class WriteLane(Generic[Item, Outcome]):
         batch: Sequence[tuple[Item, asyncio.Future[Outcome]]],
         error: Exception,
     ) -> None:
-        """An error of one item is not to be that of the others. Where the server is to
-        blame, some may be stored, and none is tried again."""
+        """After an error write each item alone, so that others do not suffer from one.
+        If the server is to blame, some may be stored: then none is tried again."""
         of_server = isinstance(error.__cause__, psycopg.OperationalError)
         if len(batch) == 1 or of_server or isinstance(error, StorageClosed):
             return _fail(batch, error)

@@ -94,8 +94,7 @@ class FeedSort(ListSort):
 
 
 class FeedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of feeds. ``next``: the place after which the rest begins; None at the
-    end.
+    """A page of feeds. ``next``: the place after which the rest begins, or None.
 
     ``total``: how many feeds match in all; None if that is not asked for, or there are
     too many to count.

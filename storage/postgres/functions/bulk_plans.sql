@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION add_plan(
     given_category text, given_head bigint, given_total bigint, given_sample text,
     now bigint, until bigint, most_open bigint, kept bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
--- The id of the new plan; NULL: the account has too many that are open.
+-- Add a plan; returns its id, NULL if the account has too many open plans.
 DECLARE
     added bigint;
 BEGIN

@@ -9,8 +9,8 @@ $$;
 CREATE OR REPLACE FUNCTION acknowledge(
     chunk bigint, lease bigint, indexes int[], given bytea[], now bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
--- Note outcomes in a chunk; without pending members it moves to the history. False, and
--- nothing changes, unless the lease holds.
+-- Note outcomes in a chunk; once no member is pending, it moves to the history. Returns
+-- FALSE, and changes nothing, unless the lease holds.
 DECLARE
     noted bytea;
     number int;
@@ -40,7 +40,8 @@ END $$;
 CREATE OR REPLACE FUNCTION owe_to_paused(
     given bigint, feed bigint, ids bigint[], now bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- Open a retry, from that record on, for those of them that are paused; which ones.
+-- Open a retry, from that record on, for the paused ones of these subscriptions;
+-- returns which they are.
 DECLARE
     opened bigint[];
 BEGIN
@@ -60,8 +61,9 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION next_fanout() RETURNS SETOF fanouts LANGUAGE plpgsql AS $$
--- Of the feeds without a chunk under way, that whose last turn is longest ago; if there
--- are no others, that whose last chunk is the oldest, of those with fewer than four.
+-- The fan-out to split next: of the feeds without a chunk under way, the one whose last
+-- turn is longest ago; if all have chunks, of those with fewer than four the one whose
+-- last chunk is the oldest.
 BEGIN
     RETURN QUERY SELECT f.* FROM fanout_turns t JOIN fanouts f ON f.position = t.first
         WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = t.feed_id)
@@ -78,8 +80,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION hurry_retries(given bigint, feed bigint, now bigint)
 RETURNS void LANGUAGE sql AS $$
--- Retries become due that may try again because there is news; those first that were
--- tried the longest ago.
+-- Make retries due that may try again because there is news, those tried longest ago
+-- first.
 UPDATE retries SET due = now WHERE subscription_id IN (
     SELECT g.subscription_id FROM retries g
     JOIN subscriptions s ON s.id = g.subscription_id
@@ -91,7 +93,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION drop_fanout(given bigint, feed bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- It is split; the feed's next one takes over its turn.
+-- Drop a fan-out that is split; the feed's next one takes over its turn.
 DECLARE
     following bigint;
 BEGIN
@@ -108,8 +110,8 @@ CREATE OR REPLACE FUNCTION split_fanouts(
     lease bigint, until bigint, now bigint, most bigint,
     OUT made bigint[], OUT has_looked_at_all boolean
 ) LANGUAGE plpgsql AS $$
--- Up to so many chunks; of 20,000 subscriptions at most, so that it ends soon even if
--- nobody of them wants the record.
+-- Make up to `most` chunks; looks at 20,000 subscriptions at most, so that it ends soon
+-- even if none of them wants the record.
 DECLARE
     pages int := 20;
     next fanouts;
@@ -183,8 +185,9 @@ END $$;
 CREATE OR REPLACE FUNCTION reclaim_chunks(
     lease bigint, until bigint, now bigint, most bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- Unfinished ones whose lease is over. Members that ended, are retried, or were paused,
--- since they were split need nothing more; without any others one is finished.
+-- Claim unfinished chunks whose lease is over. Members that ended, failed or were
+-- paused after the chunk was split need nothing more from it; without other members it
+-- is finished.
 DECLARE
     ids bigint[] := ARRAY(SELECT id FROM chunks WHERE due <= now
         ORDER BY position, id LIMIT most);
@@ -217,8 +220,8 @@ CREATE OR REPLACE FUNCTION claim_chunks(
     "position" bigint, at bigint, feed_id bigint, kind text, status bytea, refs bytea,
     is_superseded boolean, source_id bigint, event text
 ) LANGUAGE plpgsql AS $$
--- A row without an id says that nothing was found so far, and that there is more to
--- look through.
+-- Claim chunks. A row without an id says that none was found so far, and that there is
+-- more to look through.
 DECLARE
     claimed bigint[] := '{}';
     split record;
@@ -273,8 +276,8 @@ CREATE OR REPLACE FUNCTION wanted_range(
     wanted bigint, after bigint, upto bigint, skip_after bigint, skip_to bigint,
     OUT first bigint, OUT last bigint
 ) LANGUAGE sql STABLE AS $$
--- The first and the last record in (after, upto] that it wants, but those of
--- (skip_after, skip_to].
+-- The first and the last wanted record in (after, upto], without those in (skip_after,
+-- skip_to].
 SELECT min(r.position), max(r.position)
 FROM subscriptions s JOIN kept_records r ON r.feed_id = s.feed_id
 WHERE s.id = wanted AND r.position > after AND r.position <= upto
@@ -284,7 +287,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION last_passed(wanted bigint) RETURNS bigint
 LANGUAGE sql STABLE AS $$
--- The position up to which fan-out has served the subscription, or left it out.
+-- The position up to which fan-out has served the subscription, or skipped it.
 SELECT coalesce((SELECT min(f.position) - 1 FROM fanouts f
     WHERE f.feed_id = s.feed_id AND f.after_id < s.id), (SELECT head FROM log_head))
 FROM subscriptions s WHERE s.id = wanted;
@@ -292,15 +295,15 @@ $$;
 
 CREATE OR REPLACE FUNCTION close_retry(wanted bigint, upto bigint) RETURNS void
 LANGUAGE sql AS $$
--- From here on fan-out serves the subscription again.
+-- Close the retry: from here on fan-out serves the subscription again.
 DELETE FROM retries WHERE subscription_id = wanted;
 UPDATE subscriptions SET from_position = greatest(from_position, upto)
     WHERE id = wanted AND from_position < upto;
 $$;
 
 CREATE OR REPLACE FUNCTION open_retry(opened jsonb) RETURNS void LANGUAGE sql AS $$
--- For an active subscription. One that is open already stays as it is, but must not
--- stand above the record that was not delivered.
+-- Open a retry for an active subscription. One that is open already stays as it is, but
+-- must not stand above the record that was not delivered.
 INSERT INTO retries AS g (subscription_id, feed_id, position, attempts, next_try,
     failing_since, last_status, last_error, lease_id, due, tried_to, news_from, is_paused)
 SELECT id, feed_id, (opened ->> 'position')::bigint, (opened ->> 'attempts')::bigint,
@@ -317,9 +320,9 @@ $$;
 
 CREATE OR REPLACE FUNCTION move_retry(moved jsonb, now bigint) RETURNS text
 LANGUAGE plpgsql AS $$
--- What came of a try. A retry never goes back: trimming may have moved it further than
--- the caller knew. What it missed counts as told once a request for a record above that
--- has succeeded.
+-- Apply the outcome of a try. A retry never goes back: trimming may have moved it
+-- further than the caller knew. The subscription counts as told what it missed once a
+-- request for a later record has succeeded.
 DECLARE
     whose bigint := moved ->> 'id';
     given bigint := moved ->> 'position';
@@ -363,8 +366,8 @@ END $$;
 CREATE OR REPLACE FUNCTION add_dead_letter(
     whose bigint, given_first bigint, given_last bigint, why text, now bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
--- Or extend the last one if nothing wanted lies between them. What was trimmed in
--- between may have been wanted, and delivered.
+-- Add a dead letter, or extend the last one if nothing wanted lies between them. It is
+-- not extended over trimmed records: they may have been wanted, and delivered.
 BEGIN
     UPDATE dead_letters d SET first = least(first, given_first),
         last = greatest(last, given_last), reason = why, at = now
@@ -381,10 +384,10 @@ END $$;
 
 CREATE OR REPLACE FUNCTION give_up(given jsonb, closed text[], now bigint)
 RETURNS text LANGUAGE plpgsql AS $$
--- Make a dead letter of what it did not get, and close the retry. `closed`: retries that
--- the same flush has closed; one may be given up twice. Records that fan-out passed by
--- while the retry was open are lost with it, even above the last one. Those that the
--- subscription got before it was set back are not.
+-- Make a dead letter of the undelivered records, and close the retry. `closed`: retries
+-- that the same flush has closed; it may give up a retry twice. The dead letter
+-- includes records that fan-out passed by while the retry was open, even above the last
+-- one, but not those that the subscription got before its retry was set back.
 DECLARE
     whose bigint := given ->> 'id';
     lease bigint := given ->> 'lease_id';
@@ -453,7 +456,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION open_range(wanted bigint, given bigint, upto bigint, now bigint)
 RETURNS void LANGUAGE sql AS $$
--- A retry of a range. What fan-out has delivered since the range is skipped.
+-- Open a retry of a range. What fan-out has delivered since the range is skipped.
 INSERT INTO retries (subscription_id, feed_id, position, attempts, next_try,
     failing_since, last_status, last_error, skip_after, skip_to, lease_id, due)
 SELECT id, feed_id, given, 0, now, now, 0, '', CASE WHEN p > upto THEN upto END,
@@ -463,7 +466,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION retry_dead_letter(dead bigint, now bigint)
 RETURNS TABLE (outcome text, whose bigint) LANGUAGE plpgsql AS $$
--- As far as the log still has it. Anything but "done" says why not.
+-- Retry a dead letter, as far as the log still has it. Any outcome but "done" says why
+-- not.
 DECLARE
     letter dead_letters;
     subscription subscriptions;
@@ -514,8 +518,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION replay(wanted bigint, after bigint, now bigint)
 RETURNS text LANGUAGE plpgsql AS $$
--- Catch up from there, in place of where its retry stands. Anything but "done" says why
--- not.
+-- Have the subscription catch up from a position, wherever its retry stands. Any
+-- outcome but "done" says why not.
 DECLARE
     subscription subscriptions;
     retrying retries;
@@ -560,7 +564,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION discard_retry(wanted bigint, now bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
--- Close it where fan-out stands. A try under way finds its lease lost.
+-- Close the retry at fan-out's position. A try under way will find that it has lost its
+-- lease.
 BEGIN
     PERFORM hold_audience();
     IF NOT EXISTS (SELECT 1 FROM retries WHERE subscription_id = wanted) THEN
@@ -574,8 +579,8 @@ END $$;
 -- --- outcomes ---
 
 CREATE OR REPLACE FUNCTION keep_attempt(attempt jsonb) RETURNS void LANGUAGE plpgsql AS $$
--- Of each subscription the last 20 failures and catch-ups, and the details of the last
--- five failures, which stay however much is caught up since.
+-- Keep an attempt: of each subscription the last 20 failures and catch-ups, and the
+-- details of the last five failures, which stay however many catch-ups follow.
 DECLARE
     whose bigint := attempt ->> 'id';
 BEGIN
@@ -597,8 +602,8 @@ END $$;
 CREATE OR REPLACE FUNCTION flush_deliveries(
     flush jsonb, OUT unfinished bigint[], OUT lost bigint[]
 ) LANGUAGE plpgsql AS $$
--- What happened to deliveries. Every write is fenced: it changes nothing unless the
--- lease it names still holds.
+-- Apply what happened to deliveries. Every write is fenced: it changes nothing unless
+-- the lease it names still holds.
 DECLARE
     now bigint := flush ->> 'at';
     each jsonb;

@@ -20,9 +20,9 @@ CREATE OR REPLACE FUNCTION publish_events(
     takers jsonb, given_news bigint, given_status bytea, now bigint, most bigint,
     OUT published bigint, OUT head bigint
 ) LANGUAGE plpgsql AS $$
--- The oldest, those of the hub first, up to half of what may be published. `takers`: the
--- feeds of the topics that take each type of event. While too many of their records
--- wait to be split, those that are not of the hub stay queued.
+-- Publish the oldest events, first those of the hub, up to half of the limit. `takers`:
+-- the feeds of the topics that take each type of event. While too many of their records
+-- wait to be split, events that are not of the hub stay queued.
 DECLARE
     waiting bigint;
     room bigint;
@@ -68,8 +68,8 @@ END $$;
 CREATE OR REPLACE FUNCTION note_hub_conditions(
     begun jsonb, over jsonb, begun_names text[], over_names text[]
 ) RETURNS void LANGUAGE plpgsql AS $$
--- Events of conditions of the hub that begin, and of those that are over. Another hub
--- may have noted them already.
+-- Queue events of the hub's conditions that begin, and of those that are over. Another
+-- hub may have noted them already.
 DECLARE
     each record;
 BEGIN

@@ -1,6 +1,6 @@
 CREATE OR REPLACE FUNCTION save_statistics(given jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
--- Those of feeds that were purged meanwhile are left out.
+-- Save statistics; those of feeds that were purged meanwhile are skipped.
 BEGIN
     UPDATE feed_statistics s SET due = (g ->> 'due')::bigint,
         maintained_at = (g ->> 'at')::bigint,

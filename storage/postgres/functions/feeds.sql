@@ -1,8 +1,9 @@
--- Feeds: added, edited, turned, and purged.
+-- Feeds: added, edited, given another state, and purged.
 
 CREATE OR REPLACE FUNCTION without_keys(state bytea, names text[]) RETURNS bytea
 LANGUAGE sql IMMUTABLE AS $$
--- A polling state, which is JSON, without some of it; nothing stays nothing.
+-- A polling state, which is JSON, without some of its members; an empty one stays
+-- empty.
 SELECT CASE state WHEN '' THEN state
     ELSE convert_to((convert_from(state, 'UTF8')::jsonb - names)::text, 'UTF8') END;
 $$;
@@ -15,9 +16,10 @@ $$;
 
 CREATE OR REPLACE FUNCTION may_read(viewer bigint, feed feeds) RETURNS boolean
 LANGUAGE sql STABLE AS $$
--- NULL, the operator, reads all, 0 what is public. A private feed opens to accounts that
--- subscribe to it, one with credentials to nobody but the operator, and what a track
--- query found to the account whose query it is.
+-- Whether a viewer may read a feed. NULL, the operator, reads everything; 0 reads what
+-- is public. A private feed is readable by accounts that subscribe to it, one with
+-- credentials only by the operator, and a track query's results by the account that
+-- owns the query.
 SELECT feed.state <> 'removed' AND (viewer IS NULL OR feed.credentials = '' AND (
     NOT feed.private
     OR EXISTS (SELECT 1 FROM subscriptions u WHERE u.account_id = viewer
@@ -27,15 +29,16 @@ SELECT feed.state <> 'removed' AND (viewer IS NULL OR feed.credentials = '' AND 
 $$;
 
 CREATE OR REPLACE FUNCTION viewer_of(topic bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
--- The viewer whose track query a feed is; of any other feed, nobody.
+-- The viewer who owns the track query that a feed stands for; 0, nobody, for any other
+-- feed.
 SELECT nullif(coalesce(max(account_id), 0), 2) FROM track_queries WHERE feed_id = topic;
 $$;
 
 CREATE OR REPLACE FUNCTION likely_feeds(resource bytea, topic text)
 RETURNS SETOF feeds LANGUAGE sql STABLE AS $$
--- Feeds of a resource, the likeliest first; without any, the one that a topic leads to
--- which somebody subscribed to. Of two that are spelled alike, the one with credentials
--- is the operator's own, and goes before the one that others get by subscribing.
+-- Feeds of a resource, the most likely first; if there are none, the feed that a
+-- subscribed topic leads to. Of two that are spelled alike, the one with credentials is
+-- the operator's own, and comes before the one that others get by subscribing.
 SELECT * FROM feeds f WHERE f.resource_hash = resource OR f.id = (
     SELECT t.feed_id FROM topics t WHERE t.url = topic
     AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = resource))
@@ -64,7 +67,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION hold_resource(resource bytea) RETURNS void
 LANGUAGE plpgsql AS $$
--- Two who add the same feed at once are to find one.
+-- Lock the resource, so that two who add the same feed at once find one feed.
 BEGIN
     PERFORM pg_advisory_xact_lock(1178681929, hashtext(encode(resource, 'hex')));
 END $$;
@@ -74,9 +77,9 @@ CREATE OR REPLACE FUNCTION add_feed(
     encrypted text, fingerprint bytea, given_title text, given_description text,
     resource bytea, page bytea, now bigint
 ) RETURNS TABLE (feed stored_feeds, is_new boolean) LANGUAGE plpgsql AS $$
--- A known one is spelled alike, or has the same credentials. Under another spelling,
--- other credentials make another feed: what is shown to the one must not be sent to
--- subscribers of the other.
+-- Add a feed, or find it. A known feed has the same spelling, or the same credentials.
+-- Under another spelling, other credentials make another feed: what one set of
+-- credentials shows must not be sent to subscribers of the other feed.
 DECLARE
     known bigint;
 BEGIN
@@ -103,8 +106,8 @@ CREATE OR REPLACE FUNCTION add_again(
     known bigint, is_private boolean, given_category text, encrypted text,
     fingerprint bytea, now bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
--- Its next fetch stays: a re-add is no reason to fetch early. One that was removed has
--- all that it had, but counts as not fetched yet: it may be another by now.
+-- Add a known feed again. Its next fetch stays: this is no reason to fetch early. A
+-- removed feed keeps all it had, but counts as not fetched yet: it may have changed.
 BEGIN
     UPDATE feeds SET state = 'active', turned_at = now, version = version + 1
         WHERE id = known AND state IN ('gone', 'dead');
@@ -127,7 +130,8 @@ CREATE OR REPLACE FUNCTION edit_feed(
     encrypted text, fingerprint bytea, given_url text, resource bytea, page bytea,
     shut_out text, reason text, now bigint
 ) RETURNS TABLE (feed stored_feeds, ended bigint[]) LANGUAGE plpgsql AS $$
--- NULL: as it is. `shut_out`: whose subscriptions end. No row: there is no such feed.
+-- Edit a feed; NULL: unchanged. `shut_out`: whose subscriptions end. Returns no row if
+-- there is no such feed.
 BEGIN
     UPDATE feeds f SET
         credentials = coalesce(encrypted, f.credentials),
@@ -154,8 +158,8 @@ END $$;
 CREATE OR REPLACE FUNCTION move_feed(
     wanted bigint, given_url text, resource bytea, page bytea, now bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
--- Another URL, at which it is due. The former one leads to it, too. Of a polling state
--- goes what is true of one URL only.
+-- Give a feed another URL, at which it is due; the former URL still leads to it. Fields
+-- of the polling state that are true of one URL only are dropped.
 BEGIN
     INSERT INTO topics (url, feed_id)
         SELECT f.url, f.id FROM feeds f WHERE f.id = wanted AND f.url <> given_url
@@ -197,7 +201,7 @@ END $$;
 CREATE OR REPLACE FUNCTION spread_overdue(
     now bigint, longest double precision, per_second double precision
 ) RETURNS bigint LANGUAGE plpgsql AS $$
--- Multiples of the golden section, without their whole part, lie evenly.
+-- Spread overdue feeds: fractions of multiples of the golden ratio are evenly spread.
 DECLARE
     number bigint;
 BEGIN
@@ -225,7 +229,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION purge_feed(before bigint, wanted bigint, most bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
--- Delete so many rows of a feed at most; whether it is gone, or back meanwhile.
+-- Delete at most so many rows of a feed; returns whether it is gone, or active again.
 DECLARE
     rest bigint := most;
     deleted bigint;
@@ -337,7 +341,7 @@ CREATE OR REPLACE TRIGGER feed_changed AFTER UPDATE ON feeds
 
 CREATE OR REPLACE FUNCTION keeps_document(feed bigint) RETURNS boolean
 LANGUAGE sql STABLE AS $$
--- Whether some active subscription is sent the document itself.
+-- Whether an active subscription is sent the document itself.
 SELECT coalesce(bool_or(a.as_is > 0 OR (a.by_topic > 0 AND f.format IN ('', 'part'))),
     FALSE) FROM feed_audience a JOIN feeds f ON f.id = a.feed_id WHERE a.feed_id = feed;
 $$;

@@ -1,16 +1,16 @@
--- The hub as a whole, and what all others use.
+-- The hub as a whole, and what all other functions use.
 
 CREATE OR REPLACE FUNCTION hold_audience() RETURNS void LANGUAGE plpgsql AS $$
--- Until the end of the transaction nobody else decides who gets a record, nor appends
--- one. Taken behind locks of feeds, and before all others.
+-- Hold AUDIENCE: until the end of the transaction nobody else decides who gets a
+-- record, or appends one. It is locked after feeds, and before everything else.
 BEGIN
     PERFORM pg_advisory_xact_lock(1178681927, hashtext(current_schema()));
 END $$;
 
 CREATE OR REPLACE FUNCTION ensure_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
--- Partitions of the log for the next million records at least. A table that is attached
--- stands in nobody's way, as one that is created in its place would.
+-- Create partitions of the log for at least the next million records. A table that is
+-- created first and then attached blocks nobody; one created as a partition would.
 DECLARE
     size CONSTANT bigint := 1000000;
     number bigint;
@@ -28,7 +28,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION compact_counts() RETURNS void LANGUAGE sql AS $$
--- Sums in place of the changes that they are made of.
+-- Replace stored changes of counts by their sums.
 WITH changes AS (DELETE FROM feed_counts RETURNING *)
 INSERT INTO feed_counts SELECT health, category, sum(total) FROM changes
     GROUP BY health, category HAVING sum(total) <> 0;
@@ -54,9 +54,9 @@ $$;
 CREATE OR REPLACE FUNCTION run_in_lane(
     of_node bigint, lane text, number bigint, of_incarnation bigint, given jsonb
 ) RETURNS jsonb LANGUAGE plpgsql AS $$
--- What a node writes in one of its lanes, by number: that of the last one was stored
--- already, and is answered as it was then. So a call whose answer was lost is made once
--- more; if the first one is still at work, it waits for that. 0: it has no number.
+-- Write in a node's lane. A write with the number of the last one was stored already,
+-- and is answered as it was then. So a call whose answer was lost is repeated; if the
+-- first call is still at work, the second waits for it. 0: the write has no number.
 DECLARE
     known lanes;
     told jsonb;
@@ -86,8 +86,8 @@ END $$;
 CREATE OR REPLACE FUNCTION put_feed_times(
     ids bigint[], hot bytea[], cold bytea[], times bigint[]
 ) RETURNS void LANGUAGE sql AS $$
--- When feeds are fetched next, and what their polling states say of times; NULL: that is
--- as it was.
+-- Correct when feeds are fetched next, and the times in their polling states; NULL:
+-- unchanged.
 UPDATE feeds f SET polling = g.cold, version = f.version + 1
     FROM unnest(ids, cold) g (id, cold) WHERE f.id = g.id AND g.cold IS NOT NULL;
 UPDATE feed_hot h SET polling = g.hot

@@ -1,4 +1,4 @@
--- The log: what fetches found, records, and whom they are for.
+-- The log: what fetches found, records, and who gets them.
 
 CREATE OR REPLACE FUNCTION packed(value jsonb, name text) RETURNS bytea
 LANGUAGE sql IMMUTABLE AS $$
@@ -9,8 +9,8 @@ CREATE OR REPLACE FUNCTION commit_quiet(
     feed_ids bigint[], hot bytea[], cold bytea[], urls text[], times bigint[],
     paces bigint[], polls bytea[], versions bigint[]
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- What fetches change that have found nothing: the version of each one's feed; NULL: it
--- is gone; less than 0: it is not as it was decided on.
+-- Apply fetches that have found nothing. Returns the version of each one's feed; NULL
+-- if the feed is gone; less than 0 if it has changed since the fetch was decided.
 DECLARE
     present bigint[];
     outcomes bigint[];
@@ -52,11 +52,11 @@ CREATE OR REPLACE FUNCTION commit_news(units jsonb)
 RETURNS TABLE (outcome text, first bigint, last bigint, version bigint)
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
--- What fetches found, each of another feed, in their order: stored, with the positions of
--- its records and its feed's version from then on; gone, of a feed that was removed;
--- stale, of one that is not as it was decided on; or what it lacks: a document, or
--- queries. All is done at once for all of them, and what needs no positions before
--- AUDIENCE is held.
+-- Apply what fetches found, each of another feed, in their order. The outcome of each
+-- is: stored, with the positions of its records and its feed's new version; gone, if
+-- the feed was removed; stale, if the feed has changed since the fetch was decided; or
+-- what the fetch lacks: a document, or queries. Each step is done at once for all of
+-- them; steps that need no positions come before AUDIENCE is held.
 DECLARE
     given jsonb[] := ARRAY(SELECT value FROM jsonb_array_elements(units));
     known_queries bigint := (SELECT queries FROM log_head);
@@ -68,7 +68,7 @@ BEGIN
         WHERE id = ANY(ARRAY(SELECT (g ->> 'feed_id')::bigint FROM unnest(given) g))
         ORDER BY id FOR NO KEY UPDATE;
     outcomes := outcomes_of(given);
-    -- As many; NULL: of which nothing is stored.
+    -- One member for each fetch; NULL if nothing of it is to be stored.
     kept := ARRAY(SELECT CASE o WHEN 'stored' THEN g END
         FROM unnest(given, outcomes) WITH ORDINALITY a (g, o, place) ORDER BY place);
     PERFORM put_feeds(kept);
@@ -120,7 +120,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION require_same_audience(kept jsonb[], known_queries bigint)
 RETURNS void LANGUAGE plpgsql AS $$
--- Otherwise somebody has come between: the call begins anew, and finds it.
+-- Raise an error if the audience has changed meanwhile: the call is repeated, and finds
+-- the change.
 BEGIN
     IF (SELECT queries FROM log_head) <> known_queries OR EXISTS (
         SELECT 1 FROM unnest(kept) k JOIN feed_audience l
@@ -132,7 +133,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION with_allowed_matches(unit jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
--- Without those of queries that are gone, or may not read the feed.
+-- The commit without matches of queries that are gone, or may not read the feed.
 BEGIN
     IF coalesce(jsonb_array_length(unit -> 'matches'), 0) = 0 THEN
         RETURN unit;
@@ -147,7 +148,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION assign_positions(kept jsonb[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
--- That of the first record of each.
+-- Assign positions; returns that of the first record of each commit.
 DECLARE
     counts bigint[] := ARRAY(SELECT coalesce(count_of_records(k), 0)
         FROM unnest(kept) WITH ORDINALITY a (k, place) ORDER BY place);
@@ -163,14 +164,14 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION put_feeds(kept jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
--- The latest eight polls are in the feed's row; when there are as many they move to the
--- earlier ones, of which 64 are kept.
+-- Store the feeds' own rows. The latest eight polls are in one row of the feed; when
+-- there are eight, they move to the earlier polls, of which 64 are kept.
 DECLARE
     unit jsonb;
 BEGIN
     UPDATE feeds f SET polling = coalesce(packed(k, 'cold'), f.polling),
         fetch_url = k ->> 'fetch_url', unlisted = (k ->> 'unlisted')::boolean,
-        -- The name it was given stands while it has none of its own.
+        -- The name given to the feed is used while it has no title of its own.
         title = CASE WHEN k ->> 'title' IS NULL THEN f.title
             WHEN k ->> 'title' = '' THEN coalesce(
                 (SELECT g.title FROM given_names g WHERE g.feed_id = f.id), '')
@@ -257,7 +258,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION put_entries(kept jsonb[], firsts bigint[], what text)
 RETURNS void LANGUAGE plpgsql AS $$
--- What: entries, or deletions. A deletion keeps the last body and the entry's date.
+-- Store entries or deletions, as `what` says. A deletion keeps the last body and the
+-- entry's date.
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM unnest(kept) k
         WHERE jsonb_array_length(k -> what) > 0) THEN
@@ -293,8 +295,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION append_records(kept jsonb[], firsts bigint[]) RETURNS void
 LANGUAGE plpgsql AS $$
--- The records of each fetch, then those of the queries that it matches. Entries that
--- they name are kept as long as they are.
+-- Append the records of each fetch, then those of the queries that it matches. The
+-- entries that they name are kept as long as the records.
 DECLARE
     made records[];
     missing text;
@@ -353,8 +355,9 @@ FROM unnest(kept, firsts) a (k, f);
 $$;
 
 CREATE OR REPLACE FUNCTION fan_out(made records[]) RETURNS void LANGUAGE sql AS $$
--- Of each record, if anybody receives it. Whoever subscribes from here on stands above
--- it. Of few subscribers each is asked now; more are asked when the fan-out is split.
+-- Write a fan-out of each record, if anybody receives it. A subscription made from here
+-- on starts above the record. Few subscribers are checked now; more are checked when
+-- the fan-out is split.
 WITH owed AS (
     INSERT INTO fanouts SELECT m.position, m.feed_id, 0
     FROM unnest(made) m JOIN feed_audience a ON a.feed_id = m.feed_id
@@ -394,9 +397,10 @@ CREATE OR REPLACE FUNCTION trim_log(
     hard_before double precision, hard_count bigint, soft_end bigint, hard_end bigint,
     spared_from double precision, most bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
--- How many positions were trimmed: records, unless these went with their feed before.
--- Nothing goes that a fan-out or a chunk still has to deliver. A retry holds up the soft
--- limits but not the hard ones; then what it missed becomes a dead letter.
+-- Trim the log; returns how many positions were trimmed, including those whose records
+-- were deleted with their feed before. Nothing is deleted that a fan-out or a chunk
+-- still has to deliver. A retry holds up the soft limits but not the hard ones; then
+-- what it missed becomes a dead letter.
 DECLARE
     log log_head;
     last bigint;
@@ -431,7 +435,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION before_many_entries(tail bigint, most bigint) RETURNS bigint
 LANGUAGE sql STABLE AS $$
--- The end of the oldest records that a short transaction can drop, one at least.
+-- The end of the oldest records that a short transaction can drop; one at least.
 SELECT coalesce((
     SELECT position - (place > 1)::int FROM (
         SELECT position, row_number() OVER w AS place, sum(length(refs) / 16) OVER w AS n
@@ -451,7 +455,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION pass_retries_by(upto bigint, now bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- What retries wanted of what goes becomes a dead letter.
+-- Make dead letters of the trimmed records that retries wanted.
 DECLARE
     missed record;
 BEGIN
@@ -473,8 +477,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION drop_records(tail_before bigint, upto bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- A partition goes as a whole once all of it is trimmed; until then its records are
--- only passed over.
+-- Trim records, without deleting their rows: a partition is dropped once all of it is
+-- trimmed.
 DECLARE
     each record;
 BEGIN
@@ -494,7 +498,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION drop_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
--- Of the log, those that are trimmed wholly; that needs all of the log for a moment.
+-- Drop partitions of the log that are wholly trimmed; this locks the whole log for a
+-- moment.
 DECLARE
     number bigint;
 BEGIN

@@ -1,8 +1,9 @@
 -- Nodes: one has the database at a time, as long as it renews its term. A term that was
--- not renewed in time goes on all the same, unless another node has joined meanwhile.
+-- not renewed in time continues nevertheless, unless another node has joined meanwhile.
 
 CREATE OR REPLACE FUNCTION server_identity() RETURNS text LANGUAGE sql STABLE AS $$
--- Another one after a promotion, a recovery to a point in time, and in a copy.
+-- A text that changes with a promotion, with a recovery to a point in time, and in a
+-- copy.
 SELECT s.system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     || '/' || d.oid
 FROM pg_control_system() s, pg_database d WHERE d.datname = current_database();
@@ -10,8 +11,9 @@ $$;
 
 CREATE OR REPLACE FUNCTION ensure_epoch(named text, known text, upto bigint) RETURNS text
 LANGUAGE plpgsql AS $$
--- The epoch of the log: a new one, so named, if records may be missing that readers have
--- seen. A hub has seen those up to there in the known epoch; '': it knows none.
+-- The epoch of the log. A new one, `named`, begins if records may be missing that
+-- readers have seen. The hub has seen records of the epoch `known` up to `upto`; '': it
+-- knows none.
 BEGIN
     UPDATE log_head SET epoch = named, identity = server_identity()
         WHERE identity <> server_identity()
@@ -32,7 +34,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION free_leases() RETURNS void LANGUAGE sql AS $$
--- What is leased becomes due at once.
+-- Make everything that is leased due at once.
 UPDATE chunks SET lease_id = 0, due = 0;
 UPDATE retries SET lease_id = 0, due = least(next_try, failing_since),
     next_try = least(next_try, failing_since) WHERE lease_id <> 0;
@@ -42,8 +44,8 @@ CREATE OR REPLACE FUNCTION join_nodes(
     given text, given_url text, seconds double precision,
     OUT given_incarnation bigint, OUT other text
 ) LANGUAGE plpgsql AS $$
--- No incarnation: another node is a member. A write of an earlier term that is under way
--- is waited for; none is stored afterwards.
+-- Join; without an incarnation: another node is a member. Writes of earlier terms that
+-- are under way are waited for; none is stored afterwards.
 BEGIN
     LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE;
     SELECT name INTO other FROM nodes
@@ -70,7 +72,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION require_term(given bigint) RETURNS void LANGUAGE plpgsql AS $$
--- Whoever takes over waits until the end of this transaction. 0: who never joined.
+-- Refuse writes of a term that is over. A node that takes over waits until the end of
+-- this transaction. 0: the writer has never joined.
 BEGIN
     IF given = 0 THEN
         RETURN;

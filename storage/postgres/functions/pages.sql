@@ -1,7 +1,7 @@
 -- Which entry each page shows, overall and in each section.
 
 CREATE OR REPLACE FUNCTION last_page_change() RETURNS bigint LANGUAGE sql STABLE AS $$
--- Of all pages, in all sections: each found at the end of an index.
+-- The last change of any page in any section; both are ends of an index.
 SELECT greatest(coalesce((SELECT max(change) FROM pages), 0), coalesce(
     (SELECT max((SELECT max(change) FROM section_pages WHERE section = s.name))
         FROM page_sections s), 0));
@@ -17,13 +17,13 @@ BEGIN
             ON CONFLICT (entry_id) DO NOTHING;
     END IF;
     IF was_moved THEN
-        -- What sections showed of it was taken back as it moved.
+        -- Triggers took back what sections showed of the feed when it moved.
         DELETE FROM page_shown WHERE feed_id = feed AND section <> '';
     END IF;
-    -- Of a feed that was purged meanwhile nothing is noted.
+    -- Nothing is noted of a feed that was purged meanwhile.
     INSERT INTO page_origins SELECT id, given_origin FROM feeds WHERE id = feed
         ON CONFLICT (feed_id) DO UPDATE SET origin = excluded.origin;
-    -- What has changed once more meanwhile stays news.
+    -- The row stays if the feed has changed once more meanwhile.
     DELETE FROM page_feeds WHERE feed_id = feed AND (was_moved OR NOT is_moved)
         AND (SELECT head FROM feed_heads WHERE feed_id = feed)
             IS NOT DISTINCT FROM given_head
@@ -32,8 +32,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION note_shown(entry bigint, given text, feeds_of jsonb)
 RETURNS void LANGUAGE sql AS $$
--- That the section has shown text of the entry's feed: a withdrawal of that feed then
--- takes back what was built of the section.
+-- Note that the section has shown text of the entry's feed: if that feed is withdrawn,
+-- documents built from the section are withdrawn as well.
 INSERT INTO page_shown SELECT f, given FROM (SELECT coalesce(
         (feeds_of ->> entry::text)::bigint,
         (SELECT feed_id FROM entries WHERE id = entry)) AS f) n WHERE f IS NOT NULL
@@ -42,8 +42,9 @@ $$;
 
 CREATE OR REPLACE FUNCTION next_modified(stated bigint, published bigint, now bigint)
 RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
--- In seconds: what the feed says at first, and of a change when it was seen. It is after
--- what was published before: readers take nothing that is not newer.
+-- A page's time of modification, in seconds: what the feed says for a new page, and for
+-- a change when it was seen. It is later than the last published one: readers take
+-- nothing that is not newer.
 SELECT CASE published WHEN 0 THEN greatest(stated, 1)
     ELSE greatest(stated, now / 1000, published + 1) END;
 $$;
@@ -58,7 +59,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION page_of(hash bytea, given_url text, now bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$
--- The page with this URL, which is made if there is none.
+-- The id of the page with this URL, which is made if there is none.
 DECLARE
     known bigint;
 BEGIN
@@ -74,9 +75,10 @@ END $$;
 
 CREATE OR REPLACE FUNCTION update_pages(entries_json jsonb, given_now bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- Take entries into the pages: first all find their pages, then each page is shown anew.
--- Every call has a time of its own, after all before it, whatever the clock says: who
--- has seen all up to a time can go on from there.
+-- Take entries into the pages: first all entries find their pages, then it is decided
+-- what each page shows. Each call has a time of its own, later than all before it,
+-- whatever the clock says: a reader who has seen everything up to a time can go on from
+-- there.
 DECLARE
     now bigint;
     last_change bigint;

@@ -2,21 +2,22 @@
 
 CREATE OR REPLACE FUNCTION count_of_hub(given text, given_what text) RETURNS void
 LANGUAGE sql AS $$
--- For one hub, and for all hubs under "".
+-- Count for one hub, and for all hubs under "".
 INSERT INTO push_hubs AS h SELECT DISTINCT n, given_what, 1
     FROM unnest(ARRAY[given, '']) n ORDER BY n
     ON CONFLICT (hub, what) DO UPDATE SET count = h.count + 1;
 $$;
 
 CREATE OR REPLACE FUNCTION forget_hub(given text) RETURNS void LANGUAGE sql AS $$
--- The counts of a hub that no feed names any more: feeds may name any number of hubs.
+-- Delete the counts of a hub that no feed names any more: feeds may name any number of
+-- hubs.
 DELETE FROM push_hubs WHERE hub = given AND given <> ''
     AND NOT EXISTS (SELECT 1 FROM pushes WHERE hub = given);
 $$;
 
 CREATE OR REPLACE FUNCTION put_push(feed bigint, push jsonb, now bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- Within the call that commits a fetch.
+-- Store a push, within the call that commits a fetch.
 DECLARE
     former text := '';
     given text := push ->> 'hub';
@@ -102,7 +103,7 @@ UPDATE pushes SET until = (SELECT max(until) FROM push_callbacks
 $$;
 
 CREATE OR REPLACE FUNCTION forget_push(feed bigint) RETURNS void LANGUAGE plpgsql AS $$
--- And the counts of its hub, if no feed names that any more.
+-- Delete a push, and the counts of its hub if no feed names that any more.
 DECLARE
     former text;
 BEGIN

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION keep_index(given double precision) RETURNS void
 LANGUAGE plpgsql AS $$
--- Cover entries of so many days; 0: all there is becomes a former index.
+-- Cover entries of so many days; 0: the whole index becomes a former index.
 DECLARE
     before double precision;
 BEGIN
@@ -23,14 +23,14 @@ END $$;
 
 CREATE OR REPLACE FUNCTION first_docid(milliseconds bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
--- Of the second of that time: documents have ids by their dates, so that the newest are
--- found first. Of what is dated long ago all are in one place, with room below.
+-- The lowest id of a second: ids follow the documents' dates, so that the newest are
+-- found first. All documents dated long ago get ids in one place, with room below.
 SELECT greatest(milliseconds / 1000, 1048576) << 4;
 $$;
 
 CREATE OR REPLACE FUNCTION free_docid(highest bigint, given bigint) RETURNS bigint
 LANGUAGE sql STABLE AS $$
--- The highest that is free.
+-- The highest free id up to `highest`.
 SELECT CASE WHEN NOT EXISTS
         (SELECT 1 FROM searched WHERE generation = given AND docid = highest)
     THEN highest ELSE (
@@ -45,9 +45,9 @@ CREATE OR REPLACE FUNCTION index_documents(
     ids bigint[], given_ids bigint[], documents text[], upto bigint, earliest bigint,
     given_unread bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
--- These documents in the place of whatever was known of the ids. Of the same second the
--- lower entry has the higher id, as far as one is free; where none is, those of the
--- seconds before serve.
+-- Replace what is known of these ids by these documents. Within a second, the lower
+-- entry has the higher id, as long as ids are free; then ids of the seconds before are
+-- used.
 DECLARE
     now_at bigint;
     below bigint := 9223372036854775807;

@@ -1,13 +1,13 @@
 -- Subscriptions: begun, changed, paused, ended.
 
 CREATE OR REPLACE FUNCTION utc(milliseconds bigint) RETURNS text LANGUAGE sql STABLE AS $$
--- As JSON has it.
+-- A time as text for JSON.
 SELECT to_char(to_timestamp(milliseconds / 1000) AT TIME ZONE 'UTC',
     'YYYY-MM-DD"T"HH24:MI:SS') || '.' || lpad((milliseconds % 1000)::text, 3, '0') || 'Z';
 $$;
 
 CREATE OR REPLACE FUNCTION are_events_wanted() RETURNS boolean LANGUAGE sql STABLE AS $$
--- Whether anybody subscribes to operational events: without, none is queued.
+-- Whether anybody subscribes to operational events; if not, none is queued.
 SELECT EXISTS (SELECT 1 FROM feeds f JOIN feed_audience a ON a.feed_id = f.id
     WHERE f.state = 'events' AND a.subscribers > 0);
 $$;
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION queue_event(
     kind text, at bigint, given_id bigint, reason text, since bigint, code bigint,
     first bigint DEFAULT NULL, last bigint DEFAULT NULL
 ) RETURNS void LANGUAGE sql AS $$
--- Of an active subscription to anything but events; nothing of any other.
+-- Queue an event of an active subscription to anything but events; for any other none.
 INSERT INTO event_queue (event, is_of_hub)
 SELECT json_strip_nulls(json_build_object('type', kind, 'at', utc(at), 'subject', s.id,
     'url', t.url, 'is_private', f.private, 'callback', s.callback, 'since', utc(since),
@@ -28,7 +28,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION queue_endings(ids bigint[], reason text, at bigint)
 RETURNS void LANGUAGE plpgsql AS $$
--- Called before those of them end that are active.
+-- Queue events for those of these subscriptions that are active; called before they
+-- end.
 BEGIN
     IF are_events_wanted() THEN
         PERFORM queue_event('subscription.ended', at, s.id, reason,
@@ -41,7 +42,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION queue_turns(ids bigint[], at bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- Called when it was noted how these subscriptions are.
+-- Queue events after the conditions of these subscriptions were stored.
 DECLARE
     is_wanted boolean := are_events_wanted();
     each record;
@@ -74,8 +75,9 @@ END $$;
 
 CREATE OR REPLACE FUNCTION note_conditions(ids bigint[], at bigint) RETURNS void
 LANGUAGE plpgsql AS $$
--- Whether they fail, are behind or are well, and since when that is so. `exhausted`
--- stays until a 2xx, and so does why its last record was given up.
+-- Store whether subscriptions fail, are behind or are well, and since when. A
+-- subscription stays `exhausted` until a 2xx, and keeps the reason why its last record
+-- was given up.
 BEGIN
     UPDATE subscriptions s SET
         condition_since =
@@ -99,7 +101,7 @@ END $$;
 CREATE OR REPLACE FUNCTION end_subscriptions(
     ids bigint[], reason text, given_state text, now bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
--- Those that have not ended yet; their retries go with them.
+-- End those that have not ended yet, and delete their retries.
 BEGIN
     PERFORM queue_endings(ids, reason, now);
     UPDATE subscriptions SET state = given_state, ended_reason = reason, ended_at = now,
@@ -159,8 +161,8 @@ END $$;
 CREATE OR REPLACE FUNCTION failing_at(of_feed bigint) RETURNS TABLE (
     fails boolean, error_at bigint
 ) LANGUAGE sql STABLE AS $$
--- Whether a feed fails, and the record that told of it; NULL where the log no longer
--- has that.
+-- Whether a feed fails, and the position of the record of that error; NULL if the log
+-- no longer has it.
 SELECT e.position IS NOT NULL OR polling_number(p.polling, 'failures') > 0, e.position
 FROM feed_hot p LEFT JOIN LATERAL (
     SELECT r.position FROM (SELECT position, kind FROM kept_records
@@ -176,8 +178,8 @@ CREATE OR REPLACE FUNCTION subscribe_one(
     is_batch boolean, given_lease bigint, given_former bigint, is_silent boolean,
     now bigint, must_be_there boolean
 ) RETURNS bigint LANGUAGE plpgsql AS $$
--- The subscription's id; NULL: there is no such feed for the account. A feed with
--- credentials is the operator's alone, also for earlier subscribers.
+-- Subscribe; returns the subscription's id, NULL if the account has no such feed. A
+-- feed with credentials is the operator's alone, also for earlier subscribers.
 DECLARE
     topic_of bigint;
     same subscriptions;
@@ -252,7 +254,7 @@ BEGIN
         WHERE s.id = same.id RETURNING * INTO same;
     END IF;
     IF failing.error_at IS NOT NULL AND same.from_position = head THEN
-        -- A retry that stands before that record and skips what came after it.
+        -- Open a retry that stands before that record and skips what came after it.
         INSERT INTO retries (subscription_id, feed_id, position, attempts, next_try,
             failing_since, last_status, last_error, skip_after, skip_to, lease_id, due)
         SELECT same.id, same.feed_id, failing.error_at - 1, 0, now, now, 0, '',
@@ -268,7 +270,7 @@ CREATE OR REPLACE FUNCTION respell(
     account bigint, topic text, normal_topic text, topic_of bigint, given_hash bytea,
     given_callback text
 ) RETURNS void LANGUAGE plpgsql AS $$
--- The same subscription under the topic and callback as they are spelled now. Of two,
+-- Write a subscription's topic and callback as they are spelled now. If there are two,
 -- which only former versions made, one stays as it is.
 DECLARE
     same bigint;
@@ -290,7 +292,8 @@ CREATE OR REPLACE FUNCTION subscribe(
     is_batch boolean, given_lease bigint, given_former bigint, is_silent boolean,
     now bigint, edited bigint
 ) RETURNS SETOF stored_subscriptions LANGUAGE plpgsql AS $$
--- `edited`: one that is active, whose lease stays; NULL: whichever has that key.
+-- Subscribe, or edit. `edited`: an active subscription, whose lease stays; NULL: the
+-- one with this key.
 DECLARE
     lease bigint := given_lease;
     added bigint;
@@ -312,8 +315,8 @@ END $$;
 
 CREATE OR REPLACE FUNCTION pause_subscription(wanted bigint, now bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
--- A record for a paused subscription is owed by its retry, as if it had failed; but a
--- retry of a paused subscription is not claimed.
+-- Pause. A record for a paused subscription is owed by its retry, as if it had failed;
+-- but a retry of a paused subscription is not claimed.
 DECLARE
     is_active boolean;
 BEGIN
@@ -327,7 +330,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION resume_subscription(wanted bigint, now bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
--- Its retry is due at once, unless a request of it is still under way.
+-- Resume. The retry is due at once, unless one of its requests is still under way.
 DECLARE
     is_active boolean;
 BEGIN
@@ -344,7 +347,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION make_due(wanted bigint, now bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
--- A retry that is leased is being tried already, and stays as it is.
+-- Make a retry due now. A leased one is being tried already, and is not changed.
 BEGIN
     UPDATE retries SET
         next_try = CASE lease_id WHEN 0 THEN now ELSE next_try END,

@@ -10,8 +10,9 @@ $$;
 CREATE OR REPLACE FUNCTION add_query(
     hash bytea, given_url text, given_query text, owner bigint, now bigint
 ) RETURNS TABLE (feed stored_feeds, version bigint) LANGUAGE plpgsql AS $$
--- The version is that since it came; 0: it was there already. A query of nobody's
--- becomes that of who wants it, unless others subscribe to it.
+-- Add a query; returns the version of the queries that it began, 0 if it was there
+-- already. A query that belongs to nobody becomes the asking account's, unless others
+-- subscribe to it.
 DECLARE
     known bigint;
 BEGIN
@@ -51,8 +52,8 @@ END $$;
 CREATE OR REPLACE FUNCTION retire_queries(
     since bigint, listened bigint[], now bigint, most bigint
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- Those that nobody has wanted since then: with subscriptions, until these ended, and
--- those just asked for or listened to are wanted.
+-- Remove queries that nobody has wanted since then. A query is wanted while it has
+-- subscriptions, and when it was just asked for or is listened to.
 DECLARE
     ids bigint[];
 BEGIN

@@ -2,9 +2,9 @@
 
 CREATE OR REPLACE FUNCTION add_verification(given jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
--- As pending, due now. FALSE, and nothing stored: too many are pending. How many are is
--- counted in an index, no further than it matters; requests of one host, and of one who
--- asks, come one after the other.
+-- Store a request as pending, due now. Returns FALSE, and stores nothing, if too many
+-- are pending. They are counted in an index, no further than needed; requests of one
+-- host, and of one asker, are stored one after the other.
 DECLARE
     now bigint := given ->> 'now';
     key bytea := packed(given, 'key_hash');
@@ -18,7 +18,7 @@ BEGIN
         kept_until = now + 86400000
         WHERE key_hash = key AND mode = given_mode AND due IS NOT NULL;
     is_renewed := FOUND;
-    -- A callback was silent when it was asked; now it is about the opposite.
+    -- End a request whose callback did not answer, if the opposite is requested now.
     UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = '',
         kept_until = now + 86400000
         WHERE key_hash = key AND mode <> given_mode AND attempts > 0 AND due > now;
@@ -69,7 +69,7 @@ CREATE OR REPLACE FUNCTION confirm_verification(
     wanted bigint, now bigint, given_status bigint, given_excerpt text,
     given_reason text, given_until bigint
 ) RETURNS void LANGUAGE sql AS $$
--- One that was replaced while its callback was asked is confirmed all the same.
+-- A request that was replaced while its callback was asked is confirmed all the same.
 UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = now,
     status = given_status, excerpt = given_excerpt, reason = given_reason,
     state = 'verified', secret = '', asker = '', kept_until = given_until
@@ -84,7 +84,8 @@ CREATE OR REPLACE FUNCTION subscribe_confirmed(
     now bigint, wanted bigint, given_status bigint, given_excerpt text,
     given_reason text, given_until bigint
 ) RETURNS boolean LANGUAGE plpgsql AS $$
--- FALSE, and nothing is changed: the feed is gone, or removed.
+-- Subscribe as confirmed. Returns FALSE, and changes nothing, if the feed is gone or
+-- removed.
 BEGIN
     IF subscribe_one(account, topic, normal_topic, of_feed, given_hash, given_callback,
         given_secret, given_secret_hash, given_algorithm, given_format, given_updates,
