@@ -10,7 +10,14 @@ import click
 
 from hub.cli import examples, say
 from hub.cli.hub_client import Document, Hub, speaks_to_hub
-from hub.cli.wording import SINCE, Command, json_option, plural, print_table, say_json
+from hub.cli.wording import (
+    SINCE,
+    Command,
+    json_option,
+    plural,
+    print_table,
+    say_json,
+)
 from hub.core.byte_sizes import byte_size
 from hub.core.durations import duration
 
@@ -104,6 +111,12 @@ def _print_summary(found: Document) -> None:
             ("DELAY", "ENTRIES", "LATEST HALF", "LATEST 99 %", "SLOWEST 99 %"),
             [_delay_summary(each) for each in found["delays"]],
         )
+    if starts := found.get("starts"):
+        times = "time" if len(starts) == 1 else "times"
+        say(
+            f"The hub was started {len(starts):,} {times} in it,"
+            f" the last at {_moment(starts[-1])}"
+        )
 
 
 def _summary(line: Document) -> tuple[str, ...]:
@@ -149,6 +162,10 @@ def _print_values(found: Document) -> None:
                 for at, (counts, p50, p99) in zip(_times(line), rows, strict=False)
             ],
         )
+
+
+def _moment(written: str) -> str:
+    return f"{datetime.fromisoformat(written):%Y-%m-%d %H:%M:%S}Z"
 
 
 def _times(line: Document) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
@@ -22,7 +22,6 @@ from hub.runtime.metrics import DELAY_BOUNDS, FIRST_BOUNDS
 
 NOTHING: Final = -1.0
 """Stands for a value that was not measured: measured values are never negative."""
-HOUR: Final = 3_600
 LARGEST_COUNT: Final = 65_535
 """The largest count of a bin; if one is larger, all bins of the slot are scaled
 down."""
@@ -176,6 +175,11 @@ class Ring:
             len(each) * each.itemsize for by_name in rings for each in by_name.values()
         )
 
+    @property
+    def begins_at(self) -> float:
+        """When the first slot begins that was set, in Unix seconds."""
+        return self.begun * self.step if self.begun >= 0 else inf
+
     def put(self, slot: int, values: Values, delays: Delays) -> None:
         """Set a slot; slots that were later, or lie between, are empty from then on."""
         self._forget(slot)
@@ -224,6 +228,14 @@ class Ring:
         for part in self._parts(found):
             result += ring[part]
         return result + _nothing(after)
+
+    def values(self, slot: int) -> dict[SeriesName, tuple[float, float]]:
+        """What was measured in a slot."""
+        pairs = {
+            name: (self.means(name, slot, 1)[0], self.peaks(name, slot, 1)[0])
+            for name in SERIES
+        }
+        return {name: pair for name, pair in pairs.items() if pair[0] >= 0}
 
     def counts(self, name: DelayName, first: int, count: int) -> list[int]:
         """The sums over so many slots, by bin."""
@@ -364,22 +376,38 @@ ROUND_STEPS: Final = (
 it."""
 
 
+MOST_STARTS: Final = 1_000
+"""Starts of the hub that are remembered."""
+
+
 class SeriesMemory:
     def __init__(self) -> None:
         self.rings = tuple(
             Ring(step, length, has_delays=has_delays)
             for step, length, has_delays in RINGS
         )
+        self._starts: list[int] = []
+
+    def note_starts(self, moments: Iterable[int]) -> None:
+        """Remember when the hub was started, in Unix seconds; of many, the latest."""
+        self._starts = sorted({*self._starts, *moments})[-MOST_STARTS:]
+
+    def starts(self, since: float, until: float) -> tuple[int, ...]:
+        """When the hub was started from ``since`` on and before ``until``."""
+        return tuple(each for each in self._starts if since <= each < until)
 
     def buckets(
         self, since: float, until: float, points: int, *, have_delays: bool = False
     ) -> Buckets:
         """At most ``points`` buckets of a round length, from the first that begins
-        after ``since`` until the one that contains ``until``."""
+        after ``since`` until the one that contains ``until``; of less than two of them,
+        from the one that contains ``since``."""
         slot = self._slot(since, until, have_delays)
         least = max((until - since) / points, slot)
         step = ROUND_STEPS[min(bisect_left(ROUND_STEPS, least), len(ROUND_STEPS) - 1)]
         first, last = -int(-since // step), int(until // step)
+        if first >= last:  # less than a whole one
+            first = int(since // step)
         count = max(last - first + 1, 1)
         return Buckets(first=first * step, step=step, count=count, slot=slot)
 
@@ -399,26 +427,23 @@ class SeriesMemory:
                 lows=known.lows[part] + rest.lows,
                 highs=known.highs[part] + rest.highs,
             )
-        ring, coarse = self._ring_of(wanted), self.rings[-1]
+        ring = self._ring_of(wanted)
         per = wanted.step // ring.step
         first, count = wanted.first // ring.step, per * wanted.count
         means, peaks = ring.means(name, first, count), ring.peaks(name, first, count)
         line = Line(name=name, buckets=wanted, means=[], lows=[], highs=[])
-        coarse_first = wanted.first // coarse.step
-        coarse_count = wanted.end // coarse.step + 1 - coarse_first
-        coarse_means = coarse.means(name, coarse_first, coarse_count)
-        coarse_peaks = coarse.peaks(name, coarse_first, coarse_count)
-        begun = ring.begun * ring.step // coarse.step if ring.begun >= 0 else inf
+        coarser = [each for each in self.rings if each.step > ring.step]
         for bucket in range(wanted.count):
             part = slice(bucket * per, (bucket + 1) * per)
             here, high = _measured(means[part]), max(peaks[part])
-            moment = wanted.first + bucket * wanted.step
-            if not here and moment // coarse.step < begun:
-                slot = moment // coarse.step - coarse_first
-                here, high = (
-                    _measured(coarse_means[slot : slot + 1]),
-                    coarse_peaks[slot],
-                )
+            moment, begun = wanted.first + bucket * wanted.step, ring.begins_at
+            for each in coarser:
+                slot = moment // each.step
+                if here or slot >= begun // each.step:
+                    break
+                begun = min(begun, each.begins_at)
+                here = _measured(each.means(name, slot, 1))
+                high = each.peaks(name, slot, 1)[0]
             line.means.append(sum(here) / len(here) if here else None)
             line.lows.append(min(here) if here else None)
             line.highs.append(high if here else None)
@@ -453,12 +478,9 @@ class SeriesMemory:
 
     def _slot(self, since: float, until: float, have_delays: bool) -> int:
         """Seconds of a slot of the finest ring that reaches back so far. For delays it
-        is the coarsest ring if an hour or more is asked for that begins before this
-        start."""
+        is the coarsest ring if only that has some of the time from ``since`` on."""
         latest, coarse = max(self.rings[0].latest, until), self.rings[-1].step
-        tens = self.rings[1]
-        is_of_before = tens.begun < 0 or since < tens.begun * tens.step
-        if have_delays and is_of_before and until - since >= HOUR:
+        if have_delays and self._is_coarse_only(since):
             return coarse
         reaching = (
             step
@@ -466,6 +488,16 @@ class SeriesMemory:
             if has_delays >= have_delays and since >= latest - step * length
         )
         return next(reaching, coarse)
+
+    def _is_coarse_only(self, since: float) -> bool:
+        """Whether the coarsest ring has something from ``since`` on that is of a time
+        before all that the finer one with delays has."""
+        tens, coarse = self.rings[1:]
+        if tens.begun < 0:
+            return True
+        first = int(since // coarse.step)
+        count = tens.begun * tens.step // coarse.step - first
+        return count > 0 and max(coarse.means(SeriesName.CPU, first, count)) >= 0
 
     def _ring_of(self, wanted: Buckets) -> Ring:
         return next(each for each in self.rings if each.step == wanted.slot)

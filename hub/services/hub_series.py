@@ -1,15 +1,16 @@
 """The series of the hub: values measured each second, kept, and read again.
 
 Measuring a second costs some additions: the values are the counters that `/metrics`
-shows, and every ten seconds those that the database knows. Every five minutes a sample
-is written, so that a restart loses no more than that.
+shows, and every ten seconds those that the database knows. Every ten seconds a sample
+is written, so that a restart loses no more than that; every five minutes one that is
+kept for thirty days.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -24,6 +25,7 @@ from hub.runtime.series_memory import (
     DelayLine,
     DelayName,
     Line,
+    Ring,
     SeriesMemory,
     SeriesName,
 )
@@ -43,6 +45,9 @@ LOOK_SECONDS: Final = 10.0
 MOST_MISSED: Final = 10
 """Seconds that one late measurement stands for, at most."""
 KEPT: Final = timedelta(days=30)
+FINE_KEPT: Final = timedelta(minutes=65)
+"""How long samples of ten seconds are kept: a whole hour, and the five minutes that it
+begins in."""
 SETTING_SECONDS: Final = 3_600.0
 """Seconds after a start within which a clock that was far behind may still be set."""
 LOADED: Final = 100
@@ -94,11 +99,12 @@ class HubSeries:
         self._memory = memory
         self._series = SeriesMemory()
         self._started = clock.monotonic()
-        self._kept_until: datetime | None = None
+        self._kept_until: dict[bool, datetime] = {}
         self.has_loaded = False
         """Whether everything that was kept before this start has been read."""
         self._levels: dict[SeriesName, float] = {}
-        self._unsaved: SeriesSample | None = None
+        self._unsaved: dict[bool, SeriesSample] = {}
+        """By whether they are fine ones."""
         self._has_unsaved = asyncio.Event()
         self._counted = self._count()
         self._counted_at = clock.monotonic()
@@ -112,6 +118,8 @@ class HubSeries:
         """The buckets of a span of time, limited to the time that is kept."""
         now = self._clock.unix()
         until = min(until, now)
+        if have_delays:
+            self._count_open()
         since = min(max(since, now - KEPT.total_seconds()), until)
         return self._series.buckets(since, until, points, have_delays=have_delays)
 
@@ -136,6 +144,11 @@ class HubSeries:
         """The line of a delay. ``known``: as for `line`."""
         return self._series.delay_line(name, wanted, known)
 
+    def starts(self, since: float, until: float) -> tuple[int, ...]:
+        """When the hub was started from ``since`` on and before ``until``, in Unix
+        seconds."""
+        return self._series.starts(since, until)
+
     # --- measuring ---
 
     async def run(self) -> None:
@@ -147,23 +160,43 @@ class HubSeries:
             group.create_task(self._save_often())
 
     async def load(self) -> None:
-        """Read the samples kept before this start, as far as possible."""
-        since = self._clock.now() - KEPT
-        coarse = self._series.rings[-1]
+        """Read the samples kept before this start, as far as possible, and note the
+        start."""
+        with suppress(StorageError):
+            await self._load(KEPT, is_fine=False)
+            await self._load(FINE_KEPT, is_fine=True)
+        self._sum_up_before()
+        start = int(self._clock.unix())
+        self._series.note_starts([start])
+        self.has_loaded = True
+        tens = self._series.rings[1]
+        self._unsaved[True] = self._sample(tens, start // tens.step)
+        await self.save()
+
+    async def _load(self, kept: timedelta, *, is_fine: bool) -> None:
+        ring = self._series.rings[1 if is_fine else -1]
+        since = self._clock.now() - kept
         while True:
-            try:
-                samples = await self._storage.series.page(since, LOADED)
-            except StorageError:
-                break
+            page = self._storage.series.page
+            samples = await page(since, LOADED, is_fine=is_fine)
             for sample in samples:
-                slot = int(sample.at.timestamp()) // coarse.step
-                coarse.put(slot, _known_values(sample), _known_delays(sample))
-                self._kept_until = sample.at
+                slot = int(sample.at.timestamp()) // ring.step
+                ring.put(slot, _known_values(sample), _known_delays(sample))
+                self._series.note_starts(sample.starts)
+                self._kept_until[is_fine] = sample.at
             if len(samples) < LOADED:
-                break
+                return
             since = samples[-1].at + timedelta(milliseconds=1)
             await asyncio.sleep(0)
-        self.has_loaded = True
+
+    def _sum_up_before(self) -> None:
+        """Sum up the five minutes that the hub did not see the end of. The last of them
+        is saved: those before it were, unless the hub was killed twice in an hour."""
+        _, tens, coarse = self._series.rings
+        first = max(tens.begun * tens.step // coarse.step, coarse.latest + 1)
+        for slot in range(first, int(self._clock.unix()) // coarse.step):
+            if tens.begun >= 0 and self._sum_up_tens(slot):
+                self._unsaved[False] = self._sample(coarse, slot)
 
     async def _measure_often(self) -> None:
         while True:
@@ -196,24 +229,51 @@ class HubSeries:
 
     def _sum_up(self, slot: int) -> None:
         """Sum up the last ten seconds, and what there is of their five minutes."""
+        _, tens, coarse = self._series.rings
+        counted = self._count_delays()
+        self._put_tens(slot, counted)
+        self._delays = counted
+        self._unsaved[True] = self._sample(tens, slot)
+        per = coarse.step // tens.step
+        if slot % per == per - 1:
+            self._unsaved[False] = self._sample(coarse, slot // per)
+        self._has_unsaved.set()
+
+    def _count_open(self) -> None:
+        """Count the delays of the ten seconds that are not over, for who looks now."""
+        counted = self._count_delays()
+        if counted != self._delays:
+            tens = self._series.rings[1]
+            self._put_tens(int(self._clock.unix()) // tens.step, counted)
+
+    def _put_tens(self, slot: int, counted: Mapping[DelayName, Sequence[int]]) -> None:
         seconds, tens, coarse = self._series.rings
-        counted, self._delays = self._delays, self._count_delays()
         delays = {
-            name: [now - then for now, then in zip(counts, counted[name], strict=True)]
-            for name, counts in self._delays.items()
+            name: [
+                now - then for now, then in zip(counts, self._delays[name], strict=True)
+            ]
+            for name, counts in counted.items()
         }
         tens.put(slot, tens.summed_up(seconds, slot), delays)
+        self._sum_up_tens(slot * tens.step // coarse.step)
+
+    def _sum_up_tens(self, slot: int) -> bool:
+        """Sum up what there is of five minutes; False: nothing."""
+        _, tens, coarse = self._series.rings
         per = coarse.step // tens.step
-        values = coarse.summed_up(tens, slot // per)
-        together = {name: tens.counts(name, slot // per * per, per) for name in BOUNDS}
-        coarse.put(slot // per, values, together)
-        if slot % per == per - 1:
-            self._unsaved = SeriesSample(
-                at=datetime.fromtimestamp(slot // per * coarse.step, UTC),
-                values={str(name): value for name, value in values.items()},
-                delays={str(name): tuple(each) for name, each in together.items()},
-            )
-            self._has_unsaved.set()
+        values = coarse.summed_up(tens, slot)
+        delays = {name: tens.counts(name, slot * per, per) for name in BOUNDS}
+        coarse.put(slot, values, delays)
+        return bool(values)
+
+    def _sample(self, ring: Ring, slot: int) -> SeriesSample:
+        begin = slot * ring.step
+        return SeriesSample(
+            at=datetime.fromtimestamp(begin, UTC),
+            values={str(name): value for name, value in ring.values(slot).items()},
+            delays={str(name): tuple(ring.counts(name, slot, 1)) for name in BOUNDS},
+            starts=self._series.starts(begin, begin + ring.step),
+        )
 
     def _count(self) -> dict[SeriesName, float]:
         """The values that only grow."""
@@ -281,20 +341,23 @@ class HubSeries:
             await self.save()
 
     async def save(self) -> None:
-        """Write the sample of five minutes. If that fails, it is missing after a
-        restart."""
+        """Write the samples that are over. One that cannot be written is missing after
+        a restart."""
         self._has_unsaved.clear()
-        sample, self._unsaved = self._unsaved, None
-        if sample is not None and not self._is_doubtful(sample.at):
-            with suppress(StorageError):
-                await self._storage.series.add(sample, self._clock.now() - KEPT)
+        unsaved, self._unsaved = self._unsaved, {}
+        for is_fine, sample in unsaved.items():
+            if not self._is_doubtful(sample.at, is_fine=is_fine):
+                kept = self._clock.now() - (FINE_KEPT if is_fine else KEPT)
+                with suppress(StorageError):
+                    await self._storage.series.add(sample, kept, is_fine=is_fine)
 
-    def _is_doubtful(self, at: datetime) -> bool:
+    def _is_doubtful(self, at: datetime, *, is_fine: bool) -> bool:
         """Whether a sample could overwrite later ones because the clock is still to be
         set: a clock that has lost its time starts years ago, until it is
         synchronized."""
         uptime = self._clock.monotonic() - self._started
-        is_before = self._kept_until is not None and at < self._kept_until
+        kept_until = self._kept_until.get(is_fine)
+        is_before = kept_until is not None and at < kept_until
         return is_before and uptime < SETTING_SECONDS
 
 

@@ -17,15 +17,21 @@ class PostgresSeries:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    async def add(self, sample: SeriesSample, kept_from: datetime) -> None:
+    async def add(
+        self, sample: SeriesSample, kept_from: datetime, *, is_fine: bool = False
+    ) -> None:
+        add = "add_fine_sample" if is_fine else "add_sample"
         await self._connections.write(
-            "SELECT add_sample(%s, %s, %s)",
+            f"SELECT {add}(%s, %s, %s)",
             (sample.at, msgspec.msgpack.encode(sample), kept_from),
         )
 
-    async def page(self, since: datetime, limit: int) -> list[SeriesSample]:
+    async def page(
+        self, since: datetime, limit: int, *, is_fine: bool = False
+    ) -> list[SeriesSample]:
+        table = "fine_samples" if is_fine else "series_samples"
         rows = await self._connections.all(
-            "SELECT body FROM series_samples WHERE at >= %s ORDER BY at LIMIT %s",
+            f"SELECT body FROM {table} WHERE at >= %s ORDER BY at LIMIT %s",
             (since, limit),
         )
         return [_decoder.decode(body) for (body,) in rows]

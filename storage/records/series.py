@@ -13,9 +13,10 @@ class SeriesSample(msgspec.Struct, frozen=True, kw_only=True):
 
     ``values``: for each series the mean and the highest value; a series that is missing
     was not measured. ``delays``: for each distribution the count in each of its bins,
-    the shortest first.
+    the shortest first. ``starts``: when the hub was started in it, in Unix seconds.
     """
 
     at: datetime
     values: Mapping[str, tuple[float, float]]
     delays: Mapping[str, tuple[int, ...]]
+    starts: tuple[int, ...] = ()

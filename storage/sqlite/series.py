@@ -14,6 +14,7 @@ from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.readers import Readers
 from storage.sqlite.writer import Writer
 
+_TABLES: Final = ("series_samples", "fine_samples")
 _decoder: Final = msgspec.msgpack.Decoder(SeriesSample)
 
 
@@ -22,21 +23,26 @@ class SqliteSeries:
         self._writer = writer
         self._readers = readers
 
-    async def add(self, sample: SeriesSample, kept_from: datetime) -> None:
+    async def add(
+        self, sample: SeriesSample, kept_from: datetime, *, is_fine: bool = False
+    ) -> None:
         row = to_milliseconds(sample.at), msgspec.msgpack.encode(sample)
-        await self._writer.submit(partial(_add, row, to_milliseconds(kept_from)))
+        kept = to_milliseconds(kept_from)
+        await self._writer.submit(partial(_add, _TABLES[is_fine], row, kept))
 
-    async def page(self, since: datetime, limit: int) -> list[SeriesSample]:
+    async def page(
+        self, since: datetime, limit: int, *, is_fine: bool = False
+    ) -> list[SeriesSample]:
         rows = await self._readers.all(
-            "SELECT body FROM series_samples WHERE at >= ? ORDER BY at LIMIT ?",
+            f"SELECT body FROM {_TABLES[is_fine]} WHERE at >= ? ORDER BY at LIMIT ?",
             (to_milliseconds(since), limit),
         )
         return [_decoder.decode(body) for (body,) in rows]
 
 
 def _add(
-    row: tuple[int, bytes], kept_from: int, connection: sqlite3.Connection
+    table: str, row: tuple[int, bytes], kept: int, connection: sqlite3.Connection
 ) -> None:
-    connection.execute("DELETE FROM series_samples WHERE at < ?", (kept_from,))
-    connection.execute("DELETE FROM series_samples WHERE at >= ?", (row[0],))
-    connection.execute("INSERT INTO series_samples VALUES (?, ?)", row)
+    connection.execute(f"DELETE FROM {table} WHERE at < ?", (kept,))
+    connection.execute(f"DELETE FROM {table} WHERE at >= ?", (row[0],))
+    connection.execute(f"INSERT INTO {table} VALUES (?, ?)", row)

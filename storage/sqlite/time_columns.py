@@ -109,7 +109,8 @@ TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
     "records": {"at": Limit(among=_NEW_RECORDS)},
     "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_correct_feeds`
     "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
-    "series_samples": {"at": HISTORY},  # the next sample deletes those ahead
+    "fine_samples": {"at": HISTORY},  # the next sample deletes those ahead
+    "series_samples": {"at": HISTORY},  # likewise
     "sessions": {"created_at": Limit(), "used_at": Limit()},
     "standings": {
         "due": Limit(ahead=_DAY, is_wait=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -54,7 +54,7 @@ ROW_SECONDS: Final[Mapping[SeriesRange, int]] = {
 """Of a row of the numbers."""
 LINK_SECONDS: Final[Mapping[SeriesRange, int]] = {
     SeriesRange.MINUTES: 120,
-    SeriesRange.HOURS: 3_600,
+    SeriesRange.HOURS: 7_200,
     SeriesRange.DAY: 14_400,
     SeriesRange.DAYS: 432_000,
 }
@@ -75,6 +75,10 @@ NOTHING_FLEW: Final[Mapping[DelayName, str]] = {
     ),
     DelayName.COMMIT_TO_DELIVERY: "No callback was sent a new entry in this time.",
 }
+NOT_KEPT: Final = (
+    " The hub was started in it: what was measured in the last ten seconds before it"
+    " was killed is not kept."
+)
 
 
 TEMPLATE: Final = "plots.html"
@@ -174,10 +178,12 @@ PLOTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
-    """A row of numbers; ``id`` is that of its element if the row can change."""
+    """A row of numbers; ``id`` is that of its element if the row can change.
+    ``has_start``: the hub was started in its time."""
 
     id: str
     link: TimeLink
+    has_start: bool
     cells: tuple[str, ...]
 
 
@@ -275,15 +281,18 @@ class RangePicture:
             name: series.delay_line(name, columns, self._delays.get(name))
             for name in DelayName
         }
-        numbers = _numbers(lines, buckets, ROW_SECONDS[range], self._settled)
-        flight_numbers = _flight_numbers(delays, columns, self._settled)
+        starts = series.starts(buckets.first, buckets.end)
+        numbers = _numbers(lines, buckets, ROW_SECONDS[range], starts, self._settled)
+        flight_numbers = _flight_numbers(delays, columns, starts, self._settled)
         rows = (*numbers.rows, *flight_numbers.rows)
         self._rows = {row.id: self._row(row) for row in rows}
         over = datetime.fromtimestamp(buckets.end - buckets.step - LATEST_SECONDS, UTC)
         self._settled = {row.id: row for row in rows if row.link.until <= over}
-        scale = _scale_of(buckets, range)
+        scale = _scale_of(buckets, range, starts)
         return ShownPicture(
-            panels=tuple(self._panel(each, columns) for each in delays.values()),
+            panels=tuple(
+                self._panel(each, columns, starts) for each in delays.values()
+            ),
             plots=tuple(self._plot(kind, lines, buckets, scale) for kind in PLOTS),
             flight_numbers=self._shown_numbers(flight_numbers),
             plot_numbers=self._shown_numbers(numbers),
@@ -314,9 +323,12 @@ class RangePicture:
             "", scale, lambda: render_macro(TEMPLATE, "scale_of", scale)
         ).html
 
-    def _panel(self, line: DelayLine, columns: Buckets) -> ShownPart:
+    def _panel(
+        self, line: DelayLine, columns: Buckets, starts: Sequence[int]
+    ) -> ShownPart:
         def draw() -> Markup:
-            return render_macro(TEMPLATE, "flight_of", _panel_of(line, columns))
+            panel = _panel_of(line, columns, starts)
+            return render_macro(TEMPLATE, "flight_of", panel)
 
         return self._part(_id_of(line.name), (columns, line), draw)
 
@@ -341,9 +353,13 @@ class RangePicture:
         )
 
 
-def _scale_of(buckets: Buckets, range: SeriesRange) -> TimeScale:
+def _scale_of(buckets: Buckets, range: SeriesRange, starts: Sequence[int]) -> TimeScale:
     return draw_scale(
-        buckets.first, buckets.step, buckets.count, link_seconds=LINK_SECONDS[range]
+        buckets.first,
+        buckets.step,
+        buckets.count,
+        link_seconds=LINK_SECONDS[range],
+        starts=starts,
     )
 
 
@@ -352,11 +368,13 @@ def draw_flight_of(series: HubSeries, since: datetime, until: datetime) -> HubFl
     ends = since.timestamp(), until.timestamp()
     buckets = series.buckets(*ends, COLUMNS, have_delays=True)
     lines = {name: series.delay_line(name, buckets) for name in DelayName}
-    panels = [_panel_of(each, buckets) for each in lines.values()]
-    return HubFlight(panels=tuple(panels), numbers=_flight_numbers(lines, buckets, {}))
+    starts = series.starts(buckets.first, buckets.end)
+    panels = [_panel_of(each, buckets, starts) for each in lines.values()]
+    numbers = _flight_numbers(lines, buckets, starts, {})
+    return HubFlight(panels=tuple(panels), numbers=numbers)
 
 
-def _panel_of(line: DelayLine, buckets: Buckets) -> FlightPanel:
+def _panel_of(line: DelayLine, buckets: Buckets, starts: Sequence[int]) -> FlightPanel:
     return draw_flight(
         _id_of(line.name),
         FLIGHT_TITLES[line.name],
@@ -367,7 +385,8 @@ def _panel_of(line: DelayLine, buckets: Buckets) -> FlightPanel:
         since=buckets.first,
         step=buckets.step,
         words=span_text,
-        nothing=NOTHING_FLEW[line.name],
+        nothing=NOTHING_FLEW[line.name] + (NOT_KEPT if starts else ""),
+        starts=starts,
     )
 
 
@@ -390,6 +409,7 @@ def _numbers(
     lines: Mapping[SeriesName, Line],
     buckets: Buckets,
     seconds: int,
+    starts: Sequence[int],
     known: Mapping[str, NumberRow],
 ) -> Numbers:
     """The table of all lines; ``known`` holds the unchanged rows by their ids."""
@@ -400,7 +420,7 @@ def _numbers(
 
     return Numbers(
         columns=tuple(f"{kind.title}: {kind.names[name]}" for kind, name in shown),
-        rows=tuple(_rows("n", buckets, seconds, known, cells)),
+        rows=tuple(_rows("n", buckets, seconds, starts, known, cells)),
     )
 
 
@@ -408,13 +428,18 @@ def _rows(
     prefix: str,
     buckets: Buckets,
     seconds: int,
+    starts: Sequence[int],
     known: Mapping[str, NumberRow],
     cells: Callable[[slice], Iterator[str]],
 ) -> Iterator[NumberRow]:
     for first, last, part in _parts(buckets, seconds):
         id = f"{prefix}{first // 10}-{seconds}"
-        link = _link(first, last)
-        yield known.get(id) or NumberRow(id=id, link=link, cells=tuple(cells(part)))
+        yield known.get(id) or NumberRow(
+            id=id,
+            link=_link(first, last),
+            has_start=any(first <= each < last for each in starts),
+            cells=tuple(cells(part)),
+        )
 
 
 def _cell(line: Line, part: slice, words: Callable[[float], str]) -> str:
@@ -434,6 +459,7 @@ FLIGHT_ROWS: Final = 15
 def _flight_numbers(
     lines: Mapping[DelayName, DelayLine],
     buckets: Buckets,
+    starts: Sequence[int],
     known: Mapping[str, NumberRow],
 ) -> Numbers:
     """The table of a flight; ``known`` holds the unchanged rows by their ids."""
@@ -448,7 +474,7 @@ def _flight_numbers(
             for line in lines.values()
             for what in ("entries", "half within", "99 % within")
         ),
-        rows=tuple(_rows("f", buckets, together, known, cells)),
+        rows=tuple(_rows("f", buckets, together, starts, known, cells)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,6 +43,7 @@ class OverviewPages(OperatorPages):
     ) -> None:
         super().__init__(access)
         self._operations = operations
+        self._series = series
         self._picture = HubPicture(series, clock)
         self._clock = clock
         self._streams = access.streams
@@ -75,7 +77,14 @@ class OverviewPages(OperatorPages):
             range=range,
             ranges=RANGE_WORDS,
             picture=self._picture.show(range),
+            starts=self._starts(),
         )
+
+    def _starts(self) -> list[datetime]:
+        """When the hub was started in the last day."""
+        now = self._clock.unix()
+        starts = self._series.starts(now - SeriesRange.DAY.seconds, now + 1)
+        return [datetime.fromtimestamp(each, UTC) for each in starts]
 
     async def _health(self, viewer: Viewer) -> Health:
         """The hub's health, read once for all watched overviews of any range."""

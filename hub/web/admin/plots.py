@@ -55,6 +55,11 @@ class TimeAxis:
         width = self.right - self.left
         return round(self.left + width * min(max(share, 0.0), 1.0), 1)
 
+    def marks(self, moments: Sequence[int]) -> tuple[int, ...]:
+        """Where moments of the axis are, each place once."""
+        here = [each for each in moments if self.since <= each <= self.until]
+        return tuple(dict.fromkeys(round(self.place(each)) for each in here))
+
     def tick_step(self, most: int) -> int:
         seconds = self.until - self.since
         wide = (each for each in _TICK_STEPS if seconds / each <= most)
@@ -132,7 +137,8 @@ class TimeLink:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeScale:
     """What plots of the same time have in common. ``since``, ``until``: Unix seconds at
-    the left and right; ``step``: of a bucket, the middle of which is at ``middles``."""
+    the left and right; ``step``: of a bucket, the middle of which is at ``middles``.
+    The hub was started at ``starts``."""
 
     frame: Frame
     since: int
@@ -141,6 +147,7 @@ class TimeScale:
     is_in_days: bool
     middles: tuple[int, ...]
     times: tuple[TimeTick, ...]
+    starts: tuple[int, ...]
     links: tuple[TimeLink, ...]
 
 
@@ -169,15 +176,22 @@ class FlightPanel:
     shades: tuple[str, ...]
     lines: tuple[DrawnLine, ...]
     times: tuple[TimeTick, ...]
+    starts: tuple[int, ...]
     values: tuple[ValueTick, ...]
     links: tuple[TimeLink, ...]
 
 
 def draw_scale(
-    since: int, step: int, count: int, *, link_seconds: int, frame: Frame = SMALL
+    since: int,
+    step: int,
+    count: int,
+    *,
+    link_seconds: int,
+    starts: Sequence[int] = (),
+    frame: Frame = SMALL,
 ) -> TimeScale:
     """``step``: seconds of each of ``count`` buckets, the first of which begins at
-    ``since``."""
+    ``since``. ``starts``: when the hub was started, in Unix seconds."""
     until = since + step * count
     axis = TimeAxis(since=since, until=until, left=frame.left, right=frame.right)
     return TimeScale(
@@ -190,6 +204,7 @@ def draw_scale(
             round(axis.place(since + (number + 0.5) * step)) for number in range(count)
         ),
         times=axis.ticks(_MOST_TICKS),
+        starts=axis.marks(starts),
         links=tuple(_links(axis, link_seconds, frame)),
     )
 
@@ -251,6 +266,7 @@ def draw_flight(
     step: int,
     words: Callable[[float], str],
     nothing: str,
+    starts: Sequence[int] = (),
     frame: Frame = LARGE,
 ) -> FlightPanel:
     """``counts``: of each bucket of time, how many fell into which bin; ``bounds``: the
@@ -294,6 +310,7 @@ def draw_flight(
             for number, each in enumerate(lines)
         ),
         times=axis.ticks(_MOST_TICKS_OF_FLIGHT),
+        starts=axis.marks(starts),
         values=tuple(
             ValueTick(y=height(each), words=words(each))
             for each in _ROUND_DELAYS

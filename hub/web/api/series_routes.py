@@ -94,8 +94,11 @@ class DelayLineJson(JsonObject):
 
 
 class SeriesJson(JsonObject):
+    """``starts``: when the hub was started in that time."""
+
     series: list[LineJson]
     delays: list[DelayLineJson]
+    starts: list[Time]
 
 
 class CommittedEntryJson(JsonObject):
@@ -203,6 +206,10 @@ class SeriesRoutes(Routes):
                     DelayLineJson.of_line(self._series.delay_line(each, spans), spans)
                     for each in DelayName
                     if each in names
+                ],
+                starts=[
+                    datetime.fromtimestamp(each, UTC)
+                    for each in self._series.starts(since, until)
                 ],
             )
         )

@@ -51,6 +51,12 @@ DELETE FROM series_samples WHERE at < kept OR at >= now;
 INSERT INTO series_samples VALUES (now, given);
 $$;
 
+CREATE OR REPLACE FUNCTION add_fine_sample(now bigint, given bytea, kept bigint)
+RETURNS void LANGUAGE sql AS $$
+DELETE FROM fine_samples WHERE at < kept OR at >= now;
+INSERT INTO fine_samples VALUES (now, given);
+$$;
+
 CREATE OR REPLACE FUNCTION run_in_lane(
     of_node bigint, lane text, number bigint, of_incarnation bigint, given jsonb
 ) RETURNS jsonb LANGUAGE plpgsql AS $$

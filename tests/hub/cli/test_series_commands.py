@@ -51,7 +51,8 @@ def asked(api: FakeApi) -> list[str]:
 
 
 def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
-    found = {"series": [POLLS, MEMORY], "delays": [DELAYS]}
+    starts = ["2026-06-02T12:00:00Z", "2026-06-02T12:01:00Z"]
+    found = {"series": [POLLS, MEMORY], "delays": [DELAYS], "starts": starts}
     api.answers["GET /api/series"] = (200, found)
     assert lines(fanfare("series").stdout) == [
         "SERIES LATEST MEAN HIGHEST WHAT",
@@ -59,6 +60,7 @@ def test_series_are_summed_up(fanfare: Fanfare, api: FakeApi) -> None:
         "memory - - - polls",
         "DELAY ENTRIES LATEST HALF LATEST 99 % SLOWEST 99 %",
         "commit_to_delivery 8 40 ms 1.02 min 1.02 min",
+        "The hub was started 2 times in it, the last at 2026-06-02 12:01:00Z",
     ]
     assert asked(api)[-1] == "/api/series?range=6h"
     assert json.loads(fanfare("series", "--json").stdout) == found

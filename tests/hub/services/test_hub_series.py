@@ -133,7 +133,7 @@ def test_delays_are_told_of_ten_seconds(world: World) -> None:
         world.second()
     buckets = world.series.recent(MINUTES, 90, have_delays=True)
     late = world.series.delay_line(DelayName.PUBLICATION_TO_COMMIT, buckets)
-    assert [sum(each) for each in late.counts if any(each)] == [10, 10]
+    assert [sum(each) for each in late.counts if any(each)] == [10, 10, 5]
     quick = world.series.delay_line(DelayName.COMMIT_TO_DELIVERY, buckets)
     assert {each for each in quick.p50 if each} == {0.158}
 
@@ -154,9 +154,37 @@ async def test_five_minutes_are_kept_over_a_restart(world: World) -> None:
     world.second()
     buckets = world.series.recent(SeriesRange.HOURS, 72, have_delays=True)
     line = world.series.line(SeriesName.POLLS, buckets)
-    assert [each for each in line.means if each is not None] == [2, 2]
+    assert [each for each in line.means if each is not None] == [2, 2, 2]
     late = world.series.delay_line(DelayName.PUBLICATION_TO_COMMIT, buckets)
-    assert [sum(each) for each in late.counts if any(each)] == [300, 300]
+    assert [sum(each) for each in late.counts if any(each)] == [300, 300, 20]
+
+
+async def test_what_was_measured_until_a_kill_is_kept_and_the_start_after_it(
+    world: World,
+) -> None:
+    await world.series.load()
+    started = int(world.clock.unix())
+    for second in range(315):
+        world.metrics.polls.add("fetched", 2)
+        world.metrics.first_deliveries.observe(0.2)
+        world.second()
+        if second % 10 == 9:
+            await world.series.save()
+    world.clock.advance(30)
+    world.series = world.begin()
+    await world.series.load()
+    world.metrics.first_deliveries.observe(0.2)
+
+    buckets = world.series.recent(MINUTES, 60, have_delays=True)
+    late = world.series.delay_line(DelayName.COMMIT_TO_DELIVERY, buckets)
+    assert sum(map(sum, late.counts)) == 310 + 1
+    polls = world.series.line(SeriesName.POLLS, world.series.recent(MINUTES, 60))
+    assert [each for each in polls.means if each is not None] == [2] * 31
+    now = world.clock.unix()
+    assert world.series.starts(0, now + 1) == (started, int(now))
+    day = world.series.recent(SeriesRange.DAY, 90, have_delays=True)
+    late = world.series.delay_line(DelayName.COMMIT_TO_DELIVERY, day)
+    assert sum(map(sum, late.counts)) == 310 + 1
 
 
 async def test_it_measures_and_keeps_until_it_is_stopped(world: World) -> None:

@@ -9,11 +9,16 @@ from storage.records import SeriesSample
 
 class MemorySeries:
     def __init__(self) -> None:
-        self._samples: list[SeriesSample] = []
+        self._samples: dict[bool, list[SeriesSample]] = {False: [], True: []}
 
-    async def add(self, sample: SeriesSample, kept_from: datetime) -> None:
-        kept = [each for each in self._samples if kept_from <= each.at < sample.at]
-        self._samples = [*kept, sample]
+    async def add(
+        self, sample: SeriesSample, kept_from: datetime, *, is_fine: bool = False
+    ) -> None:
+        known = self._samples[is_fine]
+        kept = [each for each in known if kept_from <= each.at < sample.at]
+        self._samples[is_fine] = [*kept, sample]
 
-    async def page(self, since: datetime, limit: int) -> list[SeriesSample]:
-        return [each for each in self._samples if each.at >= since][:limit]
+    async def page(
+        self, since: datetime, limit: int, *, is_fine: bool = False
+    ) -> list[SeriesSample]:
+        return [each for each in self._samples[is_fine] if each.at >= since][:limit]

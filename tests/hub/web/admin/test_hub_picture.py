@@ -154,3 +154,17 @@ async def test_a_time_without_entries_says_so(browser: OperatorBrowser) -> None:
     answer = await browser.open("/admin/entries")
     assert "No entry was committed in this time." in text_of(answer)
     assert (await browser.open("/admin/entries?since=soon")).status_code == 422
+
+
+async def test_starts_of_the_hub_are_marked_and_named(
+    hub: Hub, browser: OperatorBrowser
+) -> None:
+    await hub.services.series.load()
+    await be_busy(hub)
+    page = read(await browser.open("/admin?range=10min"))
+    assert len(page.xpath("//path[@class='start']")) == len(PLOTS) + 2
+    assert page.xpath("//*[@id='plot-numbers']//th[span='started']")
+    [told] = page.xpath("//p[contains(., 'the hub was started once at')]")
+    assert told.xpath("time/@datetime") == [
+        (hub.clock.now() - timedelta(seconds=40)).replace(microsecond=0).isoformat()
+    ]

@@ -21,6 +21,7 @@ def measure(hub: Hub, seconds: int = 30) -> None:
 async def test_every_series_is_told_with_its_unit(
     hub: Hub, client: httpx2.AsyncClient
 ) -> None:
+    await hub.services.series.load()
     await hub.services.series.look()
     measure(hub)
     found = (await client.get("/api/series?range=10min&points=10")).json()
@@ -31,6 +32,7 @@ async def test_every_series_is_told_with_its_unit(
         assert len(each["means"]) == len(each["lows"]) == len(each["highs"]) == 10
     late = found["delays"][0]
     assert sum(map(sum, late["counts"])) == 30
+    assert len(found["starts"]) == 1
     assert len(late["counts"][0]) == len(late["bounds"]) + 1
 
 
