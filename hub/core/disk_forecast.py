@@ -31,7 +31,8 @@ _DAY: Final = timedelta(days=1)
 
 class DiskForecast(msgspec.Struct, frozen=True, kw_only=True):
     """``growth`` of the database and ``loss`` of the disk's free space, in bytes a day.
-    When the log is at its limit and when the disk is full; None: not foreseen."""
+    ``limit_at``: when the log is at its limit; ``full_at``: when the disk is full;
+    None: not foreseen."""
 
     growth: float
     loss: float
@@ -42,8 +43,8 @@ class DiskForecast(msgspec.Struct, frozen=True, kw_only=True):
 def forecast_disk(samples: Sequence[DiskSample], limit: int) -> DiskForecast | None:
     """A forecast from samples of the last day, the latest last.
 
-    None if they span too little time. At its ``limit`` the database grows no more,
-    unless it has grown beyond.
+    None if they span too little time. At its ``limit`` the database stops growing,
+    unless it has grown beyond it.
     """
     if measured_for(samples) < LEAST_MEASURED:
         return None
@@ -67,7 +68,7 @@ def measured_for(samples: Sequence[DiskSample]) -> timedelta:
 
 
 def _rate(points: Sequence[tuple[datetime, int]]) -> float:
-    """Bytes a day."""
+    """The rate in bytes a day."""
     slopes = [
         (after - before) / ((later - earlier) / _DAY)
         for (earlier, before), (later, after) in combinations(points, 2)
@@ -85,7 +86,7 @@ def _days_until_gone(room: float, rate: float) -> float | None:
 def _days_until_full(
     last: DiskSample, limit: int, growth: float, loss: float, to_limit: float
 ) -> float | None:
-    """Where the log reaches its limit before."""
+    """Days until the disk is full if the log reaches its limit first; None if never."""
     if last.used_bytes > limit * (1 + NEAR):
         return last.free_bytes / loss
     left = last.free_bytes - to_limit * loss

@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.5 h``, ``2 d``."""
+    """A duration in words: ``45 s``, ``12 min``, ``3.5 h``, ``2 d``."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -18,8 +18,7 @@ def duration(seconds: float) -> str:
 
 
 def read_span(text: str) -> timedelta | None:
-    """The seconds of ``90s``, ``15min``, ``12h``, ``7d`` or ``2w``; None for anything
-    else."""
+    """Read ``90s``, ``15min``, ``12h``, ``7d`` or ``2w``; None for anything else."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         return None
@@ -27,8 +26,8 @@ def read_span(text: str) -> timedelta | None:
 
 
 def read_moment(text: str, now: datetime) -> datetime | None:
-    """A time as it stands (RFC 3339, in UTC where it names no offset), or as long ago
-    as a span; None for anything else."""
+    """Read a time (RFC 3339, in UTC if it names no offset), or a span, which is how
+    long before ``now`` it was; None for anything else."""
     span = read_span(text)
     try:
         if span is not None:

@@ -31,19 +31,19 @@ class FollowedRedirect:
 class Fetched(Struct, frozen=True, kw_only=True):
     """One finished request for a feed, redirects included.
 
-    ``status`` is that of the last answer, 0 when there was none; ``is_unanswered``: and
-    one was asked for, of the host of ``url``. ``error`` is "" only
-    for a whole 200 or a 304. Headers are as sent, "" when absent. ``body`` is
-    decompressed and complete, ``b""`` unless the answer is a 200.
+    ``status`` is that of the last answer, 0 if there was none; ``is_unanswered``: then
+    the host of ``url`` was asked for one. ``error`` is "" only for a whole 200 or a
+    304. Headers are as sent, "" when absent. ``body`` is decompressed and complete,
+    ``b""`` unless the answer is a 200.
     """
 
     at: datetime  # when the answer was complete
     started: datetime
     url: str  # of the last request
-    instead_of: str = ""  # the URL of a later version of it, which nobody here reads
+    instead_of: str = ""  # the URL of a newer version of it, which cannot be read here
     status: int
     error: str = ""
-    is_lasting: bool = False  # the error: to ask again soon would bring the same
+    is_lasting: bool = False  # asking again soon would bring the same error
     is_unanswered: bool = False
     redirects: tuple[FollowedRedirect, ...] = ()
     body: bytes = b""
@@ -60,18 +60,18 @@ class Fetched(Struct, frozen=True, kw_only=True):
     refusal: bytes = b""  # the body of a 429, or its beginning
     link: str = ""
     speaks_openfeeder: bool = False  # X-OpenFeeder
-    is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
-    is_pushed: bool = False  # a hub of others did: is_partial, and to be held in doubt
+    is_partial: bool = False  # the publisher brought it, perhaps only the new entries
+    is_pushed: bool = False  # another hub brought it: also is_partial, and doubtful
     heeds_until: datetime | None = None
-    """Of what was pushed: hints up to then are done with. None: of earlier ones some
-    are yet to be stored."""
+    """For a push: hints up to this time were taken up. None: some earlier hints may not
+    have been stored yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseOutcome:
-    """What the parser made of a 200: a feed, or why not. Both None: not parsed.
+    """The parser's result for a 200: a feed, or why it is none. Both None: not parsed.
 
-    ``body_hash``: of its bytes, if that was taken (`hub.core.news.document_bodies`).
+    ``body_hash``: of its bytes, if it was computed (`hub.core.news.document_bodies`).
     """
 
     feed: ParsedFeed | None = None

@@ -13,9 +13,9 @@ class StepSize(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
     def after(self, done: int, took: float) -> StepSize:
-        """What the next step takes on, when one that did so much took so many seconds.
+        """The size of the next step, after one that did so much in so many seconds.
 
-        One that had less to do than it might have done says nothing of how much fits.
+        A step that had less to do than it might have done does not show how much fits.
         """
         count = self.count
         if took > self.seconds:

@@ -120,7 +120,7 @@ def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
 
 def _news(decision: Decision, document: ParsedFeed) -> EntryDiff:
     before, feed = decision.polling, decision.target.feed
-    # What was brought before the first one was no document of the feed's own.
+    # A document brought before the first poll was not the feed's own.
     is_first = before.last_success is None and before.last_parse is not None
     quota = quota_of_day(before, decision.rules, decision.fetched.at)
     news = detect(
@@ -217,7 +217,7 @@ class DayCounts(TypedDict):
 
 
 def quota_of_day(before: Polling, rules: PollingRules, at: datetime) -> EntryQuota:
-    """What is left of the day's quota; the entry that exceeds the bytes is whole."""
+    """What is left of the day's quota; an entry that exceeds it in part is sent."""
     notified, kept = _used(before, at)
     return EntryQuota(
         entries=max(0, rules.entries_of_day - notified),

@@ -26,7 +26,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
     `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1.
-    ``reader`` names the program that understood it (`hub.core.news.known_slices`).
+    ``reader`` names the program that parsed it (`hub.core.news.known_slices`).
     ``elsewhere`` is the seen-set of the feed that this one was redirected to
     (`hub.core.schedule.next_request.comes_from_elsewhere`). The context says what a
     poll is worth.
@@ -52,7 +52,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_addition(self) -> bool:
-        """Whether a publisher brought a part of a feed that is known itself."""
+        """Whether a publisher brought a part of a feed that has been read itself."""
         return self.fetched.is_partial and bool(self.target.feed.format)
 
     def plan(self, polling: Polling, push: Push | None = None) -> Plan:
@@ -79,6 +79,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     def status(
         self, polling: Polling, next_fetch: datetime, title: str | None = None
     ) -> Status:
-        """With the feed's title as it is known unless it is given."""
+        """The status after the fetch; ``title`` None: the feed's known title."""
         known = self.target.feed.title if title is None else title
         return status_of(polling, next_fetch, known, self.target.statistics)

@@ -15,8 +15,7 @@ def body_hash(body: bytes) -> str:
 
 
 def whole_body(fetched: Fetched, type_of_it: str) -> DocumentWrite:
-    """The document, for those who get it as it is; with its type, for origins that do
-    not send one."""
+    """The document as received; ``type_of_it`` is for origins that send no type."""
     content_type = sendable_content_type(fetched.content_type, type_of_it)
     return DocumentWrite(content_type=content_type, body=fetched.body)
 
@@ -29,15 +28,14 @@ def news_body(fetched: Fetched, document: ParsedFeed) -> DocumentWrite:
 
 
 def raw_body(fetched: Fetched, document: ParsedFeed) -> DocumentWrite | None:
-    """The document itself, of formats that may say more than entries can hold."""
+    """The document, if its format may say more than entries can hold; else None."""
     if not document.format.lists_all:
         return None
     return DocumentWrite(content_type=document.format.media_type, body=fetched.body)
 
 
 def part_body(entry: Entry) -> DocumentWrite:
-    """The part of a resource that an entry tells of: what was selected, and nothing
-    around it."""
+    """The selected part of a resource, which an entry holds, and nothing around it."""
     content = entry.content or Text(value="")
     is_page = content.type == "html"
     content_type = "text/html; charset=utf-8" if is_page else content.type

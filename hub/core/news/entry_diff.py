@@ -70,9 +70,9 @@ class EntryDiff(msgspec.Struct, frozen=True, kw_only=True):
     rekeyed: int = 0  # known entries that came back under another id
     sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
     is_gap: bool = False  # none of the document was known: some may have been missed
-    waiting: int = 0  # new and changed ones beyond the quota: not known yet
-    bytes: int = 0  # of those within the quota
-    is_too_large: bool = False  # it was bytes that were too many
+    waiting: int = 0  # new and changed entries beyond the quota: not known yet
+    bytes: int = 0  # of new and changed entries within the quota
+    is_too_large: bool = False  # whether the quota of bytes was exceeded
 
 
 class EntryQuota(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,20 +95,19 @@ def detect(
 ) -> EntryDiff:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
-    ``last_success`` is when the previous document was last there. ``is_reformatted``
-    says that the feed came in another format before, with other ids for what it had and
-    in other words: there an entry is updated if its own date says so, too.
-    ``is_addition``: entries the document lacks may still be in the feed's own one.
-    ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
-    same document as that. Entries beyond the ``quota`` wait, but for those of a
-    first document.
+    ``last_success``: when the previous document was last read. ``is_reformatted``: the
+    feed came in another format before, with other ids and other words for its entries;
+    then an entry is only updated if its own date says so, too. ``is_addition``: entries
+    the document lacks may still be in the feed's own document. ``elsewhere`` is the
+    seen-set of another feed, if this feed has just become the same document. Entries
+    beyond the ``quota`` wait, except those of a first document.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
     current = _sightings(_in_order(document, known, day_of(at)), withdrawn)
     if elsewhere:
         _merge(known, elsewhere, current, last_success or at, at)
-    # an empty document has lost its entries, they have not vanished
+    # entries have not vanished if the document is empty
     is_successor = bool(current) and not is_addition
     if is_successor:
         known.close_document(day_of(last_success or at))
@@ -160,7 +159,7 @@ _Current = dict[int, tuple[Entry | None, Sighting]]
 
 
 def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
-    """Deletions by key, but for entries that the document holds in a newer state."""
+    """Deletions by key, except of entries that the document holds in a newer state."""
     updated = {entry.key: entry.updated for entry in document.entries}
     withdrawn = {}
     for deletion in document.deletions:
@@ -226,7 +225,7 @@ def _taken_over(
 def _shared(
     document: ParsedFeed, known: SeenSet, unknown: Mapping[int, Entry]
 ) -> dict[int, SharedKey]:
-    """What unknown entries share under which another was known, by their keys."""
+    """For keys of unknown entries: what they share, if an entry was known by that."""
     return {
         key: shared
         for shared in reversed(document.shared_keys)
@@ -267,7 +266,7 @@ def _left_out_before(
     since: datetime,
     at: datetime,
 ) -> dict[int, Entry]:
-    """Entries that a former version left out: it took those with one id for one.
+    """Entries that a former version left out: it took entries with one id for one.
 
     When they are read at last they are stored, but nobody is notified.
     """
@@ -382,7 +381,7 @@ def _is_fresh(entry: Entry, at: datetime) -> bool:
 
 
 def _deletions(known: SeenSet, withdrawn: dict[int, Deletion]) -> tuple[Deletion, ...]:
-    """Deletions of known entries that were not told before."""
+    """Deletions of known entries that were not reported before."""
     deletions = []
     for key, deletion in withdrawn.items():
         before = known.get(key)
@@ -403,7 +402,7 @@ def has_news(news: EntryDiff) -> bool:
 
 
 def written_entries(news: EntryDiff) -> tuple[Entry, ...]:
-    """States to store; an update that is not logged is stored all the same."""
+    """Entries to store, with updates that are not logged."""
     return (*(update.entry for update in news.updates), *news.new)
 
 
@@ -412,7 +411,7 @@ def news_records(
     status: Status,
     is_told: Callable[[Entry], bool] = lambda entry: True,
 ) -> tuple[RecordWrite, ...]:
-    """Deleted, updated, entries, in this order; none that would name no entry.
+    """Records of deletions, updates and new entries, in this order; no empty ones.
 
     Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts.
     """

@@ -69,8 +69,8 @@ def find_continued(
     """Among entries that now share an id, the one that had this id alone before.
 
     It is found by its link, or else its title and date, or else its content. ``shared``
-    has unknown keys, and what these entries share, whose key is known; ``sources`` says
-    where their keys come from now.
+    gives for unknown keys what their entries share, by which one entry is known;
+    ``sources`` says where their keys come from now.
     """
     sharing: dict[int, list[int]] = {}
     for key, each in shared.items():
@@ -134,9 +134,9 @@ def _match_documents(
     current: Mapping[int, Sighting],
     unknown: Mapping[int, IdSource],
 ) -> _Matches:
-    """By links, titles and paths.
+    """Match by links, titles and paths.
 
-    What entries say counts only if their ids are hashes of that and of their dates.
+    Content counts only for entries whose ids are hashes of their content and dates.
     """
     keys, hashed = set(unknown), _hashed(unknown)
     rules = ((_link, keys), (_title, keys), (_path, keys), (_content, hashed))
@@ -148,13 +148,13 @@ def _match_twins(
     current: Mapping[int, Sighting],
     unknown: Mapping[int, IdSource],
 ) -> _Matches:
-    """One by one: what says the same, under the same date, as one that is gone.
+    """Match single entries with vanished ones that have the same words and date.
 
-    Where there is no date only made-up ids are doubted: they change when a link comes
-    to be shared, or is no longer. An id that is a hash of what the entry says changes
-    when that is edited: then title and date are enough. A title alone is not: what
-    comes daily under the same one is news. Nor are made-up ids where one of the
-    publisher's takes their place, that others had as well.
+    Without a date only generated ids are doubted: they change when a link becomes
+    shared, or is no longer shared. An id that is a hash of the content changes when
+    that is edited: then title and date are enough. A title alone is not, since daily
+    posts under one title are news. A generated id is not doubted if a publisher's id
+    takes its place that other entries had as well.
     """
     doubted = {
         key
@@ -177,7 +177,8 @@ def _match(
     vanished: list[Sighting],
     current: Mapping[int, Sighting],
 ) -> _Matches:
-    """Match what is unique to one entry before and one now; earlier rules go first."""
+    """Match attributes that one vanished and one current entry have alone; earlier
+    rules go first."""
     matches: _Matches = {}
     for attribute, keys in rules:
         free, taken = keys - matches.keys(), set(matches.values())
@@ -219,12 +220,12 @@ def _undated_content(sighting: Sighting) -> int:
 
 
 def _words(sighting: Sighting) -> int:
-    """All words of an entry, and its date."""
+    """An entry's words and date as one number; 0 if its words are not known."""
     return sighting.content and sighting.content << 64 | sighting.title
 
 
 def _unique(attribute: _Attribute, sightings: Collection[Sighting]) -> dict[int, int]:
-    """Keys by the attribute, where it is there and belongs to one sighting only."""
+    """Keys by the attribute, where exactly one sighting has it."""
     counts = Counter(map(attribute, sightings))
     return {
         value: each.key

@@ -16,12 +16,12 @@ LEAST_CONFIDENCE: Final = 0.9
 
 
 def telling_text(entry: Entry) -> str:
-    """Its first words, without markup; "" if they are too few to tell anything."""
+    """An entry's first words, without markup; "" if they are too few to guess from."""
     text = " ".join(texts_of(entry))[:MOST_CHARACTERS]
     letters = islice(filter(str.isalpha, text), FEWEST_LETTERS)
     return text if sum(1 for _ in letters) == FEWEST_LETTERS else ""
 
 
 def believed(code: str, confidence: float) -> str:
-    """The language (ISO 639-1) of a guess; "" for one that is none or unsure."""
+    """The language (ISO 639-1) of a guess; "" if there is none, or it is unsure."""
     return primary_language(code) if confidence >= LEAST_CONFIDENCE else ""

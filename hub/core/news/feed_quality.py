@@ -19,7 +19,7 @@ from protocols.model import ParsedFeed
 from storage.records import Polling
 
 CHANGED_ID = 1.0
-"""Known under another id before. An entry that was left out counts as much."""
+"""The entry was known under another id. An entry that was left out counts as much."""
 HASHED_ID = 0.5
 """The entry has no id, link or enclosure to identify it."""
 MADE_UP_ID = 0.2
@@ -45,7 +45,7 @@ class FeedQuality(TypedDict):
 def feed_quality(
     before: Polling, news: EntryDiff, document: ParsedFeed, at: datetime
 ) -> FeedQuality:
-    """What a document adds to the figures that are stored."""
+    """The stored figures after a document."""
     return FeedQuality(
         bozo_rank=round(_bozo_rank(before, news, document), 3),
         generated_ids=any(each.has_generated_id for each in news.sightings),

@@ -74,8 +74,8 @@ def is_known_body(polling: Polling, body_hash: str) -> bool:
 
 
 def with_turn(decision: Decision, commit: FetchCommit) -> FetchCommit:
-    """The commit, with how the feed's polls go from now on if that has changed, and
-    what the operator may want to be told of it."""
+    """The commit, with the feed's condition if that has changed, and the events that
+    the operator may want to know of."""
     target = decision.target
     push = target.push if commit.push is None else commit.push.push
     before = target.feed.condition
@@ -161,7 +161,7 @@ def quiet_commit(
     """The commit of a good answer, as if it had brought nothing.
 
     ``new`` entries and ``remarks`` are for the status line; ``title`` is the feed's,
-    unless it is as it was.
+    None if it is unchanged.
     """
     target, fetched = decision.target, decision.fetched
     change = change_of_push(decision, polling, new)
@@ -201,8 +201,8 @@ def quiet_commit(
 def after_failure(decision: Decision, error: str) -> FetchCommit:
     """The commit of a failed fetch.
 
-    An error that begins is logged. One that goes on is only logged again if somebody
-    has subscribed meanwhile whom the log could not tell.
+    An error is logged when it begins, and again only if somebody has subscribed
+    meanwhile whom the log could not tell of it.
     """
     feed, fetched = decision.target.feed, decision.fetched
     absence = absence_after(feed, fetched, decision.rules)
@@ -260,7 +260,7 @@ def _failed(decision: Decision, error: str, absence: Absence) -> Polling:
 
 
 def _validators(decision: Decision) -> Validators | None:
-    """None after a document in a version that this program cannot read.
+    """The validators from now on; None after a document of an unreadable version.
 
     The server may come to offer an older version, which a 304 would hide.
     """
@@ -270,8 +270,8 @@ def _validators(decision: Decision) -> Validators | None:
 
 
 def after_unreadable(decision: Decision, error: str) -> FetchCommit:
-    """The commit of a publisher's push that is no document: a remark, and no failure of
-    its feed."""
+    """The commit of a publisher's push that cannot be read: a remark, but not a failure
+    of the feed."""
     planned = decision.plan(decision.polling)
     line = failure_line(decision.fetched, decision.occasion, planned.period, error)
     return FetchCommit(
@@ -283,7 +283,7 @@ def after_unreadable(decision: Decision, error: str) -> FetchCommit:
 
 
 def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange | None:
-    """How a good answer with ``new`` entries changes the push; None: there is none."""
+    """How a good answer with ``new`` entries changes the push; None: not at all."""
     if not decision.rules.push_url:
         return None
     offer = _offer(decision, polling)
@@ -291,7 +291,7 @@ def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange
 
 
 def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
-    """What the document offers, if one was read.
+    """The offer of the document; if none was read whole, the offer known before.
 
     Parts of pages, sites, and feeds with credentials cannot be pushed.
     """

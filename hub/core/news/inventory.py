@@ -25,7 +25,7 @@ MOST_GONE = 0.5
 
 class _Listed(msgspec.Struct, frozen=True, array_like=True):
     key: str
-    id: str  # as readers were shown it first
+    id: str  # as first shown to readers
     is_gone: bool = False
 
 
@@ -37,8 +37,8 @@ class _Inventory(msgspec.Struct, frozen=True, array_like=True):
 class InventoryComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A document with the deletions it implies, and the inventory from now on.
 
-    ``is_doubted``: so much of it is gone that none is taken to be, until it is read
-    again.
+    ``is_doubted``: so much is missing that nothing counts as deleted until the document
+    is read again.
     """
 
     document: ParsedFeed
@@ -89,7 +89,7 @@ def _stay(listed: _Listed, is_there: bool, withdrawn: Container[str]) -> _Listed
 
 
 def _bounded(entries: Iterable[_Listed]) -> tuple[_Listed, ...]:
-    """Not all that are gone are kept: they could return under another id."""
+    """Drop the oldest of too many deleted entries: these may return with new ids."""
     everyone = tuple(entries)
     gone = [each for each in everyone if each.is_gone]
     forgotten = {each.key for each in gone[: max(0, len(gone) - MAX_ENTRIES)]}

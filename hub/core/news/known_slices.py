@@ -37,7 +37,7 @@ class _Slice(NamedTuple):
 
 
 def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
-    """What the parser is offered, as it wants it (`ParseContext.known`)."""
+    """The known slices in the form that the parser takes (`ParseContext.known`)."""
     if not slices.startswith(reader) or len(slices) < _START:
         return b""
     remembered = [*_unpack(slices)]
@@ -63,8 +63,8 @@ def remember(
 ) -> bytes:
     """The slices of this document, and then as many of the documents before it.
 
-    Two versions of a document that take turns are both remembered. A document that
-    has no outline changes nothing.
+    Two versions of a document that alternate are both remembered. A document that has
+    no outline changes nothing.
     """
     outline = document.outline
     if outline is None or len(sightings) != len(outline.slices):
@@ -88,12 +88,13 @@ def _is_last_word(each: _Slice, sighting: Sighting | None) -> bool:
 
 
 def _is_shared(each: _Slice, marks: frozenset[int]) -> bool:
-    """Whether its id, or its link, does not tell it from others any more."""
+    """Whether several entries have shared this one's id, or its link."""
     return bool(marks) and mark_of(_source_before(each), each.key) in marks
 
 
 def _state(sighting: Sighting) -> int:
-    """Python hashes numbers alike in all processes; if ever not, all is read again."""
+    """A hash of an entry's content. Python hashes numbers alike in all processes; if it
+    did not, everything would be read again."""
     return hash((sighting.link, sighting.title, sighting.content)) & _MASK
 
 
@@ -109,7 +110,7 @@ def _current(
     ):
         source = _source_before(before[slice]) if key else next(entries).id_source
         is_own = source in (IdSource.FEED, IdSource.LINK)
-        # Without a hash an entry is not to be known again.
+        # An entry without a hash is not to be recognized later.
         if slice and is_own and sighting.key not in sharing:
             is_link = source is IdSource.LINK
             yield _Slice(slice, sighting.key, _state(sighting), is_link)

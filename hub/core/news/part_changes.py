@@ -28,7 +28,7 @@ from storage.records import FetchCommit, FetchTarget, Posting, RecordKind, Recor
 
 
 def state_of(document: ParsedFeed) -> str:
-    """What a part says, whatever its markup does to white space and counters."""
+    """A hash of a part's content, whatever its markup does to blanks and counters."""
     return content_hash(document.entries[0])
 
 
@@ -43,9 +43,9 @@ def _dated(entry: Entry, at: datetime) -> Entry:
 
 
 def is_content(target: FetchTarget, fetched: Fetched, understood: ParseOutcome) -> bool:
-    """Whether a good answer that is no feed is the topic itself, and no error.
+    """Whether a good answer that is no feed is the topic's content, and no error.
 
-    That takes as-is subscriptions, and a topic that never was a feed: a feed whose
+    That requires as-is subscriptions, and a topic that never was a feed: a feed whose
     server answers with a page about its maintenance has failed.
     """
     if fetched.error or understood.feed is not None or target.feed.format:
@@ -57,9 +57,9 @@ def is_content(target: FetchTarget, fetched: Fetched, understood: ParseOutcome) 
 
 
 def resource_hash(body: bytes) -> str:
-    """The identity of what a resource says, in hex.
+    """The identity of a resource's content, in hex.
 
-    JSON counts as the same in any order and spacing, all else by its bytes.
+    JSON is the same in any order and spacing; everything else is compared by its bytes.
     """
     if body[:1] in (b"{", b"["):
         with suppress(ValueError, TypeError):  # no JSON, or nested too deep
@@ -85,7 +85,7 @@ def after_content(decision: Decision) -> FetchCommit:
     )
     commit = quiet_commit(decision, polling)
     commit = replace(commit, body=whole_body(fetched, OCTET_STREAM))
-    # While nobody wanted it as it is, it was in error, known by its bytes alone.
+    # Before anybody wanted it unparsed, it was an error, known by its bytes alone.
     if before.body_hash in ("", digest, body_hash(fetched.body)):
         return commit  # the first document is no news
     status = decision.status(commit.polling, commit.next_fetch)
@@ -94,7 +94,7 @@ def after_content(decision: Decision) -> FetchCommit:
 
 
 def _change_posting(decision: Decision) -> Posting:
-    """Each change counts as a post."""
+    """Count each change as a post."""
     before, at = decision.polling, decision.fetched.at
     if not before.body_hash:
         return posting_history((), at)

@@ -63,7 +63,7 @@ def _new(commit: FetchCommit) -> int:
 
 
 def _reason(decision: Decision) -> PollReason:
-    """What was brought is no poll that anybody has asked for."""
+    """Why the poll was made; pushed or published content has its own reason."""
     if decision.fetched.is_pushed:
         return PollReason.PUSHED
     if decision.fetched.is_partial:

@@ -42,8 +42,8 @@ EVERYWHERE = PlaceTerm("any")
 def searched_subject(
     entry: Entry, head: Feed, feed: StoredFeed, statistics: FeedStatistics | None = None
 ) -> Subject:
-    """As track queries see it, and its authors' names as well; ``statistics`` is the
-    feed's, None before its first maintenance."""
+    """The entry as track queries see it, and its authors' names as well; ``statistics``
+    is the feed's, None before its first maintenance."""
     names = tuple(Category(term=author.name) for author in entry.authors)
     return subject_of(
         replace(entry, categories=entry.categories + names),
@@ -71,7 +71,7 @@ def term_of(query: Query) -> Term:
 
 
 def _term(member: Member) -> Term | None:
-    """A term of all that match; None: every entry may match."""
+    """A term that all matches have; None: every entry may match."""
     if isinstance(member, All):
         terms = [term for each in member.members if (term := _term(each))]
         return _joined(Both, terms)
@@ -97,6 +97,6 @@ def _joined(kind: type[Both | Either], terms: list[Term]) -> Term | None:
 
 
 def _place(key: str) -> PlaceTerm:
-    """A name without blanks, however the key is written. It is short, for the index has
-    all of them: that two keys share one costs a look at an entry."""
+    """The place for a key: a short name without blanks, as the index holds all of them.
+    If two keys share a name, an entry is looked at in vain."""
     return PlaceTerm("x" + blake2b(key.encode(), digest_size=5).hexdigest())

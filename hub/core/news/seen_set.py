@@ -41,7 +41,7 @@ SHARED = 32
 """Flag: no entry, but an id that several have had at once (`mark_of`)."""
 
 _HEADER = bytes((1, READING_VERSION))
-"""The version of the layout, and that of what entries are read as."""
+"""The version of the layout, and of how entries are read."""
 _LAYOUT = struct.Struct("<QQQQHBB")
 _ARE_SHARED = bytes(bool(flags & SHARED) for flags in range(256))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,16 +54,16 @@ class Sighting(NamedTuple):
     """One entry as it was last seen. Hashes are 64 bits; 0 means there is none."""
 
     key: int
-    link: int  # of its host, in the upper half, and of the rest of it
+    link: int  # of the host in the upper half, and of the rest of it
     title: int  # of title and date together; 0 without a date, unless the id is a hash
     content: int
-    day: int  # of the last sighting, counted from 1970
+    day: int  # of the last sighting, in days since 1970
     changes: int = 0  # of the content, on that day
     flags: int = PRESENT
 
     @property
     def path(self) -> int:
-        """Of the link without its host; 0 for one that is nothing else."""
+        """The hash of the link without its host; 0 if it has nothing else."""
         return self.link & _HALF
 
     @property
@@ -94,7 +94,7 @@ def sight(entry: Entry, day: int) -> Sighting:
     date = entry.published or entry.updated
     dated = f"{entry.title or content}\n{date.isoformat()}" if date else ""
     if not date and entry.id_source is IdSource.CONTENT:
-        dated = entry.title  # all that may outlast an edit
+        dated = entry.title  # only the title may outlast an edit
     return Sighting(
         key=fingerprint(entry.key),
         link=link_of(key_of_link(link)),
@@ -114,8 +114,8 @@ _SOURCES = {
 
 
 def link_of(key: str) -> int:
-    """A fingerprint of a link's key in halves, so that a site is known again on another
-    host."""
+    """A fingerprint of a link's key, host and path apart: so a site is recognized on
+    another host."""
     start = key.find("/", 2) if key.startswith("//") else 0
     host, path = (key[:start], key[start:]) if start >= 0 else (key, "")
     low = 0 if path in ("", "/") else fingerprint(path) & _HALF
@@ -123,9 +123,9 @@ def link_of(key: str) -> int:
 
 
 def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
-    """Of these keys only, without unpacking the whole set.
+    """The sightings of these keys, without unpacking the whole set.
 
-    None at all from a set of another version, which compares to nothing.
+    Empty for a set of another version, which cannot be compared.
     """
     if not packed.startswith(_HEADER):
         return {}
@@ -143,7 +143,7 @@ def mark_of(source: IdSource, key: int) -> int:
 
 
 def shared_marks(packed: bytes) -> frozenset[int]:
-    """What entries have shared, without unpacking the whole set."""
+    """Marks of what entries have shared, without unpacking the whole set."""
     rows = memoryview(packed)[len(_HEADER) :]
     flags = bytes(rows[_LAYOUT.size - 1 :: _LAYOUT.size])
     if 1 not in flags.translate(_ARE_SHARED):
@@ -156,7 +156,7 @@ def shared_marks(packed: bytes) -> frozenset[int]:
 class SeenSet:
     """All sightings of one feed, by key. `pack` and `unpack` are exact inverses.
 
-    ``is_former``: what was seen was read by a former version.
+    ``is_former``: a former version has read the entries.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class SeenSet:
     def unpack(cls, packed: bytes) -> SeenSet:
         """Read `pack`'s bytes; ``b""`` is the empty set of a feed never parsed.
 
-        Content hashes of another version than today's compare to nothing: they are
-        left out, lest an upgrade makes an update of every entry there is.
+        Content hashes of another version cannot be compared. They are left out, lest an
+        upgrade turns every entry into an update.
         """
         sightings = map(Sighting._make, _LAYOUT.iter_unpack(packed[len(_HEADER) :]))
         if packed.startswith(_HEADER):
@@ -179,7 +179,7 @@ class SeenSet:
         return cls(former, is_former=bool(packed))
 
     def pack(self) -> bytes:
-        """Never ``b""``: an empty set, too, says that the feed was parsed once."""
+        """Pack the set; never ``b""``, since an empty set was parsed once."""
         return _HEADER + b"".join(_LAYOUT.pack(*each) for each in self)
 
     def mark(self, shared: int, day: int) -> None:
@@ -208,8 +208,8 @@ class SeenSet:
     def close_document(self, day: int) -> None:
         """Note that the last document's entries were there until ``day``.
 
-        A document that stays the same for months is never read again, so the days on
-        which its entries were last seen are made up for here.
+        A document that stays the same for months is not read again, so the days on
+        which its entries were last seen are filled in here.
         """
         for sighting in list(self):
             if sighting.is_present:
@@ -218,7 +218,7 @@ class SeenSet:
                 )
 
     def forget(self, today: int, document_length: int) -> None:
-        """Drop what is both old and beyond the number to keep, oldest first."""
+        """Drop sightings that are old and beyond the number to keep, oldest first."""
         floor = KEPT_DOCUMENTS * document_length
         if len(self) <= floor:
             return
@@ -234,7 +234,7 @@ class SeenSet:
 
 
 def _last_seen(sighting: Sighting, day: int) -> Sighting:
-    """Sighted again on a day; changes are counted anew each day."""
+    """The sighting, seen again on a day; changes are counted anew each day."""
     if day <= sighting.day:
         return sighting
     return sighting._replace(day=day, changes=0)

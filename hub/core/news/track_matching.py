@@ -50,7 +50,7 @@ class QueryIndex(Generic[Name]):
     def __init__(self, share_of: Share) -> None:
         self._share_of = share_of
         self._queries: dict[Name, tuple[Query, tuple[str, ...]]] = {}
-        # Of a query that matches wherever its key is, nothing is left to ask: None.
+        # None: the query matches wherever its key is, nothing is left to check.
         self._waiting: dict[str, dict[Name, Member | None]] = {}
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class QueryIndex(Generic[Name]):
         """Add a query, or put it in the place of the one that has its name."""
         self.remove(name)
         keys = _requirement(query.root, self._share_of).keys
-        self._queries[name] = query, tuple(keys)  # as a set it would be walked over
+        self._queries[name] = query, tuple(keys)  # as a set the collector would walk it
         rest = None if _is_one_word(query.root) else query.root
         for key in keys:
             self._waiting.setdefault(key, {})[name] = rest
@@ -135,7 +135,7 @@ def _union(requirements: Iterable[_Requirement]) -> _Requirement:
 
 
 def _rarest(words: Words, share_of: Share) -> _Requirement:
-    """A word, or of a phrase the two neighbours that are rarest by themselves."""
+    """A word, or of a phrase the two neighbours that are rarest as a pair."""
     plain = [folded(word) for word in words.words]
     if len(plain) == 1:
         return _Requirement(share_of(plain[0]), frozenset(plain))

@@ -54,11 +54,12 @@ _LONGEST_MARK = 2_048
 
 
 def offer_of(fetched: Fetched, head: Feed, url: str, own_url: str) -> PushOffer | None:
-    """Of a whole document. ``url`` is where the feed is asked, ``own_url`` where this
-    hub is reached: its own subscriber it does not become.
+    """The offer of a whole document; None if it names no hub.
 
-    WebSub before rssCloud, which only tells that there is news. Subscribers "MUST first
-    check for HTTP Link headers" (WebSub 4); of several hubs https is preferred.
+    ``url`` is where the feed is polled, ``own_url`` where this hub is reached, which
+    never subscribes to itself. WebSub is preferred to rssCloud, which only tells that
+    there is news. Subscribers "MUST first check for HTTP Link headers" (WebSub 4); of
+    several hubs https is preferred.
     """
     hub = _chosen(hubs_of_header(fetched) or hubs_of_feed(head), own_url)
     cloud = "" if hub else _chosen([_cloud(head)], own_url)
@@ -78,7 +79,7 @@ def offer_of(fetched: Fetched, head: Feed, url: str, own_url: str) -> PushOffer 
 def marks_of(head: Feed) -> tuple[str, ...]:
     """What a document is known by: its id and its own addresses, or else its site.
 
-    Of two feeds of a site the site says nothing.
+    The site does not tell two feeds of one site apart.
     """
     own = [head.id, *_addresses(head, "self")]
     site = _addresses(head, "alternate")
@@ -96,7 +97,7 @@ def _all_marks(head: Feed) -> tuple[str, ...]:
 
 
 def _addresses(head: Feed, relation: str) -> list[str]:
-    """The document's own addresses; http and https are one."""
+    """The addresses of one relation that the head names; http and https are one."""
     links = (resource_url(link.href) for link in head.links if link.rel == relation)
     return [f"https://{url.partition('://')[2]}" for url in links if url]
 

@@ -59,7 +59,7 @@ class DropCallback(msgspec.Struct, frozen=True):
 
 
 class ForgetPush(msgspec.Struct, frozen=True):
-    """The feed is not pushed, and nothing is left of it."""
+    """Delete the feed's push: it is not pushed, and nothing is left of it."""
 
 
 class WaitUntil(msgspec.Struct, frozen=True):
@@ -144,14 +144,15 @@ def _asks_at(upstream: FeedPush, kept: list[PushCallback], now: datetime) -> dat
 
 
 class PushState(StrEnum):
-    UNWANTED = "unwanted"  # it is not polled either
-    WAITING = "waiting"  # to be asked for, perhaps after failures
+    UNWANTED = "unwanted"  # its feed is not polled either
+    WAITING = "waiting"  # still to be requested, perhaps after failures
     ASKED = "asked"  # its hub has yet to confirm it
     SUBSCRIBED = "subscribed"
 
 
 class PushFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """``is_trusted``: it is polled rarely, for what is new comes by itself."""
+    """How a feed is pushed. ``is_trusted``: its hub pushes all news, so polls are
+    rare."""
 
     way: PushWay
     hub: str
@@ -163,11 +164,11 @@ class PushFacts(msgspec.Struct, frozen=True, kw_only=True):
     retry_at: datetime | None
     error: str  # why the last request led to nothing
     pushed_at: datetime | None
-    brought: int  # pushes of what no poll had found
+    brought: int  # pushes of news that no poll had found
     late: int
-    missed: int  # polls that found what nobody had pushed
+    missed: int  # polls that found news that nobody had pushed
     foreign: int
-    is_hinted: bool = False  # told of news that no fetch has seen yet
+    is_hinted: bool = False  # the hub told of news that no fetch has seen yet
 
 
 def push_facts(upstream: FeedPush | None, now: datetime) -> PushFacts | None:

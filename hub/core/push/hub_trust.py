@@ -1,9 +1,9 @@
 """Whether a feed's hub is trusted to push everything new, so that polls are rare.
 
-A hub earns trust by pushes in a row with entries that no poll had found. A poll that
+A hub earns trust by consecutive pushes of entries that no poll had found. A poll that
 finds entries first counts against the hub, unless the push follows soon and was only
-slower; then twice as much proof is needed. All of this is part of the fetch in which it
-happened.
+slower; then twice as much proof is needed. All of this is stored with the fetch in
+which it happened.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ GRACE = timedelta(minutes=10)
 MOST_NEEDED = 16
 NOTHING = Push(offer=None)
 HINT_PAUSE = timedelta(minutes=1)
-"""Between a fetch and the next one that a hub's pushes of nonsense can bring about."""
+"""The shortest time between a fetch and the next one that useless pushes can cause."""
 
 
 class PushChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fetch makes of a feed's push."""
+    """The changes by a fetch to a feed's push."""
 
     push: Push
     counted: tuple[PushCount, ...] = ()
-    is_useless: bool = False  # what was told is still to be asked for
+    is_useless: bool = False  # the feed has yet to be polled for the news
 
 
 def is_trusted(push: Push | None, at: datetime) -> bool:
-    """Whether polls may be rare. While something missed is yet to be judged they are
-    not, nor without a subscription that lasts."""
+    """Whether polls may be rare: not while something missed is yet to be judged, nor
+    without a subscription that lasts."""
     if push is None or push.offer is None or push.until is None or push.until <= at:
         return False
     return push.record.missed_at is None and push.record.proofs >= push.record.needed
@@ -43,8 +43,8 @@ def is_trusted(push: Push | None, at: datetime) -> bool:
 
 def is_useless(push: Push | None, understood: ParseOutcome) -> bool:
     """Whether a push is empty, or not a document of the feed: a hub may sign and send
-    another feed's. A document that names neither the feed's id nor its address nor its
-    site is not believed, nor one that names only another id and address."""
+    another feed's document. A document is not believed if it names neither the feed's
+    id nor its address nor its site, or names only another id and address."""
     if push is None or push.offer is None or understood.error is not None:
         return True
     document = understood.feed
@@ -57,8 +57,8 @@ def is_useless(push: Push | None, understood: ParseOutcome) -> bool:
 def push_change(
     before: Push | None, offer: PushOffer | None, fetched: Fetched, new: int
 ) -> PushChange:
-    """After a good answer; ``new`` of its entries were unknown, and ``offer`` is what
-    the feed offers now."""
+    """The change by a good answer. ``new``: how many of its entries were unknown;
+    ``offer``: what the feed offers now."""
     push = before or NOTHING
     if _target(offer) != _target(push.offer):  # of another hub nothing is known
         record = replace(push.record, proofs=0, needed=2, missed_at=None)
@@ -71,7 +71,7 @@ def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
     if fetched.is_pushed:
         return _after_push(push, fetched.at, new)
     if fetched.is_partial or push.until is None:
-        return PushChange(push=push)  # its publisher brought it, or nobody was to push
+        return PushChange(push=push)  # brought by its publisher, or no subscription
     if _is_hinted(push, fetched):
         return _after_push(push, fetched.at, new)
     return _after_miss(push, fetched.at) if new else PushChange(push=push)
@@ -104,10 +104,10 @@ def write_of(
 
 
 def _heeded_until(fetched: Fetched) -> datetime | None:
-    """Up to when hints are dealt with by this fetch.
+    """Up to when this fetch takes up hints.
 
     A push says nothing of hints that came after it; an answer of the feed itself has
-    all that there was when it was asked.
+    everything that there was when it was asked.
     """
     if fetched.is_pushed:
         return fetched.heeds_until
@@ -157,7 +157,7 @@ def _after_miss(push: Push, at: datetime) -> PushChange:
 
 
 def hint_time(fetched: Fetched, polling: Polling) -> datetime:
-    """When a feed is polled because a push told nothing of use."""
+    """When a feed is polled because a push was useless."""
     allowed = [fetched.at]
     if polling.last_fetch is not None:
         allowed.append(polling.last_fetch + HINT_PAUSE)

@@ -5,8 +5,8 @@ for them, both forgotten exponentially,
 
     d ln θ / dt = k ln(spent / allowed)
 
-As polls go with 1/√θ, this is an oscillator, damped almost critically with the k and
-the memory used here; a day's rhythm, which is not to be ironed out, moves it little.
+Since polls are proportional to 1/√θ, this is an oscillator, damped almost critically
+with the k and the memory used here; a daily rhythm, which should stay, moves it little.
 (Olston and Widom, SIGMOD 2002, steer one threshold for all objects in this way.)
 """
 
@@ -45,7 +45,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """What was spent lately of what was allowed: 1 is all of it."""
+        """The part of the allowed polls that was spent lately: 1 is all of them."""
         return _share(self.spent, self.allowed)
 
 

@@ -16,7 +16,7 @@ from storage.records import FeedState, StoredFeed
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers in a row that say there is no feed: 410 alone, and both together."""
+    """Consecutive answers without a feed. ``gone``: 410; ``missing``: 404 and 410."""
 
     gone: int = 0
     missing: int = 0
@@ -24,10 +24,11 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def absence_after(feed: StoredFeed, fetched: Fetched, rules: PollingRules) -> Absence:
-    """The row of absences once this fetch has failed, too.
+    """The consecutive absences once this fetch has failed, too.
 
-    One at a redirect's believed target says nothing of the feed. A feed that had been
-    given up and is active again was brought back by somebody: it starts anew.
+    An absence at the target of a believed redirect says nothing of the feed. A feed
+    that was given up and is active again was brought back by somebody: counting starts
+    anew.
     """
     before = feed.polling
     if fetched.status not in (404, 410) or before.fetch_url:

@@ -46,14 +46,15 @@ EXCITED = 0.2
 _HOUR = 3_600.0
 _DAY = 86_400.0
 _TO_END_OF_HOUR = tuple(STEP * STEP * (11.5 - step) for step in range(12))
-"""From the middle of each part of an hour to its end, times the part's length."""
+"""For each part of an hour: the time from its middle to the hour's end, times its
+length in seconds."""
 _KEPT_BY_HOUR = exp(-_HOUR / BURST_MEMORY)
 _KEPT_BY_STEP = exp(-STEP / BURST_MEMORY)
-"""The parts of an excitement that last so long."""
+"""The share of an excitement that is left after one part of an hour."""
 
 
 class Shape(Protocol):
-    """What the steady rate is multiplied by, in the mean by 1."""
+    """The factors on the steady rate, with a mean of 1."""
 
     def at(self, moment: float) -> float:
         """The factor of the hour that a time in Unix seconds lies in."""
@@ -75,7 +76,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
-    """What the posts so far say, with the habits of all feeds behind the feed's own."""
+    """The forecast from a feed's posts so far, backed by the habits of all feeds."""
     per_day = posting_rate(posting, now)
     return Forecast(
         start=now.timestamp(),
@@ -91,10 +92,10 @@ def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
 
 
 def entries_before_loss(window: int) -> float:
-    """How many entries may be expected between two polls, so that none is lost.
+    """How many entries may be expected between two polls so that none is lost.
 
-    ``window`` is how many the feed shows: n with n + 4√n = window, as counts of a
-    Poisson process stay below that. A window of 0 says nothing.
+    ``window``: how many entries the feed shows. The result is n with n + 4√n = window,
+    since counts of a Poisson process stay below that; without limit if the window is 0.
     """
     return (sqrt(4 + window) - 2) ** 2 if window else inf
 
@@ -102,10 +103,10 @@ def entries_before_loss(window: int) -> float:
 def seconds_until(
     forecast: Forecast, price: float, longest: float, room: float = inf
 ) -> float:
-    """When the expected waiting reaches a price in entry-seconds; ``longest`` at most.
+    """Seconds until the expected waiting reaches a price, in entry-seconds.
 
-    A feed of weight w is polled at the price θ/w, and before more entries are expected
-    than ``room``.
+    They are ``longest`` at most. A feed of weight w is polled at the price θ/w, and
+    before more entries are expected than ``room``.
     """
     moment, excited = forecast.start, forecast.excited
     last_hour = moment + longest - _HOUR
@@ -118,7 +119,7 @@ def seconds_until(
         into_hour = moment % _HOUR
         left, step = _HOUR - into_hour, int(into_hour) // STEP
         if moment - into_hour > last_hour:
-            break  # it does not lie in the span as a whole
+            break  # the hour is not wholly within the span
         kept = exp(-left / BURST_MEMORY) if into_hour else _KEPT_BY_HOUR
         faded = excited * BURST_MEMORY * (1 - kept)
         first = STEP * (step + 1) - into_hour
@@ -146,9 +147,9 @@ def _seconds_within(
     entries: float,
     room: float,
 ) -> float:
-    """The same from a moment to the end of its hour, one step after the other.
+    """Like `seconds_until`, from a moment to the end of its hour, step by step.
 
-    ``rates`` are the steady ones of the steps, ``price`` is what is left of it,
+    ``rates`` are the steady rates of the steps, ``price`` is what is left of the price,
     ``entries`` are those that wait already.
     """
     seconds = 0.0

@@ -22,7 +22,7 @@ from storage.records import Polling, Redirect, StoredFeed, Validators
 
 
 def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
-    """By Cache-Control or Expires of a good answer; None if it names no time.
+    """Until when a good answer is fresh by Cache-Control or Expires; None: unknown.
 
     A 304 without either renews what the stored answer was given (RFC 9111 4.3.4).
     """
@@ -40,9 +40,10 @@ def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
 
 
 def retry_after(fetched: Fetched) -> datetime | None:
-    """By Retry-After, in seconds or as a date, whatever the status.
+    """Until when no request is wanted by Retry-After, in seconds or as a date, whatever
+    the status; None if it names no time.
 
-    Of a 429 without it, what else it says of a reset counts.
+    For a 429 without the header, whatever else it says of a reset counts.
     """
     header = fetched.retry_after
     seconds = parse_retry_after(header, fetched.at) if header else None
@@ -91,14 +92,15 @@ WATCHED_FOR = timedelta(days=1)
 
 
 class NextRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the next request goes ("": the feed's own URL), and what is watched."""
+    """Where the next request goes ("": the feed's own URL), and the watched
+    redirect."""
 
     fetch_url: str
     redirect: Redirect | None
 
 
 def next_request_after_success(polling: Polling, fetched: Fetched) -> NextRequest:
-    """The course after a good answer: a permanent redirect is counted."""
+    """The next request after a good answer: a permanent redirect is counted."""
     target = _permanent_target(fetched)
     if not target:
         return NextRequest(fetch_url=polling.fetch_url, redirect=None)
@@ -114,7 +116,7 @@ def next_request_after_success(polling: Polling, fetched: Fetched) -> NextReques
 
 
 def next_request_after_failure(polling: Polling, fetched: Fetched) -> NextRequest:
-    """The course after an error; a believed target that is gone is lost again."""
+    """The next request after an error; a believed target that is gone is dropped."""
     if fetched.status in (404, 410):
         return NextRequest(fetch_url="", redirect=None)
     return NextRequest(fetch_url=polling.fetch_url, redirect=polling.redirect)
@@ -127,9 +129,9 @@ def source_resource(url: str, fetched: Fetched) -> str:
 
 
 def comes_from_elsewhere(feed: StoredFeed, fetched: Fetched) -> bool:
-    """Whether a document comes from where the last one did not: from another's URL.
+    """Whether a document comes from another URL than the feed's own and the last one's.
 
-    What that other feed knows is then known to this one, too, once.
+    If that is another feed's URL, this feed takes over, once, what that feed has seen.
     """
     found_at = source_resource(feed.url, fetched)
     return found_at not in ("", feed.polling.found_at)

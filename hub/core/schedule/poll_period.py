@@ -43,10 +43,10 @@ EVEN = prior_of(())
 class PlanningContext(msgspec.Struct, frozen=True, kw_only=True):
     """``price`` is θ, the expected entry-seconds of waiting that a poll is worth.
 
-    The same for all feeds at a moment; the hub steers it to its budget of polls.
+    It is the same for all feeds at a time; the hub steers it to its budget of polls.
     """
 
-    price: float = 75.0  # one entry a day is polled hourly
+    price: float = 75.0  # a feed with one entry a day is polled hourly
     prior: Prior = EVEN
 
 
@@ -55,22 +55,23 @@ DAY = 86_400.0
 JITTER = 0.05
 """The part of a period that jitter may add or take."""
 LONGEST_JITTER = 150.0
-"""Seconds, at most: a poll planned for the minutes after a post is not to miss them."""
+"""The most seconds of jitter, so that a poll planned for the minutes after a post hits
+them."""
 AWAKE = 0.2
-"""A feed is not asleep while it posts, by its habits, at so much of its mean rate."""
+"""A feed is awake while its habits promise so much of its mean rate."""
 SKIP_SPREAD = 900.0
-"""Seconds after the hour within which feeds are asked whose skipHours are over."""
+"""Feeds whose skipHours are over are polled within so many seconds."""
 BACKUP_FACTOR = 12
 """A feed that is pushed is polled so many times as rarely, in case the hub fails."""
 
 
 RESOURCE_FLOOR = 300.0
-"""Seconds between two polls of what is no feed, at least."""
+"""The least seconds between two polls of a topic that is not a feed."""
 
 SETTLING = (60.0, 300.0, 900.0)
 """Seconds after its first good answer at which a new feed is polled, at the latest."""
 SETTLING_BUSY = 60.0
-"""Seconds between two polls of a new feed that posts these very minutes."""
+"""Seconds between two polls of a new feed that is posting right now."""
 JUST_POSTED = 0.9
 """The burst of a feed whose last post is at most twelve minutes old."""
 
@@ -88,31 +89,31 @@ class PollingRules:
     promised: float = HOUR  # the longest period where the server answers 304
     promised_without_304: float = 3 * HOUR
     promised_awake: float = 900.0  # while ``earning_rate`` is expected
-    default_floor: float = HOUR  # of feeds that are asleep
-    earned_floor: float = 900.0  # of all others
-    expected_floor: float = 300.0  # of those that are expected to post soon
-    expected_rate: float = 12.0  # that earns it: half an entry within the hour
-    earning_rate: float = 24.0  # expected now: an entry within the hour
-    fast_rate: float = 144.0  # earns ``min_period``, where the server plays along
-    patience: float = 18.75  # the price to begin with: one entry a day, half-hourly
+    default_floor: float = HOUR  # the least period of feeds that are asleep
+    earned_floor: float = 900.0  # the least period of all other feeds
+    expected_floor: float = 300.0  # of feeds that are expected to post soon
+    expected_rate: float = 12.0  # the rate that earns it: half an entry within the hour
+    earning_rate: float = 24.0  # the expected rate that counts as awake: one an hour
+    fast_rate: float = 144.0  # earns ``min_period``, if the server allows it
+    patience: float = 18.75  # the first price: one entry a day is polled half-hourly
     longest_freshness: float = DAY  # of Cache-Control and Expires
     longest_retry_after: float = 7 * DAY
     gone_sightings: int = 2  # consecutive 410 that end polling
     dead_sightings: int = 5  # consecutive 404 that end it, over so many seconds
     dead_after: float = 7 * DAY
-    tells_unlisted: bool = True  # subscribers, of entries that are not to be found
-    entries_of_day: int = 20_000  # new ones of a feed that are told
-    bytes_of_day: int = 32 * 1024 * 1024  # of new and changed ones of a feed
-    backup_period: float = DAY  # at least, of feeds that are pushed
-    push_url: str = ""  # of this hub, that hubs of others push to; "": none does
+    tells_unlisted: bool = True  # whether subscribers are notified of unlisted entries
+    entries_of_day: int = 20_000  # a feed's new entries that are sent in a day
+    bytes_of_day: int = 32 * 1024 * 1024  # of a feed's new and changed entries in a day
+    backup_period: float = DAY  # the least period of feeds that are pushed
+    push_url: str = ""  # where other hubs push to this hub; "": they do not
 
 
 def rules_of(
     rules: PollingRules, own_period: float, *, is_failing: bool = False
 ) -> PollingRules:
-    """The rules for a feed whose period was set, 0: for any other.
+    """The rules for a feed whose period was set; ``own_period`` 0: it was not.
 
-    What its server asks for is still heeded, and so is how it fails.
+    Whatever its server asks for still counts, and so do its failures.
     """
     if not own_period:
         return rules
@@ -132,12 +133,12 @@ class Term:
 
 
 _Noted = tuple[str, float, str, str]
-"""A term before anybody asked for it; see there for the parts."""
+"""The fields of a `Term`, which is only made when somebody asks for it."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The period in seconds, the next fetch, why it is then, and every term of these,
-    in order; what it was made of is the forecast."""
+    """The ``period`` in seconds, the next fetch and its reason, every term that led to
+    these, in order, and the forecast that they are made of."""
 
     period: float
     next_fetch: datetime
@@ -165,7 +166,7 @@ def plan(
 ) -> Plan:
     """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1.
 
-    ``is_pushed``: what is new is believed to come by itself. Without a context the
+    ``is_pushed``: the feed's hub is trusted to push what is new. Without a context the
     price is the patience of the rules.
     """
     terms: list[_Noted] = []
@@ -225,7 +226,8 @@ def plan(
 
 
 def _reason(planned: PollReason, *, is_later: bool) -> PollReason:
-    """``is_later``: than it was planned, as server or document ask."""
+    """Why the next poll is made. ``is_later``: it waits longer than planned, as server
+    or document ask."""
     is_retry = planned is PollReason.RETRY_AFTER_FAILURE
     return PollReason.HELD_BACK if is_later and not is_retry else planned
 
@@ -303,7 +305,7 @@ def _unconditional_floor(body_bytes: int, rules: PollingRules) -> tuple[float, s
 
 
 PROMISE_PRICE = 5_000.0
-"""Above this price of a poll the budget does not pay for what is promised."""
+"""Above this price of a poll the budget does not pay for the promised periods."""
 
 
 def _promised(
@@ -370,7 +372,7 @@ def _paused(
 
 
 def is_settled(since: datetime, at: datetime) -> bool:
-    """Whether a feed whose first good answer came ``since`` then is new no more."""
+    """Whether a feed whose first good answer came at ``since`` is no longer new."""
     return (at - since).total_seconds() >= SETTLING[-1]
 
 
@@ -508,7 +510,7 @@ _MOST_FAILED_DOUBLINGS = 20  # beyond every limit, and short of an overflow
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds. The wait is drawn between both; equal, there is only ±5 % of jitter."""
+    """A wait in seconds, drawn between the two; if they are equal, only with jitter."""
 
     shortest: float
     longest: float
@@ -518,7 +520,7 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 def backoff(code: int, failures: int, period: float) -> Backoff:
     """The wait after so many failures in a row, the last with this status.
 
-    ``period`` is what it would be without errors. 0 is no answer at all.
+    ``code`` 0: there was no answer at all. ``period``: what it would be without errors.
     """
     doublings = min(failures - 1, _MOST_FAILED_DOUBLINGS)
     if code == 429:

@@ -15,18 +15,18 @@ with g the shares of all feeds (Bright, Gal and Raschid, TODS 2006, poll by such
 profiles). Many publishers have a timer, so the five minutes of the hour are a profile
 too, shrunk to an even one: M(m) = 12 (n12[m] + k'/12) / (n + k').
 
-**Trust**: habits are believed as far as they have foretold posts; all n above are times
-the profile's trust. Whatever times a feed posts at, counts of them look like habits: of
-five imports at any time, at five hours. So each post is first held against what was
-known before it came. A profile that made the rate there f times the mean one explains
-the post f times as well as no habit would, and by the rule of Bayes the trust in it
-becomes
+**Trust**: habits are believed as far as they have predicted posts; every n above is
+multiplied by the profile's trust. Counts of any posts look like habits: five imports at
+random times look like a habit of five hours. So each post is first compared with what
+was known before it came. A profile that made the rate at that time f times the mean
+rate explains the post f times as well as no habit would, and by the rule of Bayes the
+trust in it becomes
 
     p <- p f / (p f + 1 - p)
 
-That is learning with experts (Herbster and Warmuth, Machine Learning 1998): the trust
-has bounds, so that neither old merits nor old faults count for ever, and a feed that
-changes its habits is believed accordingly within a few posts.
+This is learning with experts (Herbster and Warmuth, Machine Learning 1998): the trust
+has bounds, so that old successes and failures do not count for ever, and a change of
+habits is believed within a few posts.
 """
 
 from __future__ import annotations
@@ -84,14 +84,15 @@ def count_posts(
 def count_change(
     posting: Posting, last_success: datetime | None, at: datetime
 ) -> Posting:
-    """Add one post without a date: a topic that is no feed is no longer the same."""
+    """Add one post without a date: a topic that is not a feed has changed."""
     return with_posts(posting, [_halfway(last_success or at, at).timestamp()], at)
 
 
 def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Posting:
-    """Add posts in Unix seconds, in order of time, to all.
+    """Add posts, in Unix seconds and in order of time, to all counts.
 
-    None is after ``at``; but if the clock went back meanwhile, it counts as of now.
+    No post is after ``at``, unless the clock went back meanwhile: then it counts as
+    made now.
     """
     now = at.timestamp()
     weight, burst = _decayed(posting, at), burst_of(posting, at)
@@ -131,14 +132,14 @@ def _halfway(since: datetime, at: datetime) -> datetime:
 
 
 def posting_rate(posting: Posting, now: datetime) -> float:
-    """In entries a day; the larger of two rates:
+    """The rate in entries a day: the larger of
 
         (A + 1/2) / (S + 2.5 days)    and    (b + 1/2) / (S + 2.5 days / (1 + b)²)
 
-    A are the posts, and S = τ(1 - e^(-T/τ)) the days that they are of. The second is of
-    a feed that is hardly known: what is assumed weighs less with each of its latest
-    posts b, so that one that posts every few minutes is believed after a few of them.
-    Entries that came at once are hardly more than one of these.
+    A are the posts, and S = τ(1 - e^(-T/τ)) the days in which they were made. The
+    second rate is for a feed that is hardly known: what is assumed weighs less with
+    each of its latest posts b, so that a feed that posts every few minutes is believed
+    after a few of them. Entries that came at once count as hardly more than one.
     """
     seen, burst = _seen_days(posting, now), burst_of(posting, now)
     lasting = (_decayed(posting, now) + PRIOR_ENTRIES) / (seen + PRIOR_DAYS)
@@ -168,7 +169,7 @@ def watched_days(posting: Posting, now: datetime) -> float:
 
 
 def posts_known(posting: Posting, now: datetime) -> float:
-    """The posts that tell of a feed's own hours, beside the `PRIOR_POSTS` of all."""
+    """How many posts show a feed's own hours, beside the `PRIOR_POSTS` of all."""
     seen = min(watched_days(posting, now) / DAYS_SEEN, 1)
     return read_habits(posting.habits).total * seen
 
@@ -181,7 +182,7 @@ def _decayed(posting: Posting, now: datetime) -> float:
 
 
 def _seen_days(posting: Posting, now: datetime) -> float:
-    """Days of which the count tells; the longer ago the less of a day."""
+    """The days that the count covers; days longer ago count for less."""
     if posting.since is None:
         return 0.0
     span = (now - posting.since).total_seconds()
@@ -208,8 +209,8 @@ def trust_after(trust: float, factor: float) -> float:
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
 EVEN_POSTS = 24.0
-"""By how much all feeds' habits are shrunk to even ones: a few feeds are not
-everybody."""
+"""By how many posts all feeds' habits are shrunk to even ones: a few feeds are not
+representative."""
 DAYS_SEEN, WEEKS_SEEN = 3.0, 14.0
 """Days after which a feed's own hours, and its own weekdays, count in full."""
 MOST_COUNTED = 500.0
@@ -222,7 +223,7 @@ _LAST_HOUR = _HOURS - 1
 _THURSDAY = 3  # the first day of the epoch, with Monday as 0
 _layout = Struct(f"<{_HOURS + _DAYS + _STEPS + 3}e")
 _untried_layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
-"""Of the state from before it was kept how far habits foretell."""
+"""The layout of states from before trust in habits was stored."""
 _WEEKLY = _HOURS * _DAYS
 
 ALIKE = repeat(1.0)
@@ -261,7 +262,7 @@ NOTHING_KNOWN = PostingHabits()
 
 
 def read_habits(packed: bytes) -> PostingHabits:
-    """The counts of a feed; none for the state of a feed from before there were any."""
+    """The counts of a feed; zeros for a state from before there were any."""
     if len(packed) == _layout.size:
         counts = _layout.unpack(packed)
     elif len(packed) == _untried_layout.size:
@@ -278,17 +279,18 @@ def read_habits(packed: bytes) -> PostingHabits:
 
 
 def pack_habits(habits: PostingHabits) -> bytes:
-    """92 bytes: half floats, exact enough for counts up to `MOST_COUNTED`."""
+    """Pack habits in 92 bytes: half floats, exact enough for counts up to
+    `MOST_COUNTED`."""
     return _layout.pack(*habits.hours, *habits.days, *habits.steps, *habits.trust)
 
 
 def count_habits(
     habits: PostingHabits, posts: Iterable[float], weights: Iterable[float] = ALIKE
 ) -> PostingHabits:
-    """Add posts, given in Unix seconds, and what each counts for.
+    """Add posts, given in Unix seconds, each with its weight.
 
-    One that counts for less than 1 came with the one before it, and does not show
-    whether the habits foretell.
+    A post that weighs less than 1 came with the one before it, and does not show
+    whether the habits predict posts.
     """
     hours, days, steps = list(habits.hours), list(habits.days), list(habits.steps)
     total, trust = habits.total, habits.trust
@@ -333,9 +335,9 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
 def prior_of(feeds: Iterable[tuple[PostingHabits, float]]) -> Prior:
     """The shares of all posts by hour, smoothed, and by weekday; even while unknown.
 
-    Of each feed its habits, and for how many days it was watched: as in its own profile
-    they count in full only after some. It counts by the root of its posts, as one that
-    posts all the time is not everybody.
+    ``feeds``: the habits of each, and for how many days it was watched: as in its own
+    profile, habits count in full only after some days. A feed counts by the root of its
+    posts, as one that posts all the time does not stand for all.
     """
     hours, weekdays = [0.0] * _HOURS, [0.0] * _DAYS
     for own, watched in feeds:
@@ -353,7 +355,7 @@ def _add(counts: list[float], more: Counts, weight: float) -> None:
 
 
 def _shrunk(counts: Sequence[float]) -> Counts:
-    """To even ones, and scaled to what they count for in a profile."""
+    """The counts, shrunk to even ones and scaled to their weight in a profile."""
     even = EVEN_POSTS / len(counts)
     scale = PRIOR_POSTS / (sum(counts) + EVEN_POSTS)
     return tuple([scale * (count + even) for count in counts])
@@ -369,11 +371,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     own: PostingHabits
     prior: Prior
     days: float = inf
-    """For how long the feed was watched: what it does at an hour or on a weekday that
-    was not seen yet is not that it is silent."""
+    """For how long the feed was watched: it is not known to be silent at hours and on
+    weekdays that have not come yet."""
 
     def at(self, moment: float) -> float:
-        """P(h) P(d) of a time in Unix seconds."""
+        """The factor P(h) P(d) at a time in Unix seconds."""
         own, prior = self.own, self.prior
         of_hours = own.trust[0] * min(self.days / DAYS_SEEN, 1)
         of_days = own.trust[1] * min(self.days / WEEKS_SEEN, 1)
@@ -388,7 +390,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return _WEEKLY * by_hour * by_day / posts
 
     def steps(self) -> Counts:
-        """M of each five minutes of an hour."""
+        """The factor M of each five minutes of an hour."""
         trust = self.own.trust[2]
         scale = _STEPS / (trust * self.own.total + PRIOR_MINUTES)
         even = scale * PRIOR_MINUTES / _STEPS
@@ -396,6 +398,6 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _smooth(hours: Sequence[float], hour: int) -> float:
-    """A quarter of each hour belongs to either neighbour."""
+    """An hour's count, smoothed: each hour gives a quarter to either neighbour."""
     beside = hours[hour - 1] + hours[hour - _LAST_HOUR]
     return 0.5 * hours[hour] + 0.25 * beside

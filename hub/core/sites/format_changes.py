@@ -23,10 +23,10 @@ from storage.records import StoredSitePage
 
 
 def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
-    """What of a site's first reading is new: pages younger than the feed it was.
+    """A test for what is new in a site's first reading: pages younger than its feed.
 
-    ``since`` is when that feed was last read, in seconds since 1970 (0: it was none);
-    pages that the feed has shown are not new.
+    ``since`` is when the former feed was last read, in seconds since 1970 (0: there was
+    none); pages that this feed has shown are not new.
     """
     if not since or not seen:
         return lambda entry: False
@@ -62,7 +62,7 @@ def seen_as_pages(
 ) -> bytes:
     """The seen-set of a feed that was a site of these pages, among others.
 
-    What they said is not compared with what the feed says of them.
+    The content of the pages is not compared with that of the feed's entries.
     """
     if not pages:
         return seen

@@ -47,8 +47,8 @@ class IndexMark(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
-    """Times are seconds since 1970. ``walk`` is the number of the last full walk, or
-    of the one under way, which has come to ``page`` of the index (0: none is)."""
+    """Times are seconds since 1970. ``walk`` is the number of the last full walk, or of
+    the one under way, which has come to ``page`` of the index (0: there is none)."""
 
     version: int = _VERSION
     endpoint: str = ""
@@ -61,21 +61,21 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
     total_pages: int = 0
     is_thorough: bool = False  # the walk under way reads every page anew
     is_doubtful: bool = False  # the walk under way has not read all there is
-    confirming: bool = False  # the index was walked: what it lacks is asked for
-    confirmed: str = ""  # the last key that was
+    confirming: bool = False  # the index was walked: what it lacks is being confirmed
+    confirmed: str = ""  # the last key that was confirmed
     is_suspected: bool = False  # the last walk lacked too much to be believed
-    began_at: float = 0.0  # the walk under way
+    began_at: float = 0.0  # when the walk under way began
     walked_at: float = 0.0  # the end of the last full walk
-    reread_at: float = 0.0  # that of the last one that read every page
+    reread_at: float = 0.0  # the end of the last walk that read every page
     marks: tuple[IndexMark, ...] = ()
     cursor: str = ""  # of the next differential request
-    next_cursor: str = ""  # once all of the answer under way is read
+    next_cursor: str = ""  # used once all of the answer under way is read
     read_through: str = ""  # the last key that was read
-    gives_changes: bool = True  # as far as is known
+    gives_changes: bool = True  # whether changes are reported, as far as is known
     tracks_deletions: bool = False
-    checked: int = 0  # marks that a comparison under way has found as they were
-    lacks_some: bool = False  # of the differences under way a page could not be read
-    misses: int = 0  # answers in a row of which that is so
+    checked: int = 0  # marks found unchanged by the comparison under way
+    lacks_some: bool = False  # a page of the changes under way could not be read
+    misses: int = 0  # consecutive answers with such a page
 
     @property
     def discovery(self) -> DiscoveryDocument:
@@ -139,12 +139,12 @@ MOST_FAILURES: Final = 3
 """Unreadable pages in a row after which the whole site counts as failing."""
 GONE: Final = (404, 410)
 _GENERAL: Final = (0, 401, 403, 429, *range(501, 600))
-"""Statuses that say nothing of one page alone. There are pages that always answer 500,
-though all others can be read."""
+"""Statuses that concern more than one page. 500 is not among them: some pages always
+answer 500, though all others can be read."""
 
 
 class OpenFeederSession:
-    """``state`` is what is saved with the next step."""
+    """One visit; ``state`` is what is saved with the next step."""
 
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
@@ -155,7 +155,7 @@ class OpenFeederSession:
         self.problems: list[str] = []
         self._saved = self.state
         self._failures = 0
-        self._pages: list[ReadPage] = []  # and deletions, that are not saved yet
+        self._pages: list[ReadPage] = []  # not saved yet, like the deletions
         self._deletions: list[Deletion] = []
 
     def set(self, **values: Any) -> None:
@@ -227,12 +227,14 @@ class OpenFeederSession:
         self, items: Iterable[ListedItem], deleted: Set[str] = frozenset()
     ) -> Part[bool]:
         """Read pages; returns whether all could be read. Unreadable ones are noted.
-        What was read is saved with the next step, or when the visit ends before. Keys
-        in ``deleted`` stay deleted unless there is a page."""
+
+        What was read is saved with the next step, or at the end of the visit. Keys in
+        ``deleted`` stay deleted unless there is a page.
+        """
         is_whole = True
         for item in items:
             fetched = yield from self.ask_page(item)
-            if fetched.status in GONE:  # such as one that only a query finds
+            if fetched.status in GONE:  # such as a page that only a query finds
                 if key_of(item.url) not in deleted:
                     self.take(item, None)
                 continue
@@ -250,7 +252,7 @@ class OpenFeederSession:
         return (yield from get(page_url(self.state.endpoint, item.reference)))
 
     def page(self, fetched: Fetched, item: ListedItem) -> ContentPage | None:
-        """Read a page; None if that fails. Raises `VisitFailed` if all would."""
+        """Read a page; None if that fails. Raises `VisitFailed` if all would fail."""
         try:
             reason = fetched.error
             page = None if reason else read_page(fetched.body, self.state.site_url)
@@ -266,7 +268,7 @@ class OpenFeederSession:
         return None
 
     def take(self, item: ListedItem, page: ContentPage | None) -> None:
-        """A page was read. ``page`` None: all that is known of it is what lists it."""
+        """Take a page that was read; ``page`` None: only its listed item is known."""
         if page is not None and page.missing:
             self.note(f"{item.reference}: {page.missing} chunks are missing")
         entry = entry_of(item, page, self.state.language)

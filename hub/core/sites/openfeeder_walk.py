@@ -1,10 +1,10 @@
 """A walk over an OpenFeeder site.
 
 The index is authoritative: a page it lists exists, and a page it lacks is gone once
-``?url=`` confirms it. Differences (``since``) are a quicker way to the same if an
-answer really has ``sync``. Few servers support them, and not all of those report
-everything: some never report an edit, some report every page as updated, some never a
-deletion. So the whole index is read again now and then.
+``?url=`` confirms it. Differences (``since``) tell the same faster if an answer really
+has ``sync``. Few servers support them, and not all of those report everything: some
+never report an edit, some report every page as updated, some never a deletion. So the
+whole index is read again now and then.
 """
 
 from __future__ import annotations
@@ -182,18 +182,18 @@ def _take(session: OpenFeederSession, changes: ListedChanges) -> Part[None]:
     deletions = tuple(
         Deletion(key=key, id=each.url, at=each.at)
         for each in changes.deleted
-        if (key := key_of(each.url)) not in items  # present beats gone
+        if (key := key_of(each.url)) not in items  # unless it is listed as well
     )
     _advance_cursor(session)
-    if deletions:  # an index that is as it was lists what was just deleted
+    if deletions:  # an unchanged index would still list what was just deleted
         session.set(marks=(), checked=0)
     yield from session.save(deletions=deletions)
 
 
 def _advance_cursor(session: OpenFeederSession) -> None:
-    """Go on to the next cursor, but not past a page that may yet be read.
+    """Go on to the next cursor, but not past a page that may yet become readable.
 
-    The site will not report it again. A page that never can be read is not waited for.
+    The site will not report it again. A page that stays unreadable is not waited for.
     """
     state = session.state
     is_held = state.lacks_some and state.misses < MOST_MISSES
@@ -211,7 +211,7 @@ MOST_PAGES: Final = 2_000
 MOST_MARKS: Final = 200
 """The most pages of an index that are recognized by their validators or bytes."""
 MOST_EMPTY: Final = 3
-"""Pages of an index in a row that list nothing, before it is taken to end."""
+"""So many consecutive pages of an index without items are taken for its end."""
 MARGIN: Final = timedelta(seconds=2)
 """Subtracted from the time of an answer, for what changes while the answer is made."""
 _EARLIEST: Final = 1970
@@ -365,7 +365,7 @@ def _digest(fetched: Fetched) -> int:
 
 
 def _cursor_of(fetched: Fetched) -> str:
-    """The time at which the server answered: an index has no token."""
+    """The time at which the server answered, as a cursor: an index has no token."""
     date = parse_date(fetched.date) if fetched.date else None
     if date is None or date.year < _EARLIEST:
         date = fetched.started

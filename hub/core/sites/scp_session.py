@@ -63,13 +63,13 @@ class ScpState(msgspec.Struct, frozen=True, array_like=True):
     is_full: bool = False
     full_at: float = 0.0  # the end of the last full reading
     was_read: bool = False  # whether any plan was read to its end
-    is_suspected: bool = False  # the last one lacked too much to be believed
-    failing: str = ""  # why what is pending cannot be used: the feed is read instead
+    is_suspected: bool = False  # the last full reading lacked too much to be true
+    failing: str = ""  # why collections cannot be used: the feed is read instead
     failures: int = 0
     retry_at: float = 0.0
-    feed_url: str = ""  # that feed
-    doubted: str = ""  # why what the sitemap names beyond that is not read
-    missing: str = ""  # a delta that was named and not there, until that is mended
+    feed_url: str = ""  # the address of that feed
+    doubted: str = ""  # why other files of the sitemap are not read
+    missing: str = ""  # which delta is named but missing, until a snapshot has it
 
     def section(self, name: str) -> SectionState | None:
         found = self.sections.get(name)
@@ -123,7 +123,7 @@ def moment(seconds: float) -> datetime:
 
 
 class ScpSession:
-    """``state`` is what is saved with the next step."""
+    """One visit; ``state`` is what is saved with the next step."""
 
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
@@ -193,7 +193,7 @@ class ScpSession:
                 listed.append(key)
             else:
                 pages.append(page)
-        # Before all was read once, what a feed has brought meanwhile is no measure.
+        # Until all was read once, what the feed has brought meanwhile is not told.
         yield from self.save(
             pages=tuple(pages),
             listed=tuple(listed),

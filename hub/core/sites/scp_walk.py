@@ -107,7 +107,7 @@ def _understand(fetched: Fetched) -> Part[ParsedFeed | FeedError | None]:
 
 
 def _page(session: ScpSession, entry: Entry) -> ReadPage | None:
-    """An entry known by its page, as it is in collections; None without one."""
+    """The feed's entry by its page, as collections have it; None without a page."""
     url = next((e.href for e in entry.links if e.rel == "alternate"), "")
     if not is_web_url(url):
         return None
@@ -149,7 +149,7 @@ def read_file(session: ScpSession, file: ScpFile) -> Part[None]:
     downloaded = yield from _fetch(session, file)
     is_same = downloaded.fetched.status == 304
     if is_same or downloaded.head is None:
-        session.set(is_full=False)  # what it lists was found to be gone before
+        session.set(is_full=False)  # pages it lacks were found to be gone before
     else:
         _check(session, file, downloaded, downloaded.head)
         while True:
@@ -192,10 +192,10 @@ def _fetch(session: ScpSession, file: ScpFile) -> Part[Downloaded]:
 
 
 def _validators(session: ScpSession, file: ScpFile) -> tuple[str, str]:
-    """Those of a snapshot that was read before, if nothing else is to be read.
+    """The validators of a snapshot that was read before, if nothing else is to be read.
 
-    If it is the same, nothing is gone either. Beside others its pages have to be seen
-    again.
+    If it is unchanged, nothing is gone either. If other files are read, its pages have
+    to be listed again.
     """
     state = session.state
     known = state.sections.get(file.section)
@@ -361,9 +361,9 @@ def _read_pending(session: ScpSession, sitemap: SiteMap | None) -> Part[None]:
 
 
 def _plan(session: ScpSession, sitemap: SiteMap) -> None:
-    """Plan anew what is pending.
+    """Plan again what is pending.
 
-    What was read of it is in the state, but for a file that is half read.
+    What was read of it is in the state, except for a file that is half read.
     """
     state, now = session.state, session.visit.now
     sections = wanted_sections(sitemap)

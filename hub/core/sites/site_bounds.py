@@ -16,8 +16,8 @@ COLLECTION_SECONDS = 600.0
 class SiteBounds:
     """Bounds of one visit; what exceeds them waits.
 
-    ``entries_of_day`` is of a day. Two bounds say how often a site is read whole though
-    it reports changes.
+    ``entries_of_day`` is the bound of a day. A site that reports changes is walked and
+    reread as well: ``reread_every`` is for sites where changes may not show in a list.
     """
 
     requests: int = 100
@@ -25,8 +25,8 @@ class SiteBounds:
     bytes: int = 64 * MEBIBYTE
     entries: int = 5_000
     entries_of_day: int = 100_000
-    walk_every: float = 21_600.0  # seconds between two looks at all that is listed
-    reread_every: float = 86_400.0  # and of all there is, where changes may not show
+    walk_every: float = 21_600.0  # seconds between two walks over all that is listed
+    reread_every: float = 86_400.0  # seconds between two readings of every page
 
     def of(self, format: str) -> SiteBounds:
         """The bounds for a format.

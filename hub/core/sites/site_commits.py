@@ -77,8 +77,8 @@ def compare(
 ) -> PageComparison:
     """Compare a step's pages with the ``known`` ones among them.
 
-    While the site was not ``is_read`` whole, subscribers are notified of no update and
-    of no new entry unless it ``is_news`` all the same; deletions wait for the next
+    Until the site was read whole (``is_read``), subscribers are notified of no update,
+    and of a new entry only if it ``is_news`` all the same; deletions wait for the next
     reading.
     """
     read = {page.entry.key: page for page in reversed(step.pages)}
@@ -115,7 +115,7 @@ class _Comparison:
     is_back: bool = False  # after it was deleted
     is_update: bool = False
     is_written: bool = True
-    changes: int = 0  # on this day, before this one
+    changes: int = 0  # earlier changes on this day
 
 
 def _compare(
@@ -282,13 +282,13 @@ def end_commit(
 ) -> FetchCommit:
     """The end of a visit, and the plan of the next one.
 
-    ``new`` entries were told of in it. ``is_unfinished``: it goes on soon, since there
-    was more than one visit may read.
+    ``new``: how many entries subscribers were notified of. ``is_unfinished``: the
+    reading continues soon, since there was more than one visit may read.
     """
     representative = _representative(decision.fetched, ended, at)
     visited = msgspec.structs.replace(decision, fetched=representative)
     commit = _end_of_visit(visited, ended, at, new, is_unfinished)
-    commit = with_turn(decision, commit)  # by how fast its front document came
+    commit = with_turn(decision, commit)  # judged by its front document
     return replace(commit, poll=poll_of(visited, commit, new))
 
 

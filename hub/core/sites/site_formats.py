@@ -18,8 +18,8 @@ from protocols.model import FeedFormat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
-    """``is_read``: whole, once. ``entries_of_day`` were new or changed on the last day
-    on which any was."""
+    """``is_read``: the site was read whole once. ``entries_of_day``: how many were new
+    or changed on the last day on which any was."""
 
     kind: str
     pages: int
@@ -35,11 +35,11 @@ FACTS: Final[Mapping[str, Callable[[bytes], ReadingFacts]]] = {
     FeedFormat.OPENFEEDER: openfeeder_facts,
     FeedFormat.SCP: scp_facts,
 }
-"""Of the state of each kind of walk."""
+"""For each format, what tells the facts of its walk's state."""
 
 
 def site_facts(packed: bytes, format: str) -> SiteFacts:
-    """``packed`` is b"" before the first step."""
+    """The facts of a site; ``packed`` is b"" before the first step."""
     state = read_state(packed, format)
     known = FACTS.get(format)
     facts = known(state.walk) if known and state.walk else ReadingFacts()

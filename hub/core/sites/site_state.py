@@ -22,10 +22,10 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True):
     version: int = _VERSION
     format: str = ""
     walk: bytes = b""
-    is_read: bool = False  # whole, once
-    pages: int = 0  # there are, without those that were deleted
-    day: int = 0  # counted from 1970
-    entries_of_day: int = 0  # that were new or changed on it
+    is_read: bool = False  # whether the site was read whole once
+    pages: int = 0  # pages that exist, without deleted ones
+    day: int = 0  # the day of the next count, in days since 1970
+    entries_of_day: int = 0  # entries that were new or changed on that day
     feed_until: float = 0.0  # seconds since 1970: until then it was a feed; 0: never
 
 
@@ -37,10 +37,10 @@ def begin_anew(state: SiteState, format: str, feed_until: float = 0.0) -> SiteSt
 
 
 def read_state(packed: bytes, format: str) -> SiteState:
-    """The state for a walk of a format: of another one, pages and limits alone count.
+    """The state for a walk of a format; of another's, only pages and limits count.
 
-    A state of a later version is none: the site is read anew, and nothing of what is
-    known of its pages is lost by it.
+    A state of a later version counts as none: the site is read anew, and nothing of
+    what is known of its pages is lost.
     """
     try:
         state = unpack(packed, SiteState) if packed else SiteState()

@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Get:
-    """One GET. Answered with `Fetched`: its failures are values."""
+    """One GET. Answered with `Fetched`, also if it fails."""
 
     url: str
     etag: str = ""
@@ -69,9 +69,12 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloaded:
-    """``fetched`` has no body. ``head`` is None without a usable file, and ``error``
-    says what is wrong with one that came. ``lines`` are all pages of it, ``unknown``
-    those of which not even the URL could be read."""
+    """The result of a download; ``fetched`` has no body.
+
+    ``head`` is None without a usable file, and ``error`` says what is wrong with a file
+    that came. ``lines``: how many pages it has; ``unknown``: of how many not even the
+    URL could be read.
+    """
 
     fetched: Fetched
     head: SiteHead | None = None
@@ -91,8 +94,8 @@ class ReadCollection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionPages:
-    """``line`` is that of the last page; ``error`` says why there can be none.
-    ``warnings`` are of what was passed over so far."""
+    """``line`` is that of the last page; ``error`` says why no pages can be read.
+    ``warnings`` are about what was skipped so far."""
 
     pages: tuple[ReadPage, ...]
     line: int
@@ -102,17 +105,17 @@ class CollectionPages:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """An answer read as a feed: answered with it, or with what it is instead."""
+    """An answer to be parsed: answered with the feed, or the error if it is none."""
 
     fetched: Fetched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A page as it is now. ``stamp`` is whatever the source knows its state by.
+    """A page as it is now. ``stamp``: the source's own number for its state.
 
-    ``content`` is 63 bits of what it says, where the entry alone does not tell; 0: it
-    does.
+    ``content`` is a hash of 63 bits of the page's content if the entry alone does not
+    tell it; 0: the entry does.
     """
 
     entry: Entry
@@ -127,9 +130,9 @@ class CommitPages:
 
     ``pages`` are compared with what is stored: they may be new, changed or the same.
     ``listed`` are keys of pages that were met in ``walk`` and not read. ``deletions``
-    are believed; those of pages that are not known are nothing. ``head`` is given
-    when it has changed. ``is_read``: from now on the site was read whole once, so
-    that what is new is news. ``is_quiet``: nothing of this step is news to anybody.
+    are believed; those of unknown pages are ignored. ``head`` is given when it has
+    changed. ``is_read``: the site has now been read whole once, and from now on new
+    pages are news. ``is_quiet``: nothing of this step is news to anybody.
     """
 
     state: bytes
@@ -196,7 +199,7 @@ class SiteVisit:
     front: Fetched
     state: bytes
     now: datetime
-    is_read: bool  # whole, once before
+    is_read: bool  # whether the site was read whole before
     walk_every: float = 21_600.0  # as in `hub.core.sites.site_bounds.SiteBounds`
     reread_every: float = 86_400.0
     checksum: ChecksumRule = ChecksumRule.LENIENT  # of collections
@@ -206,7 +209,7 @@ WalkOf: TypeAlias = Callable[[SiteVisit], Walk]
 
 
 MOST_PROBLEMS: Final = 20
-"""Of one visit; its status shows fewer."""
+"""The most problems noted in one visit; its status shows fewer."""
 
 
 class VisitFailed(Exception):
@@ -219,9 +222,9 @@ class VisitFailed(Exception):
 
 
 class VisitExhausted(Exception):
-    """The visit has used up what it may: the walk ends here, and goes on the next time.
+    """The visit's bounds are used up: the walk ends here, and goes on in the next one.
 
-    Raised inside a walk, which may still `CommitPages` once, or let it pass.
+    Raised inside a walk, which may still `CommitPages` once, or let the error pass.
     """
 
 

@@ -1,7 +1,7 @@
 """What the operator's webhooks are sent for an operational event.
 
-URLs are as the log of the process has them: without their queries, of private feeds and
-callbacks the host alone. Who may ask the API finds the whole of it at the link.
+URLs are as in the log of the process: without their queries, and for private feeds and
+callbacks only the host. Whoever may use the API finds the whole URL at the link.
 """
 
 from __future__ import annotations

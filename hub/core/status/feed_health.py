@@ -36,9 +36,9 @@ STOP_REASONS: Final = {
 def condition_after(
     before: FeedHealth, polling: Polling, fetched: Fetched, push: Push | None
 ) -> FeedHealth:
-    """How a feed's polls go, after one that led to this state.
+    """A feed's condition after a poll that led to this state.
 
-    What a publisher brings says nothing of how fast its server is.
+    Content that a publisher brings says nothing of how fast its server is.
     """
     if polling.failures:
         return FeedHealth.FAILING
@@ -51,7 +51,7 @@ def condition_after(
 
 
 class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``reason``: why it is not well, for people; "" where nothing is to be said."""
+    """A feed's state. ``reason``: why it is not well, for people; "" without one."""
 
     state: FeedHealth
     since: datetime
@@ -82,10 +82,10 @@ def _reason(feed: StoredFeed) -> str:
 def events_of_fetch(
     feed: StoredFeed, commit: FetchCommit
 ) -> tuple[OperationalEvent, ...]:
-    """Of a feed as it was before. Most fetches bring none about.
+    """The events of a fetch; mostly none. ``feed`` is as it was before.
 
-    One that fails is told of from its second failure in a row on, and as working again
-    only then. One that stops is told of by that alone.
+    A failing feed is reported from its second failure in a row on, and as working again
+    only after that. For a feed that is no longer polled, that is the only event.
     """
     return (*_health(feed, commit), *_move(feed, commit))
 

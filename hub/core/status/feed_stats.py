@@ -16,17 +16,17 @@ from protocols.track.words import folded_words, words_of
 from storage.records import StoredFeed
 
 LATEST_ENTRIES: Final = 50
-"""That are looked at."""
+"""How many entries are looked at."""
 MOST_PLACES: Final = 500
-"""Pages a feed can link to, for others' popularity."""
+"""The most pages linked by a feed that count for others' popularity."""
 MOST_LINKING: Final = 100_000
-"""Feeds that are counted as linking to one."""
+"""The most feeds that are counted as linking to one."""
 STALE_AFTER: Final = timedelta(days=3)
 EVERY: Final = timedelta(hours=24)
 
 
 class WordList:
-    """Words and phrases, one a line, in any case; what follows a ``#`` says nothing."""
+    """Words and phrases, one a line, in any case; text after a ``#`` is ignored."""
 
     def __init__(self, text: str) -> None:
         lines = (line.partition("#")[0] for line in text.splitlines())
@@ -35,7 +35,7 @@ class WordList:
         self._phrases = tuple(f" {' '.join(each)} " for each in words if len(each) > 1)
 
     def is_in(self, entry: Entry) -> bool:
-        """Whether one is in the title, summary, content or categories."""
+        """Whether one of them is in the title, summary, content or categories."""
         for part in texts_of(entry):
             words = folded_words(words_of(part))
             text = f" {' '.join(words)} "
@@ -48,7 +48,7 @@ class WordList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """What `storage.records.FeedStatisticsWrite` stores of an examination."""
+    """The result of an examination, for `storage.records.FeedStatisticsWrite`."""
 
     site: str
     places: frozenset[str]
@@ -58,7 +58,7 @@ class Examination:
 def examine(
     head: Feed, entries: Sequence[Entry], listed: WordList | None
 ) -> Examination:
-    """A feed by its head and latest entries; ``listed`` None: there is no rank."""
+    """Examine a feed by its head and latest entries; ``listed`` None: no rank."""
     site = site_of(head)
     places = _places(entries, site.partition("/")[0])
     return Examination(
@@ -81,12 +81,12 @@ def site_at(url: str) -> str:
 
 
 def popularity(subscribers: int, linking: int) -> float:
-    """0 for a feed that nobody but the hub knows; each e-fold is one more."""
+    """A feed's popularity: 0 if only the hub knows it; each e-fold adds one."""
     return round(math.log1p(subscribers + linking), 2)
 
 
 def is_stale(feed: StoredFeed, at: datetime) -> bool:
-    """Whether nothing was read of it for longer than its period explains."""
+    """Whether the feed was not read for longer than its period explains."""
     last = feed.polling.last_parse or feed.created_at
     return at - last > max(STALE_AFTER, timedelta(seconds=2 * feed.polling.period))
 

@@ -15,7 +15,7 @@ from protocols.model import Status
 from storage.records import FeedState, FeedStatistics, Polling, StoredFeed
 
 TRACK_PERIOD = 900
-"""Seconds; what Superfeedr told of every track feed."""
+"""The period in seconds that Superfeedr reported for every track feed."""
 
 
 def success_line(
@@ -28,7 +28,7 @@ def success_line(
 ) -> str:
     """``Fetched (ring) 200 43200 and parsed 0/20 entries``, ``Fetched (ring) 304``.
 
-    What was odd about the document's entries follows, if anything was.
+    Remarks on the document's entries follow, if there are any.
     """
     if fetched.status == 304:
         return f"Fetched ({occasion}) 304"
@@ -44,7 +44,7 @@ def failure_line(
 ) -> str:
     """``Fetched (ring) 404 3600``, ``Parser Error the document is empty``.
 
-    A reason follows where the status does not say it all.
+    A reason follows if the status does not tell all of it.
     """
     if not fetched.error:
         return f"Parser Error {reason}"
@@ -78,10 +78,10 @@ def status_of(
 
 
 def shown_status(feed: StoredFeed, statistics: FeedStatistics | None) -> Status:
-    """As of the last fetch; ``statistics`` None: it was not maintained yet.
+    """The status as of the last fetch; ``statistics`` None: it was not maintained yet.
 
-    Clients break where a time is missing: of what has not happened it is that when
-    the feed was added.
+    Clients break if a time is missing: for what has not happened yet it is the time
+    when the feed was added.
     """
     if feed.state is FeedState.TRACK:
         return track_status(feed.created_at)
@@ -95,9 +95,9 @@ def shown_status(feed: StoredFeed, statistics: FeedStatistics | None) -> Status:
 
 
 def track_status(at: datetime) -> Status:
-    """Of a track query that found something then, in Superfeedr's words.
+    """The status of a track query that found something then, in Superfeedr's words.
 
-    It is fetched by no schedule, but there are clients that want all times.
+    It has no schedule, but some clients want all times.
     """
     return Status(
         code=200,

@@ -32,8 +32,8 @@ class SeenPost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def delay(self) -> timedelta | None:
-        """Seconds from publication to commit; None if the entry's date says none, or is
-        older than what is believed."""
+        """The time from publication to commit; None if the entry's date is missing, in
+        the future, or too old to be believed."""
         if self.published is None or self.published > self.committed:
             return None
         delay = self.committed - self.published
@@ -52,7 +52,7 @@ class FeedTimeline(msgspec.Struct, frozen=True, kw_only=True):
 def timeline(
     polls: Iterable[Poll], posts: Iterable[SeenPost], now: datetime
 ) -> FeedTimeline:
-    """From the oldest of the polls until ``now``; posts from before are left out."""
+    """The timeline from the oldest poll until ``now``; earlier posts are left out."""
     by_time = sorted(polls, key=lambda poll: poll.at)
     since = by_time[0].at if by_time else now
     seen = [post for post in posts if since <= post.committed]

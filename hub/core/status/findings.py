@@ -16,11 +16,11 @@ from hub.core.schedule.posting_profile import velocity
 from storage.records import FeedState, Polling, StoredFeed
 
 FAILING_AFTER = timedelta(days=2)
-"""How long a feed is in error before that is worth a line."""
+"""How long a feed has to be in error to become a finding."""
 WATCHED_LEAST = timedelta(days=14)
 """How long a feed is watched before its polls are called wasteful."""
 WASTEFUL = 2_000.0
-"""Polls for each new entry: of one in twelve weeks, a poll an hour."""
+"""Polls for each new entry: at an entry in twelve weeks, one poll an hour."""
 _DAY = 86_400.0
 
 
@@ -29,7 +29,7 @@ class FindingKind(StrEnum):
     FAILING = "failing"  # in error for days, still polled
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
-    FLOODING = "flooding"  # more new entries than are told in a day
+    FLOODING = "flooding"  # more new entries than are sent in a day
     WASTEFUL = "wasteful"  # thousands of polls for an entry
     HUB = "hub"  # names a hub, and is polled all the same
     PUSHED = "pushed"  # its hub pushes what is new
@@ -45,8 +45,8 @@ class FeedFinding:
 
 
 def polls_per_entry(feed: StoredFeed, now: datetime) -> float | None:
-    """At its period and the rate it was seen to post at; None: it is not polled, or
-    was not seen to post."""
+    """Polls for each entry at the feed's period and the rate it was seen to post at;
+    None if it is not polled, or was not seen to post."""
     polling = feed.polling
     a_day = velocity(polling.posting, now)
     if feed.state is not FeedState.ACTIVE or not polling.period or not a_day:

@@ -52,7 +52,7 @@ def publications(
 ) -> tuple[tuple[datetime, ...], ...]:
     """For each record of a commit the believable publications of its new entries.
 
-    Those of a part of a page have dates that the hub made.
+    Entries of a part of a page have none: the hub made their dates.
     """
     if commit.polling.is_resource:
         return ((),) * len(commit.records)

@@ -30,7 +30,7 @@ _REASONS = {
     "backoff": "it is failing; the next try is within {span} ({note})",
     "skip": "it asks not to be polled for another {span} (skipHours and skipDays)",
 }
-"""Of the terms that may decide; where none of these does, the price did."""
+"""Reasons by the term that decided. If none of these did, the price decided."""
 _HINTED = "its hub announced news without content that can be verified"
 _NOT_FETCHED = "it was not fetched yet"
 _NOT_POLLED = {
@@ -47,8 +47,7 @@ _NOT_POLLED = {
 class PlanExplanation:
     """``hours`` are the factors of the 168 hours of a week, from Monday 0:00 UTC, and
     ``minutes`` those of the twelve parts of any hour, by which the rate is multiplied.
-    ``in_force`` names the terms that are what server and document ask for, less what is
-    ignored."""
+    ``in_force``: the terms asked for by server or document, except ignored ones."""
 
     sentence: str
     reason: str  # the part of it that says why
@@ -64,7 +63,7 @@ class PlanExplanation:
 def explain_plan(
     feed: StoredFeed, plan: Plan, *, is_hinted: bool = False
 ) -> PlanExplanation:
-    """What the plan of a feed says, made as its state implies. ``is_hinted``: its hub
+    """Explain the plan of a feed, made from the feed's state. ``is_hinted``: its hub
     told of news that no fetch has seen yet."""
     terms = {term.name: term for term in plan.terms}
     profile = plan.forecast.profile
@@ -84,7 +83,7 @@ def explain_plan(
 
 
 def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
-    """Behind the habit, how far it is believed."""
+    """The terms; the trust in each habit follows the habit."""
     explained = [
         Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
         for name, value in zip(_HABITS, trust, strict=True)
@@ -132,7 +131,7 @@ def _why(decisive: Term, terms: dict[str, Term]) -> str:
 
 
 def _longest(terms: dict[str, Term]) -> Term:
-    """Of what the hub plans itself, and of what the feed and its server ask for."""
+    """The longest wait that the hub plans itself, or that feed and server ask for."""
     if "backoff" in terms:
         planned, asked = terms["backoff"], _in_force(terms, _DEMANDS)
     else:
